@@ -1,0 +1,84 @@
+/* Option parsing for the subcommands: long options only, values by "=" or the next word. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "cli/cli.h"
+
+static clab_status unknown(const struct clab_option *options, const char *word, struct clab_error *error)
+{
+    const char *names[64];
+    size_t n = 0;
+    for (const struct clab_option *o = options; o->name != NULL && n < 64; o++)
+        names[n++] = o->name;
+    const char *nearest = clab_nearest_name(word, names, n);
+    clab_error_set(error, CLAB_USAGE, "unknown option %s", word);
+    return nearest != NULL ? clab_error_remedy(error, "did you mean %s?", nearest)
+                           : clab_error_remedy(error, "--help lists the options");
+}
+
+clab_status clab_options_parse(struct clab_option *options, int argc, char **argv, const char **positional,
+                               size_t max_positional, size_t *out_positional, struct clab_error *error)
+{
+    bool only_positional = false;
+    *out_positional = 0;
+    for (int i = 1; i < argc; i++) {
+        const char *word = argv[i];
+        if (only_positional || strncmp(word, "--", 2) != 0) {
+            if (*out_positional == max_positional)
+                return clab_error_set(error, CLAB_USAGE, "unexpected argument '%s'", word);
+            positional[(*out_positional)++] = word;
+            continue;
+        }
+        if (word[2] == '\0') {
+            only_positional = true;
+            continue;
+        }
+        const char *equals = strchr(word, '=');
+        size_t length = equals != NULL ? (size_t)(equals - word) : strlen(word);
+        struct clab_option *option = options;
+        while (option->name != NULL && !(strlen(option->name) == length && memcmp(option->name, word, length) == 0))
+            option++;
+        if (option->name == NULL)
+            return unknown(options, word, error);
+        option->set = true;
+        if (option->kind == CLAB_OPTION_FLAG) {
+            if (equals != NULL)
+                return clab_error_set(error, CLAB_USAGE, "%s takes no value", option->name);
+            continue;
+        }
+        const char *value = equals != NULL ? equals + 1 : i + 1 < argc ? argv[++i] : NULL;
+        if (value == NULL)
+            return clab_error_set(error, CLAB_USAGE, "%s needs a value", option->name);
+        option->text = value;
+        if (option->kind == CLAB_OPTION_LIST) {
+            if (option->count == CLAB_MAX_REPEAT)
+                return clab_error_set(error, CLAB_USAGE, "%s was given more than %d times", option->name, CLAB_MAX_REPEAT);
+            option->list[option->count++] = value;
+        }
+    }
+    return CLAB_OK;
+}
+
+const struct clab_option *clab_option_get(const struct clab_option *options, const char *name)
+{
+    static const struct clab_option absent = {0};
+    for (const struct clab_option *o = options; o->name != NULL; o++)
+        if (strcmp(o->name, name) == 0)
+            return o;
+    return &absent;
+}
+
+clab_status clab_option_number(const struct clab_option *option, long long low, long long high, long long *out_value,
+                               struct clab_error *error)
+{
+    char *end;
+    errno = 0;
+    long long value = strtoll(option->text, &end, 10);
+    if (errno != 0 || end == option->text || *end != '\0' || value < low || value > high)
+        return clab_error_set(error, CLAB_USAGE, "%s wants a number from %lld to %lld, got '%s'", option->name, low, high,
+                              option->text);
+    *out_value = value;
+    return CLAB_OK;
+}

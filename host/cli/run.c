@@ -1,0 +1,232 @@
+/* clusterlab run: an experiment on one or more devices, as a table, records and predictions. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "lab/run.h"
+#include "lab/wire.h"
+#include "report/record.h"
+#include "report/table.h"
+
+#define DEFAULT_TIMEOUT_S 30
+
+struct show {
+    struct clab_cli *cli;
+    struct clab_record_writer *writer;
+    json_t *extra; /* members every record of this experiment carries */
+    bool progress_shown, quiet;
+};
+
+static void erase_progress(struct show *show)
+{
+    if (show->progress_shown)
+        fputs("\r\033[K", show->cli->err);
+    show->progress_shown = false;
+}
+
+static void on_progress(void *context, const char *stage, const char *what, size_t done, size_t count)
+{
+    struct show *show = context;
+    if (!show->cli->err_is_terminal || count == 0)
+        return;
+    fprintf(show->cli->err, "\r\033[K%s %zu/%zu %s", stage, done, count, what);
+    fflush(show->cli->err);
+    show->progress_shown = true;
+}
+
+static void on_plan(void *context, const json_t *plan)
+{
+    struct show *show = context;
+    json_t *more = json_object();
+    const json_t *predictions = json_object_get(plan, "predictions");
+    json_object_set(show->extra, "experiment", json_object_get(plan, "experiment"));
+    json_object_set(more, "file", json_object_get(plan, "file"));
+    json_object_set(more, "sha256", json_object_get(plan, "sha256"));
+    json_object_set(more, "predictions", (json_t *)(uintptr_t)predictions);
+    json_t *record = clab_run_record(show->cli->argc, show->cli->argv, more);
+    clab_record_write(show->writer, "run", show->extra, record);
+    json_decref(record);
+}
+
+static void on_record(void *context, const char *type, const json_t *record)
+{
+    struct show *show = context;
+    clab_record_write(show->writer, type, show->extra, record);
+}
+
+/* Whole errors of failed rows below the table, each distinct one once. */
+static void print_failures(struct show *show, const json_t *rows)
+{
+    json_t *seen = json_object();
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *row = json_array_get(rows, i);
+        const char *status = clab_json_text(row, "status", "");
+        const json_t *detail = json_object_get(row, "error");
+        if (detail == NULL || strcmp(status, "ok") == 0 || strcmp(status, "waived") == 0 || strcmp(status, "wrong") == 0)
+            continue;
+        struct clab_error error = {0};
+        clab_error_from_json(detail, &error);
+        char *text = clab_error_format(&error);
+        if (text != NULL && json_object_get(seen, text) == NULL) {
+            json_object_set_new(seen, text, json_true());
+            fprintf(show->cli->err, "%s: %s\n", clab_json_text(row, "variant", ""), text);
+        }
+        free(text);
+        clab_error_clear(&error);
+    }
+    json_decref(seen);
+}
+
+static void print_predictions(FILE *file, const json_t *predictions)
+{
+    for (size_t i = 0; i < json_array_size(predictions); i++) {
+        const json_t *prediction = json_array_get(predictions, i);
+        const char *detail = clab_json_text(prediction, "detail", "");
+        if (i == 0)
+            fputs("\npredictions\n", file);
+        fprintf(file, "  %-12s  %s%s%s%s\n", clab_json_text(prediction, "verdict", ""),
+                clab_json_text(prediction, "text", ""), detail[0] != '\0' ? " (" : "", detail, detail[0] != '\0' ? ")" : "");
+    }
+}
+
+static int run_device(struct clab_cli *cli, const char *device, json_t *emulator_options, struct clab_compiler *compiler,
+                      struct clab_run_options *options, struct show *show, json_t *all_rows, struct clab_error *error)
+{
+    struct clab_session session;
+    json_t *rows = NULL, *predictions = NULL;
+    int exit_status = 0;
+    clab_status status = clab_cli_open(cli, device, emulator_options, &session, error);
+    if (status != CLAB_OK)
+        return clab_status_exit(status);
+    options->on_plan = on_plan;
+    options->on_record = on_record;
+    options->progress = on_progress;
+    options->context = show;
+    options->interrupted = cli->interrupted;
+    status = clab_run(&session, compiler, options, &rows, &predictions, &exit_status, error);
+    erase_progress(show);
+    if (status == CLAB_OK && !show->quiet) {
+        struct clab_str table = {0};
+        const json_t *facts = session.facts;
+        clab_run_table(rows, &table);
+        fprintf(cli->out, "%s on %s, %s%s\n\n%s", clab_json_text(show->extra, "experiment", ""),
+                clab_json_text(facts, "id", ""), clab_json_text(facts, "name", ""),
+                clab_json_bool(facts, "emulated", false) ? " (emulated: counted, not timed)" : "",
+                table.text != NULL ? table.text : "");
+        print_predictions(cli->out, predictions);
+        clab_str_free(&table);
+        fflush(cli->out);
+    }
+    if (status == CLAB_OK) {
+        print_failures(show, rows);
+        json_array_extend(all_rows, rows);
+    }
+    json_decref(rows);
+    json_decref(predictions);
+    clab_session_close(&session);
+    return status == CLAB_OK ? exit_status : clab_status_exit(status);
+}
+
+static clab_status read_options(struct clab_option *o, struct clab_run_options *options, struct clab_error *error)
+{
+    struct clab_lab_request *request = &options->request;
+    long long number;
+    clab_status status = CLAB_OK;
+    request->sets = clab_option_get(o, "--set")->list;
+    request->n_sets = clab_option_get(o, "--set")->count;
+    request->clusters = clab_option_get(o, "--cluster")->text;
+    request->variants = clab_option_get(o, "--variant")->list;
+    request->n_variants = clab_option_get(o, "--variant")->count;
+    request->withs = clab_option_get(o, "--with")->list;
+    request->n_withs = clab_option_get(o, "--with")->count;
+    options->image = clab_option_get(o, "--image")->text;
+    options->arch = clab_option_get(o, "--arch")->text;
+    if (options->image != NULL && strcmp(options->image, "cubin") != 0 && strcmp(options->image, "ptx") != 0)
+        return clab_error_set(error, CLAB_USAGE, "--image wants cubin or ptx, got '%s'", options->image);
+    options->timeout_ms = DEFAULT_TIMEOUT_S * 1000;
+    if (clab_option_get(o, "--timeout")->set) {
+        status = clab_option_number(clab_option_get(o, "--timeout"), 1, 86400, &number, error);
+        if (status == CLAB_OK)
+            options->timeout_ms = (int)number * 1000;
+    }
+    if (status == CLAB_OK && clab_option_get(o, "--samples")->set) {
+        status = clab_option_number(clab_option_get(o, "--samples"), 1, 1000000, &number, error);
+        if (status == CLAB_OK)
+            options->samples = (unsigned)number;
+    }
+    return status;
+}
+
+int clab_cmd_run(struct clab_cli *cli, int argc, char **argv, struct clab_error *error)
+{
+    struct clab_option o[] = {
+        {.name = "--device", .kind = CLAB_OPTION_LIST},   {.name = "--variant", .kind = CLAB_OPTION_LIST},
+        {.name = "--with", .kind = CLAB_OPTION_LIST},     {.name = "--cluster", .kind = CLAB_OPTION_TEXT},
+        {.name = "--set", .kind = CLAB_OPTION_LIST},      {.name = "--image", .kind = CLAB_OPTION_TEXT},
+        {.name = "--arch", .kind = CLAB_OPTION_TEXT},     {.name = "--samples", .kind = CLAB_OPTION_TEXT},
+        {.name = "--json", .kind = CLAB_OPTION_TEXT},     {.name = "--csv", .kind = CLAB_OPTION_TEXT},
+        {.name = "--timeout", .kind = CLAB_OPTION_TEXT},  {.name = "--emu-schedule", .kind = CLAB_OPTION_TEXT},
+        {.name = "--emu-seed", .kind = CLAB_OPTION_TEXT}, {.name = "--emu-isa", .kind = CLAB_OPTION_TEXT},
+        {.name = "--emu-initial-clusters", .kind = CLAB_OPTION_TEXT},
+        {.name = "--emu-decline", .kind = CLAB_OPTION_TEXT}, {.name = "--emu-driver", .kind = CLAB_OPTION_TEXT},
+        {.name = "--emu-threads", .kind = CLAB_OPTION_TEXT}, {.name = "--emu-budget", .kind = CLAB_OPTION_TEXT},
+        {0},
+    };
+    const char *positional[1];
+    size_t n_positional;
+    struct clab_run_options options = {0};
+    clab_status status = clab_options_parse(o, argc, argv, positional, 1, &n_positional, error);
+    if (status == CLAB_OK && n_positional != 1)
+        status = clab_error_set(error, CLAB_USAGE, "run needs the name or the file of one experiment");
+    if (status == CLAB_OK)
+        status = read_options(o, &options, error);
+    if (status != CLAB_OK)
+        return clab_status_exit(status);
+    options.request.experiment = positional[0];
+
+    struct clab_record_writer writer;
+    const char *json_path = clab_option_get(o, "--json")->text, *csv_path = clab_option_get(o, "--csv")->text;
+    status = clab_records_open(&writer, json_path, error);
+    if (status != CLAB_OK)
+        return clab_status_exit(status);
+    struct clab_compiler_options compiler_options = {0};
+    struct clab_compiler *compiler = clab_compiler_new(&compiler_options);
+    if (compiler == NULL)
+        return clab_status_exit(clab_error_set(error, CLAB_NO_MEMORY, "no memory for the compile service"));
+    const struct clab_option *devices = clab_option_get(o, "--device");
+    json_t *emulator_options = clab_cli_emulator_options(o), *rows = json_array();
+    struct show show = {.cli = cli, .writer = &writer, .extra = json_object()};
+    show.quiet = (json_path != NULL && strcmp(json_path, "-") == 0) || (csv_path != NULL && strcmp(csv_path, "-") == 0);
+    int exit_status = 0;
+    size_t count = devices->count != 0 ? devices->count : 1;
+    for (size_t i = 0; i < count; i++) {
+        struct clab_error one = {0};
+        int result = run_device(cli, devices->count != 0 ? devices->list[i] : NULL, emulator_options, compiler, &options,
+                                &show, rows, &one);
+        exit_status = clab_exit_worse(exit_status, result);
+        if (one.status != CLAB_OK && count > 1 && i + 1 < count) {
+            char *text = clab_error_format(&one);
+            fprintf(cli->err, "clusterlab: %s\n", text != NULL ? text : one.message);
+            free(text);
+        } else if (one.status != CLAB_OK) {
+            clab_error_copy(error, &one);
+        }
+        clab_error_clear(&one);
+        if (*cli->interrupted)
+            break;
+    }
+    struct clab_error output = {0};
+    if (csv_path != NULL && clab_rows_write_csv(csv_path, rows, &output) != CLAB_OK)
+        exit_status = clab_exit_worse(exit_status, clab_status_exit(CLAB_OUTPUT));
+    if (clab_records_close(&writer, output.status == CLAB_OK ? &output : NULL) != CLAB_OK)
+        exit_status = clab_exit_worse(exit_status, clab_status_exit(CLAB_OUTPUT));
+    if (output.status != CLAB_OK && error->status == CLAB_OK)
+        clab_error_copy(error, &output);
+    clab_error_clear(&output);
+    json_decref(show.extra);
+    json_decref(rows);
+    json_decref(emulator_options);
+    clab_compiler_free(compiler);
+    return exit_status;
+}

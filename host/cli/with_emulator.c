@@ -1,0 +1,63 @@
+/* clusterlab with-emulator: another program on the stand-in driver. Replaces this process, so that the program's status,
+   signals and terminal are its own. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "driver/driver.h"
+#include "base/str.h"
+
+static void prepend(const char *name, const char *value, char separator)
+{
+    const char *old = getenv(name);
+    struct clab_str text = {0};
+    clab_str_addf(&text, "%s", value);
+    if (old != NULL && old[0] != '\0')
+        clab_str_addf(&text, "%c%s", separator, old);
+    if (text.text != NULL)
+        setenv(name, text.text, 1);
+    clab_str_free(&text);
+}
+
+int clab_cmd_with_emulator(struct clab_cli *cli, int argc, char **argv, struct clab_error *error)
+{
+    const char *arch = NULL;
+    char path[4096];
+    int i = 1;
+    (void)cli;
+    for (; i < argc; i++) {
+        if (strcmp(argv[i], "--") == 0) {
+            i++;
+            break;
+        }
+        if (strcmp(argv[i], "--arch") == 0 && i + 1 < argc) {
+            arch = argv[++i];
+        } else if (strncmp(argv[i], "--arch=", 7) == 0) {
+            arch = argv[i] + 7;
+        } else if (argv[i][0] == '-') {
+            clab_error_set(error, CLAB_USAGE, "unknown option %s", argv[i]);
+            clab_error_remedy(error, "clusterlab with-emulator [--arch sm_100] -- PROGRAM ARGUMENTS");
+            return clab_status_exit(CLAB_USAGE);
+        } else {
+            break;
+        }
+    }
+    if (i >= argc) {
+        clab_error_set(error, CLAB_USAGE, "with-emulator needs a program to run");
+        clab_error_remedy(error, "clusterlab with-emulator [--arch sm_100] -- PROGRAM ARGUMENTS");
+        return clab_status_exit(CLAB_USAGE);
+    }
+    clab_status status = clab_driver_emulator_path(path, sizeof path, error);
+    if (status != CLAB_OK)
+        return clab_status_exit(status);
+    prepend("LD_PRELOAD", path, ':');
+    *strrchr(path, '/') = '\0';
+    prepend("LD_LIBRARY_PATH", path, ':');
+    if (arch != NULL)
+        setenv("CLUSTERLAB_EMU_ARCH", arch, 1);
+    execvp(argv[i], argv + i);
+    clab_error_set(error, CLAB_USAGE, "cannot run %s: %s", argv[i], strerror(errno));
+    return errno == ENOENT ? 127 : 126;
+}

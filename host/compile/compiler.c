@@ -1,0 +1,538 @@
+/* The compile service's parent side: takes images as they are where nothing needs compiling, answers from the
+   cache, and gives the rest to worker processes, which it starts as they are needed, watches by the clock and
+   replaces when they die. A worker that dies with precompiled headers in use gets one more try without them,
+   because a full temporary disk can kill NVRTC there. SIGPIPE must be ignored by the program (host/main.c
+   does). */
+#include <errno.h>
+#include <ftw.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/process.h"
+#include "compile/cache.h"
+#include "compile/compile.h"
+#include "compile/target.h"
+#include "compile/wire.h"
+
+enum { MOST_WORKERS = 64, DEFAULT_TIMEOUT_MS = 120000 };
+
+struct worker {
+    struct clab_process process; /* pid 0: not running */
+    bool busy;
+    size_t task;              /* index while busy */
+    uint64_t deadline_ns;     /* while busy */
+    char arch[16];            /* of its last task: its precompiled headers fit that */
+    char pch_dir[4096];       /* "" : none */
+    bool pch_made;            /* it has precompiled headers for `arch` */
+    bool pch_used;            /* by the task at hand */
+    struct clab_str received; /* of the answer so far */
+};
+
+struct clab_compiler {
+    struct clab_toolkit toolkit;
+    struct clab_cache cache;
+    char *program; /* NULL: the running one */
+    unsigned int worker_limit, timeout_ms;
+    struct worker workers[MOST_WORKERS];
+    size_t compiled;
+};
+
+/* One request on its way. */
+enum task_state { TASK_WAITING, TASK_RUNNING, TASK_ALIAS, TASK_DONE };
+struct task {
+    enum task_state state;
+    struct clab_compile_request request; /* with source_text filled in */
+    char *text;                          /* owned source text, or NULL when the caller's is used */
+    char arch[16];
+    char key[65];
+    size_t alias; /* index of the earlier task with the same key */
+    bool retried;
+};
+
+struct batch {
+    struct clab_compiler *compiler;
+    struct task *tasks;
+    struct clab_compile_result *results;
+    size_t count, done;
+    void (*progress)(void *context, size_t done, size_t count);
+    void *context;
+};
+
+struct clab_compiler *clab_compiler_new(const struct clab_compiler_options *options)
+{
+    static const struct clab_compiler_options defaults;
+    if (options == NULL)
+        options = &defaults;
+    struct clab_compiler *compiler = calloc(1, sizeof *compiler);
+    if (compiler == NULL)
+        return NULL;
+    clab_toolkit_find(&compiler->toolkit);
+    clab_cache_init(&compiler->cache, options->cache_dir);
+    if (options->program != NULL)
+        compiler->program = strdup(options->program);
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    compiler->worker_limit = options->workers > 0 ? options->workers : cores > 0 ? (unsigned int)cores : 1;
+    if (compiler->worker_limit > MOST_WORKERS)
+        compiler->worker_limit = MOST_WORKERS;
+    compiler->timeout_ms = options->timeout_ms > 0 ? options->timeout_ms : DEFAULT_TIMEOUT_MS;
+    return compiler;
+}
+
+static int remove_one(const char *path, const struct stat *info, int type, struct FTW *walk)
+{
+    (void)info, (void)type, (void)walk;
+    remove(path);
+    return 0;
+}
+
+static void stop_worker(struct worker *worker)
+{
+    clab_process_kill(&worker->process);
+    worker->process.pid = 0;
+    worker->busy = worker->pch_made = worker->pch_used = false;
+    worker->arch[0] = '\0';
+    clab_str_free(&worker->received);
+    if (worker->pch_dir[0] != '\0')
+        nftw(worker->pch_dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    worker->pch_dir[0] = '\0';
+}
+
+void clab_compiler_free(struct clab_compiler *compiler)
+{
+    if (compiler == NULL)
+        return;
+    for (size_t i = 0; i < MOST_WORKERS; i++)
+        if (compiler->workers[i].process.pid != 0)
+            stop_worker(&compiler->workers[i]);
+    free(compiler->program);
+    free(compiler);
+}
+
+const struct clab_toolkit *clab_compiler_toolkit(const struct clab_compiler *compiler)
+{
+    return &compiler->toolkit;
+}
+
+const char *clab_compiler_cache_dir(const struct clab_compiler *compiler)
+{
+    return compiler->cache.dir;
+}
+
+const char *clab_compiler_cache_note(const struct clab_compiler *compiler)
+{
+    return compiler->cache.note;
+}
+
+size_t clab_compiler_compiled(const struct clab_compiler *compiler)
+{
+    return compiler->compiled;
+}
+
+void clab_compile_result_free(struct clab_compile_result *result)
+{
+    clab_image_free(&result->image);
+    clab_error_clear(&result->error);
+    result->status = CLAB_OK;
+}
+
+/* --- before a worker is needed
+ * ------------------------------------------------------------------------------ */
+
+static bool has_ending(const char *path, const char *ending)
+{
+    size_t length = strlen(path), wanted = strlen(ending);
+    return length > wanted && strcmp(path + length - wanted, ending) == 0;
+}
+
+/* An image that comes as a file: taken as it is, or, PTX for a cubin, left to a worker (*out_link). */
+static clab_status take_image(const struct clab_compile_request *request, struct task *task,
+                              struct clab_image *out, bool *out_link, struct clab_error *error)
+{
+    const struct clab_target *chip = NULL, *made_for;
+    *out_link = false;
+    clab_status status = CLAB_OK;
+    if (request->source_text != NULL)
+        status = clab_image_from_bytes(request->source_path, request->source_text,
+                                       strlen(request->source_text), out, error);
+    else
+        status = clab_image_read(request->source_path, out, error);
+    if (status == CLAB_OK && request->arch != NULL)
+        status = clab_target_parse(request->arch, &chip, error);
+    if (status == CLAB_OK && out->kind == CLAB_IMAGE_CUBIN && request->want == CLAB_IMAGE_PTX) {
+        clab_error_set(error, CLAB_UNSUPPORTED, "%s is a cubin, and PTX is needed here",
+                       request->source_path);
+        status = clab_error_remedy(error, "give its PTX or its source instead");
+    }
+    if (status == CLAB_OK && out->kind == CLAB_IMAGE_PTX && request->want == CLAB_IMAGE_CUBIN) {
+        task->text = strdup(out->data);
+        if (task->text == NULL)
+            status = clab_error_set(error, CLAB_NO_MEMORY, "no memory for %s", request->source_path);
+        *out_link = status == CLAB_OK;
+    }
+    /* The emulator takes fatbins too, the driver whatever fits: their content is not looked at here. */
+    made_for = status == CLAB_OK && out->arch[0] != '\0' ? clab_target_find(out->arch) : NULL;
+    if (status == CLAB_OK && chip != NULL && made_for != NULL) {
+        bool is_ptx = out->kind == CLAB_IMAGE_PTX;
+        if (is_ptx && (request->adopt_suffix || !*out_link) && made_for->number == chip->number)
+            chip = made_for->reach == CLAB_REACH_EXACT ? made_for : chip;
+        status = clab_target_check(made_for, is_ptx, chip, error);
+        if (status != CLAB_OK)
+            clab_error_at(error, request->source_path, 0, 0);
+        snprintf(task->arch, sizeof task->arch, "%s", chip->name);
+    }
+    if (status == CLAB_OK && !*out_link && (request->entry != NULL))
+        status = clab_image_choose_entry(out, request->entry, error);
+    if (status != CLAB_OK || *out_link)
+        clab_image_free(out);
+    return status;
+}
+
+static bool finish(struct batch *batch, size_t index, clab_status status)
+{
+    batch->results[index].status = status;
+    batch->tasks[index].state = TASK_DONE;
+    batch->done++;
+    if (batch->progress != NULL)
+        batch->progress(batch->context, batch->done, batch->count);
+    return status == CLAB_OK;
+}
+
+/* Does what can be done in this process; what remains is TASK_WAITING or TASK_ALIAS. */
+static void prepare(struct batch *batch, size_t index)
+{
+    struct clab_compiler *compiler = batch->compiler;
+    struct task *task = &batch->tasks[index];
+    struct clab_compile_request *request = &task->request;
+    struct clab_compile_result *result = &batch->results[index];
+    const struct clab_target *target;
+    clab_status status = CLAB_OK;
+    bool is_ptx = has_ending(request->source_path, ".ptx");
+    bool is_cuda = !is_ptx && !has_ending(request->source_path, ".cubin") &&
+                   !has_ending(request->source_path, ".fatbin");
+    bool link = false;
+    task->state = TASK_WAITING;
+    if (request->want != CLAB_IMAGE_PTX && request->want != CLAB_IMAGE_CUBIN) {
+        finish(batch, index,
+               clab_error_set(&result->error, CLAB_USAGE, "%s: PTX or cubin, nothing else can be made",
+                              request->source_path));
+        return;
+    }
+    if (!is_cuda) {
+        status = take_image(request, task, &result->image, &link, &result->error);
+        if (status != CLAB_OK || !link) {
+            finish(batch, index, status);
+            return;
+        }
+    } else if (request->source_text == NULL) {
+        size_t bytes;
+        task->text = clab_file_read(request->source_path, (size_t)64 << 20, &bytes);
+        if (task->text == NULL)
+            status = clab_error_set(&result->error, CLAB_NOT_FOUND, "cannot read %s: %s",
+                                    request->source_path, strerror(errno));
+        else if (strlen(task->text) != bytes)
+            status = clab_error_set(&result->error, CLAB_COMPILE, "%s is not text: it has a zero byte",
+                                    request->source_path);
+    }
+    if (task->text != NULL)
+        request->source_text = task->text;
+    if (status == CLAB_OK && request->arch == NULL)
+        status = clab_error_set(&result->error, CLAB_USAGE, "%s needs an architecture to be compiled for",
+                                request->source_path);
+    if (status == CLAB_OK)
+        status = clab_target_parse(request->arch, &target, &result->error);
+    if (status != CLAB_OK) {
+        finish(batch, index, status);
+        return;
+    }
+    if (task->arch[0] == '\0')
+        snprintf(task->arch, sizeof task->arch, "%s", target->name);
+    request->arch = task->arch; /* one spelling, so that the key is the same */
+    const struct clab_part *part = &compiler->toolkit.parts[is_ptx ? CLAB_PART_NVJITLINK : CLAB_PART_NVRTC];
+    if (!part->found) {
+        clab_error_set(&result->error, CLAB_NO_TOOLKIT, "%s %s needs %s, which is not installed",
+                       is_ptx ? "assembling" : "compiling", request->source_path, part->name);
+        clab_error_remedy(&result->error, "%s", part->remedy);
+        finish(batch, index, CLAB_NO_TOOLKIT);
+        return;
+    }
+    clab_cache_key(&compiler->toolkit, request, task->key);
+    for (size_t i = 0; i < index && task->key[0] != '\0'; i++)
+        if (batch->tasks[i].state == TASK_WAITING && strcmp(batch->tasks[i].key, task->key) == 0) {
+            task->state = TASK_ALIAS;
+            task->alias = i;
+            return;
+        }
+    if (clab_cache_get(&compiler->cache, task->key, &result->image))
+        finish(batch, index, CLAB_OK);
+}
+
+/* --- workers
+ * ------------------------------------------------------------------------------------------------ */
+
+static clab_status start_worker(struct clab_compiler *compiler, struct worker *worker,
+                                struct clab_error *error)
+{
+    char self[4096];
+    const char *program = compiler->program;
+    if (program == NULL) {
+        ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+        if (length <= 0)
+            return clab_error_set(error, CLAB_WORKER, "cannot read /proc/self/exe: %s", strerror(errno));
+        self[length] = '\0';
+        program = self;
+    }
+    const char *const argv[] = {program, "--compile-worker", NULL};
+    memset(worker, 0, sizeof *worker);
+    if (clab_process_start(&worker->process, argv, NULL, false) != 0)
+        return clab_error_set(error, CLAB_WORKER, "cannot start the compile worker %s: %s", program,
+                              strerror(errno));
+    const char *temporary = getenv("TMPDIR");
+    snprintf(worker->pch_dir, sizeof worker->pch_dir, "%s/clusterlab-pch-XXXXXX",
+             temporary != NULL && temporary[0] == '/' ? temporary : "/tmp");
+    if (mkdtemp(worker->pch_dir) == NULL)
+        worker->pch_dir[0] = '\0'; /* slower, nothing else */
+    return CLAB_OK;
+}
+
+/* The waiting task that this worker should take: one of its architecture, else, for a fresh worker, one of an
+   architecture that no other worker has, else any. batch->count when none waits. */
+static size_t choose_task(const struct batch *batch, const struct worker *worker)
+{
+    size_t any = batch->count, fresh = batch->count;
+    for (size_t i = 0; i < batch->count; i++) {
+        const struct task *task = &batch->tasks[i];
+        if (task->state != TASK_WAITING)
+            continue;
+        if (strcmp(task->arch, worker->arch) == 0)
+            return i;
+        bool taken = false;
+        for (size_t k = 0; k < MOST_WORKERS; k++)
+            taken |= strcmp(batch->compiler->workers[k].arch, task->arch) == 0;
+        if (!taken && fresh == batch->count)
+            fresh = i;
+        if (any == batch->count)
+            any = i;
+    }
+    return fresh < batch->count ? fresh : any;
+}
+
+/* Copies the result to the tasks that asked for the same. */
+static void finish_with_aliases(struct batch *batch, size_t index, clab_status status)
+{
+    finish(batch, index, status);
+    for (size_t i = index + 1; i < batch->count; i++) {
+        struct clab_compile_result *to = &batch->results[i];
+        if (batch->tasks[i].state != TASK_ALIAS || batch->tasks[i].alias != index)
+            continue;
+        clab_status copied = status;
+        if (status == CLAB_OK)
+            copied = clab_image_copy(&to->image, &batch->results[index].image, &to->error);
+        else
+            clab_error_copy(&to->error, &batch->results[index].error);
+        finish(batch, i, copied);
+    }
+}
+
+/* Making a precompiled header costs half a compile and pays from the second on: worth it when this worker has
+   one for the architecture, or when another source for it waits. */
+static bool want_pch(const struct batch *batch, const struct worker *worker, size_t index)
+{
+    const struct task *task = &batch->tasks[index];
+    if (task->request.no_pch || worker->pch_dir[0] == '\0' || has_ending(task->request.source_path, ".ptx"))
+        return false;
+    if (worker->pch_made && strcmp(worker->arch, task->arch) == 0)
+        return true;
+    for (size_t i = 0; i < batch->count; i++)
+        if (i != index && batch->tasks[i].state == TASK_WAITING &&
+            strcmp(batch->tasks[i].arch, task->arch) == 0 &&
+            !has_ending(batch->tasks[i].request.source_path, ".ptx"))
+            return true;
+    return false;
+}
+
+static void send_task(struct batch *batch, struct worker *worker, size_t index)
+{
+    struct clab_compiler *compiler = batch->compiler;
+    struct task *task = &batch->tasks[index];
+    struct clab_str message = {0};
+    struct clab_wire_job *job = malloc(sizeof *job);
+    task->state = TASK_RUNNING;
+    worker->busy = true;
+    worker->task = index;
+    worker->deadline_ns = clab_now_ns() + (uint64_t)compiler->timeout_ms * 1000000u;
+    worker->pch_used = want_pch(batch, worker, index);
+    worker->pch_made = worker->pch_used || (worker->pch_made && strcmp(worker->arch, task->arch) == 0);
+    snprintf(worker->arch, sizeof worker->arch, "%s", task->arch);
+    if (job != NULL) {
+        job->request = task->request;
+        job->toolkit = compiler->toolkit;
+        job->pch_dir = worker->pch_used ? worker->pch_dir : "";
+        clab_wire_put_job(&message, job);
+    }
+    /* A worker that is already dead shows up as the end of its pipe, like one that dies later. */
+    if (job == NULL || message.failed ||
+        clab_write_all(worker->process.to_fd, message.text, message.bytes) != 0)
+        worker->deadline_ns = clab_now_ns() + 1000000000u;
+    clab_str_free(&message);
+    free(job);
+}
+
+/* The worker died (or was killed, `timed_out`) while at a task. */
+static void lose_worker(struct batch *batch, struct worker *worker, bool timed_out)
+{
+    struct task *task = &batch->tasks[worker->task];
+    struct clab_error *error = &batch->results[worker->task].error;
+    size_t index = worker->task;
+    int status = 0;
+    bool ended = !timed_out && clab_process_wait(&worker->process, 1000, &status) == 1;
+    bool had_pch = worker->pch_used;
+    stop_worker(worker);
+    if (!timed_out && had_pch && !task->retried) {
+        task->retried = true;
+        task->request.no_pch = true;
+        task->state = TASK_WAITING;
+        return;
+    }
+    const char *path = task->request.source_path;
+    if (timed_out)
+        clab_error_set(error, CLAB_TIMEOUT, "compiling %s for %s took more than %u ms", path, task->arch,
+                       batch->compiler->timeout_ms);
+    else if (ended && WIFSIGNALED(status))
+        clab_error_set(error, CLAB_WORKER,
+                       "the compile worker died of signal %d (%s) while compiling %s for %s",
+                       WTERMSIG(status), strsignal(WTERMSIG(status)), path, task->arch);
+    else
+        clab_error_set(error, CLAB_WORKER,
+                       "the compile worker ended with status %d while compiling %s for %s",
+                       ended && WIFEXITED(status) ? WEXITSTATUS(status) : -1, path, task->arch);
+    finish_with_aliases(batch, index, timed_out ? CLAB_TIMEOUT : CLAB_WORKER);
+}
+
+/* Reads what the worker has written. */
+static void receive(struct batch *batch, struct worker *worker)
+{
+    char chunk[65536];
+    ssize_t got = TEMP_FAILURE_RETRY(read(worker->process.from_fd, chunk, sizeof chunk));
+    if (got <= 0) {
+        lose_worker(batch, worker, false);
+        return;
+    }
+    struct clab_str *received = &worker->received;
+    clab_str_add_bytes(received, chunk, (size_t)got);
+    struct clab_wire_head head;
+    if (received->bytes < sizeof head)
+        return;
+    memcpy(&head, received->text, sizeof head);
+    if (received->failed || !clab_wire_head_good(&head)) {
+        clab_process_kill(&worker->process);
+        lose_worker(batch, worker, false);
+        return;
+    }
+    if (received->bytes - sizeof head < head.bytes)
+        return;
+    size_t index = worker->task;
+    struct task *task = &batch->tasks[index];
+    struct clab_compile_result *result = &batch->results[index];
+    clab_error_clear(&result->error);
+    if (!clab_wire_get_result(received->text + sizeof head, (size_t)head.bytes, result)) {
+        clab_process_kill(&worker->process);
+        lose_worker(batch, worker, false);
+        return;
+    }
+    clab_str_free(received);
+    worker->busy = false;
+    batch->compiler->compiled++;
+    if (result->status == CLAB_OK)
+        clab_cache_put(&batch->compiler->cache, task->key, &result->image);
+    finish_with_aliases(batch, index, result->status);
+}
+
+/* Gives waiting tasks to idle workers, starting new ones up to the limit. */
+static void dispatch(struct batch *batch)
+{
+    struct clab_compiler *compiler = batch->compiler;
+    for (unsigned int i = 0; i < compiler->worker_limit; i++) {
+        struct worker *worker = &compiler->workers[i];
+        if (worker->busy)
+            continue;
+        size_t index = choose_task(batch, worker);
+        if (index == batch->count)
+            return;
+        if (worker->process.pid == 0) {
+            clab_status status = start_worker(compiler, worker, &batch->results[index].error);
+            if (status != CLAB_OK) {
+                finish_with_aliases(batch, index, status);
+                continue;
+            }
+        }
+        send_task(batch, worker, index);
+    }
+}
+
+static void wait_for_workers(struct batch *batch)
+{
+    struct pollfd polled[MOST_WORKERS];
+    struct worker *who[MOST_WORKERS];
+    nfds_t count = 0;
+    uint64_t now = clab_now_ns(), first = UINT64_MAX;
+    for (size_t i = 0; i < MOST_WORKERS; i++) {
+        struct worker *worker = &batch->compiler->workers[i];
+        if (!worker->busy)
+            continue;
+        polled[count] = (struct pollfd){.fd = worker->process.from_fd, .events = POLLIN};
+        who[count++] = worker;
+        first = worker->deadline_ns < first ? worker->deadline_ns : first;
+    }
+    uint64_t left_ms = first > now ? (first - now) / 1000000u + 1 : 0;
+    if (count == 0 || (poll(polled, count, left_ms > 60000 ? 60000 : (int)left_ms) < 0 && errno != EINTR))
+        return;
+    now = clab_now_ns();
+    for (nfds_t i = 0; i < count; i++) {
+        if (polled[i].revents != 0)
+            receive(batch, who[i]);
+        else if (now >= who[i]->deadline_ns)
+            lose_worker(batch, who[i], true);
+    }
+}
+
+void clab_compile_all(struct clab_compiler *compiler, const struct clab_compile_request *requests,
+                      size_t count, struct clab_compile_result *results,
+                      void (*progress)(void *context, size_t done, size_t count), void *context)
+{
+    struct batch batch = {compiler, calloc(count + 1, sizeof(struct task)), results, count, 0, progress,
+                          context};
+    memset(results, 0, count * sizeof *results);
+    for (size_t i = 0; i < count; i++) {
+        if (batch.tasks == NULL) {
+            results[i].status =
+                clab_error_set(&results[i].error, CLAB_NO_MEMORY, "no memory for %zu requests", count);
+            continue;
+        }
+        batch.tasks[i].request = requests[i];
+        prepare(&batch, i);
+    }
+    while (batch.tasks != NULL && batch.done < count) {
+        dispatch(&batch);
+        if (batch.done < count)
+            wait_for_workers(&batch);
+    }
+    for (size_t i = 0; i < count && batch.tasks != NULL; i++)
+        free(batch.tasks[i].text);
+    free(batch.tasks);
+}
+
+clab_status clab_compile(struct clab_compiler *compiler, const struct clab_compile_request *request,
+                         struct clab_image *out, struct clab_error *error)
+{
+    struct clab_compile_result result;
+    clab_compile_all(compiler, request, 1, &result, NULL, NULL);
+    *out = result.image; /* moved */
+    if (result.status != CLAB_OK && error != NULL)
+        clab_error_copy(error, &result.error);
+    clab_error_clear(&result.error);
+    return result.status;
+}

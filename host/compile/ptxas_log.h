@@ -1,0 +1,21 @@
+/* What the assembler says, whichever library it speaks through. Private to this room. */
+#ifndef CLAB_COMPILE_PTXAS_LOG_H
+#define CLAB_COMPILE_PTXAS_LOG_H
+
+#include "compile/image.h"
+
+/* Fills `out` from the "Used N registers ..." lines about `entry` in a verbose log; out->known false if none.
+ */
+void clab_ptxas_log_resources(const char *log, const char *entry, struct clab_image_resources *out);
+/* A copy of the log (heap) without the verbose lines and the notes on precompiled headers; NULL when nothing
+   is left or memory is out. */
+char *clab_compile_log_strip(const char *log);
+/* Fills file (source_path), line, source line and message from the first "line N; error : text" of a log
+   about the PTX text, and says whether there was one. Sets the status to PTX_TARGET, PTX_SYNTAX or COMPILE.
+ */
+bool clab_ptxas_log_error(const char *log, const char *source_path, const char *ptx,
+                          struct clab_error *error);
+/* Likewise from NVRTC's "FILE(LINE): error: text", its source line and caret. Status COMPILE. */
+bool clab_nvrtc_log_error(const char *log, struct clab_error *error);
+
+#endif

@@ -1,0 +1,38 @@
+/* Loading NVRTC (NVRTC 13.0 manual, "Accessing Lowered Names", "Precompiled Header Support" for the newest
+ * calls). */
+#include "driver/nvrtc.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "driver/library.h"
+
+static const struct clab_symbol symbols[] = {
+#define FN(member, symbol, since, required) {#symbol, offsetof(struct clab_nvrtc, member), since, required},
+#include "driver/nvrtc.def"
+};
+
+clab_status clab_nvrtc_load(const char *path, struct clab_nvrtc *out, struct clab_error *error)
+{
+    const char *system_names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so", NULL};
+    const char *one[] = {path, NULL};
+    char reason[512];
+    memset(out, 0, sizeof *out);
+    void *handle = clab_library_open(path != NULL ? one : system_names, out->path, sizeof out->path, reason,
+                                     sizeof reason);
+    if (handle == NULL) {
+        clab_error_set(error, CLAB_NO_TOOLKIT, "no NVRTC: %s", reason);
+        clab_error_remedy(error,
+                          "tools/setup fetches it; a CUDA toolkit or the pip wheel nvidia-cuda-nvrtc has it");
+        return CLAB_NO_TOOLKIT;
+    }
+    const struct clab_symbol *missing =
+        clab_library_fill(handle, symbols, sizeof symbols / sizeof symbols[0], out, NULL);
+    int major = 0, minor = 0;
+    if (out->nvrtcVersion != NULL && out->nvrtcVersion(&major, &minor) == NVRTC_SUCCESS)
+        out->version = major * 1000 + minor * 10;
+    if (missing != NULL)
+        return clab_error_set(error, CLAB_NO_TOOLKIT, "%s (NVRTC %d.%d) has no %s, which clusterlab needs",
+                              out->path, major, minor, missing->name);
+    return CLAB_OK;
+}

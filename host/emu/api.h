@@ -1,0 +1,429 @@
+/* The driver surface's own state and helpers, shared by the api_*.c files (one per chapter of the CUDA Driver API
+   manual 13.0). Everything below is guarded by one lock, taken by api_enter and given back by api_leave or api_fail;
+   it is never held while a kernel, a copy or a callback of the program runs, nor while anything waits. */
+#ifndef CLAB_EMU_API_H
+#define CLAB_EMU_API_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The definitions in api_*.c are the library's exports, whatever -fvisibility says. */
+#pragma GCC visibility push(default)
+#include "driver/cuda_names.h"
+#pragma GCC visibility pop
+
+#include "base/error.h"
+#include "emu/core.h"
+#include "emu/handle.h"
+#include "emu/log.h"
+
+#define API_DRIVER_VERSION 13000
+#define API_COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+/* ---- process and device (api_init.c) ---- */
+
+struct api_device {
+    const struct emu_model *model;
+    struct emu_machine *machine;
+    CUuuid uuid;
+    struct api_context *primary; /* NULL until first retained; then kept, active or not */
+    unsigned primary_flags;
+    struct api_pool *default_pool, *current_pool; /* made on first use */
+};
+/* The one emulated device; NULL before cuInit. */
+struct api_device *api_device(void);
+
+/* ---- threads and the lock (api_state.c) ---- */
+
+#define API_STACK_MAX 1024 /* contexts that one thread can push */
+
+struct api_thread {
+    CUcontext stack[API_STACK_MAX];
+    unsigned depth;
+    const char *call;        /* the driver call in progress */
+    bool in_callback;        /* inside a host function: driver calls are not permitted */
+    bool per_thread_default; /* a _ptds or _ptsz form is in progress: stream 0 is the thread's own */
+    CUstreamCaptureMode capture_mode;
+    CUstream own_stream[8];  /* per-thread default streams, of the contexts below */
+    CUcontext own_context[8];
+    bool has_error;
+    struct clab_error error; /* detail of the last failure */
+};
+/* The calling thread's state; made on first use, freed when the thread ends. Never NULL: when memory is out, a shared
+   spare is used. */
+struct api_thread *api_thread(void);
+
+/* Takes the lock; an error (lock not held, detail recorded) when cuInit was not called, the process is a fork of the
+   one that called it, or the thread is inside a host function. */
+CUresult api_enter(const char *call);
+/* The same, and gives the current context when it is usable: else INVALID_CONTEXT, CONTEXT_IS_DESTROYED, or the error
+   that a kernel left behind. */
+CUresult api_enter_context(const char *call, struct api_context **out_context);
+/* Gives the lock back. Returns CUDA_SUCCESS. */
+CUresult api_leave(void);
+/* Records why the call fails, gives the lock back, returns `result`. format "" when the name says all. */
+CUresult api_fail(CUresult result, const char *format, ...) CLAB_PRINTF(2, 3);
+/* The same with a whole record, copied; its native code is set here. */
+CUresult api_fail_with(CUresult result, const struct clab_error *error);
+/* Records only; the lock is not touched. For helpers that return a CUresult to a caller who ends with api_result. */
+CUresult api_set_error(CUresult result, const char *format, ...) CLAB_PRINTF(2, 3);
+CUresult api_copy_error(CUresult result, const struct clab_error *error);
+/* Ends a call whose helper has recorded the error, if any. */
+CUresult api_result(CUresult result);
+/* For waiting: until something completes somewhere, or the deadline (monotonic ns; 0 none). The lock is held again on
+   return. */
+void api_wait_for_change(void);
+void api_signal_change(void);
+void api_lock(void);
+void api_unlock(void);
+
+#define API_ENTER()                                                                                                    \
+    do {                                                                                                               \
+        CUresult entered_ = api_enter(__func__);                                                                       \
+        if (entered_ != CUDA_SUCCESS)                                                                                  \
+            return entered_;                                                                                           \
+    } while (0)
+#define API_ENTER_CONTEXT(context)                                                                                     \
+    struct api_context *context;                                                                                       \
+    do {                                                                                                               \
+        CUresult entered_ = api_enter_context(__func__, &(context));                                                   \
+        if (entered_ != CUDA_SUCCESS)                                                                                  \
+            return entered_;                                                                                           \
+    } while (0)
+/* The most frequent refusal. */
+#define API_REQUIRE(condition)                                                                                         \
+    do {                                                                                                               \
+        if (!(condition))                                                                                              \
+            return api_fail(CUDA_ERROR_INVALID_VALUE, "%s does not hold", #condition);                                 \
+    } while (0)
+
+const char *api_error_name(CUresult result);   /* NULL for an unknown code (api_error.c) */
+const char *api_error_string(CUresult result); /* likewise */
+
+/* ---- contexts (api_context.c) ---- */
+
+#define API_LIMIT_COUNT 10
+
+struct api_context {
+    CUcontext handle;
+    bool primary;
+    bool active;        /* a released primary context is not */
+    unsigned retained;  /* primary: number of retains */
+    unsigned flags;
+    unsigned long long id;
+    CUfunc_cache cache;
+    size_t limits[API_LIMIT_COUNT];
+    CUresult sticky; /* what a failed kernel left behind: every later call returns it */
+    struct clab_error fault;
+    volatile bool cancel; /* the context goes away: running launches end */
+    struct api_stream *legacy;
+    struct api_stream *streams; /* all live ones, the legacy stream too */
+    struct api_module *modules;
+    unsigned captures_global; /* captures in progress in global mode */
+};
+/* The context of a handle, or the current one for NULL; NULL when there is none. Not checked for sticky errors. */
+struct api_context *api_context_get(CUcontext handle);
+/* The calling thread's current context: NULL and the reason when there is none. */
+CUresult api_context_current(struct api_context **out_context);
+/* Frees everything that hangs on the context. */
+void api_contexts_end(struct api_context *context);
+
+/* ---- modules, functions, libraries (api_module.c, api_library.c, api_function.c) ---- */
+
+struct api_settings { /* what cuFuncSetAttribute and cuKernelSetAttribute set */
+    int max_dynamic_shared_bytes; /* -1: the default, what 48 KiB leave */
+    int carveout;                 /* -1 default */
+    bool nonportable_allowed;
+    int cluster[3]; /* required at run time; 0: none */
+    int cluster_policy;
+    CUfunc_cache cache;
+};
+
+struct api_function {
+    CUfunction handle;
+    struct api_module *module;
+    struct emu_kernel *kernel;
+    struct emu_kernel_info info;
+    struct api_settings settings;
+    struct api_function *next;
+};
+
+struct api_module {
+    CUmodule handle;
+    struct api_context *context; /* NULL: the context is gone */
+    struct emu_module *emu;
+    struct api_library *library; /* NULL unless it belongs to one */
+    struct api_function *functions;
+    unsigned refs; /* the handle's, and one per queued launch */
+    struct api_module *next;
+};
+
+struct api_kernel {
+    CUkernel handle;
+    struct api_library *library;
+    const char *name; /* of the entry; owned by the library's first module */
+    struct api_settings settings;
+    struct api_kernel *next;
+};
+
+struct api_library {
+    CUlibrary handle;
+    char *text; /* PTX, for contexts that come later */
+    size_t text_bytes;
+    struct emu_module *parsed; /* loaded once at cuLibraryLoadData; given to the first context that asks, then NULL */
+    struct emu_module *names;  /* the module that owns the entry names: `parsed` for ever, even after that */
+    struct api_module **modules; /* one per context that asked */
+    size_t n_modules;
+    struct api_kernel *kernels;
+    unsigned n_kernels;
+};
+
+void api_module_release(struct api_module *module);
+/* The function object of an entry, made on first use. */
+CUresult api_module_function(struct api_module *module, const char *name, struct api_function **out_function);
+/* A CUfunction, or a CUkernel cast to one (then the function in `context`). */
+CUresult api_function_get(struct api_context *context, CUfunction handle, struct api_function **out_function);
+CUresult api_kernel_function(struct api_context *context, struct api_kernel *kernel,
+                             struct api_function **out_function);
+CUresult api_library_module(struct api_context *context, struct api_library *library, struct api_module **out_module);
+struct api_settings api_settings_default(void);
+CUresult api_settings_set(struct api_settings *settings, const struct emu_kernel_info *info,
+                          CUfunction_attribute attribute, int value);
+CUresult api_settings_read(const struct api_settings *settings, const struct emu_kernel_info *info,
+                           CUfunction_attribute attribute, int *out_value);
+/* The largest dynamic shared memory that a launch may ask for now. */
+uint32_t api_dynamic_shared_limit(const struct api_settings *settings, const struct emu_kernel_info *info);
+
+/* ---- images (image.c, fatbin.c) ---- */
+
+/* PTX text out of what a program passes as an image: PTX text, a fatbin or its wrapper, for this model. *out_text is
+   heap memory with a NUL. Errors: INVALID_IMAGE, NO_BINARY_FOR_GPU (a cubin, or a fatbin without usable PTX). */
+CUresult api_image_ptx(const void *image, size_t bytes, const struct emu_model *model, char **out_text,
+                       size_t *out_bytes);
+/* Loads it. Errors as cuModuleLoadData gives them, recorded; `error` keeps the detail for the log buffers. */
+CUresult api_image_load(struct api_device *device, const void *image, size_t bytes, const char *name,
+                        struct emu_module **out_module, char **out_text, size_t *out_text_bytes,
+                        struct clab_error *error);
+
+/* ---- memory (allocation.c, api_memory.c) ---- */
+
+struct api_allocation {
+    uint64_t base, bytes;
+    enum { API_MEMORY_DEVICE, API_MEMORY_HOST, API_MEMORY_REGISTERED, API_MEMORY_MANAGED, API_MEMORY_MODULE } kind;
+    CUcontext context;
+    struct api_pool *pool; /* NULL unless it came from one */
+    unsigned flags;        /* of cuMemHostAlloc, cuMemHostRegister, cuMemAllocManaged */
+    bool sync_memops;
+    bool free_queued; /* cuMemFreeAsync was called */
+    unsigned long long id;
+};
+struct api_pool {
+    CUmemoryPool handle;
+    uint64_t used_bytes, used_high_bytes, reserved_high_bytes;
+    uint64_t release_threshold_bytes;
+    int reuse_flags[3];
+    CUmemAccess_flags access;
+    bool is_default, destroyed;
+    uint64_t max_bytes;
+};
+/* Allocates and enters it in the table; NULL when out of memory. */
+struct api_allocation *api_allocation_new(struct api_context *context, uint64_t bytes, int kind);
+struct api_allocation *api_allocation_register(struct api_context *context, void *host, uint64_t bytes);
+/* The live allocation that holds `address`, or NULL. */
+struct api_allocation *api_allocation_find(uint64_t address);
+void api_allocation_free(struct api_allocation *allocation);
+void api_allocations_free(CUcontext context);
+size_t api_allocation_count(void);
+/* Host pointer for [address, +bytes) of live device (or pinned, managed, module) memory, or NULL. */
+void *api_memory(uint64_t address, uint64_t bytes);
+/* Is it inside the range that the device's memory is reserved in (live or not)? Then it is no host memory. */
+bool api_memory_reserved(uint64_t address);
+
+/* ---- work: what streams and graphs are made of (work.c) ---- */
+
+enum api_work_kind {
+    API_WORK_EMPTY,
+    API_WORK_KERNEL,
+    API_WORK_COPY,
+    API_WORK_SET,
+    API_WORK_HOST,
+    API_WORK_CALLBACK,
+    API_WORK_RECORD,
+    API_WORK_WAIT,   /* graphs only: streams turn it into a dependency */
+    API_WORK_FREE,
+    API_WORK_ALLOC,  /* graphs only */
+    API_WORK_WRITE_VALUE,
+    API_WORK_WAIT_VALUE,
+    API_WORK_GRAPH
+};
+
+/* A box of rows: `width` bytes x `height` x `depth`; row y of slice z is at address + z * slice_pitch + y * pitch. */
+struct api_copy_side {
+    uint64_t address;
+    uint64_t pitch, slice_pitch;
+    bool device; /* checked against live device memory when the copy runs */
+};
+struct api_copy {
+    struct api_copy_side to, from;
+    uint64_t width, height, depth;
+    bool staged; /* from.address is a heap copy that belongs to the work */
+};
+
+struct api_launch {
+    struct api_function *function; /* a reference to its module is held */
+    uint32_t grid[3], block[3], cluster[3];
+    bool explicit_cluster, cooperative;
+    uint32_t dynamic_shared_bytes;
+    void *params; /* heap */
+    uint32_t param_bytes;
+    int priority;
+};
+
+struct api_work {
+    enum api_work_kind kind;
+    union {
+        struct api_launch launch;
+        struct api_copy copy;
+        struct {
+            uint64_t address, pitch, width, height; /* width in elements */
+            unsigned element_bytes;
+            uint32_t value;
+        } set;
+        struct {
+            CUhostFn function;
+            void *data;
+        } host;
+        struct {
+            CUstreamCallback function;
+            CUstream stream;
+            void *data;
+        } callback;
+        struct {
+            struct api_event *event; /* a reference is held */
+            uint64_t generation;
+        } event;
+        struct {
+            uint64_t address;
+            uint64_t bytes; /* ALLOC */
+        } memory;
+        struct {
+            uint64_t address, value;
+            unsigned bytes, flags;
+        } value;
+        struct api_exec *exec; /* a reference is held */
+    };
+};
+
+/* Runs it on the calling thread, without the lock. CUDA_SUCCESS, or what makes the context unusable, with `error`. */
+CUresult api_work_run(struct api_context *context, struct api_work *work, struct clab_error *error);
+/* Frees what it owns. With the lock. */
+void api_work_fini(struct api_work *work);
+/* A copy that owns its own memory and references. With the lock. */
+CUresult api_work_copy(const struct api_work *work, struct api_work *out_work);
+
+/* ---- streams and events (queue.c, api_stream.c, api_event.c) ---- */
+
+struct api_stream {
+    CUstream handle;
+    struct api_context *context; /* NULL once the context is gone */
+    unsigned flags;
+    int priority;
+    unsigned long long id;
+    bool legacy, per_thread, destroyed;
+    uint64_t issued, completed; /* tasks */
+    struct api_task *head, *tail;
+    bool running;    /* a thread is executing the head */
+    bool has_worker;
+    unsigned refs;   /* handle, worker, events, dependencies */
+    struct api_capture *capture; /* NULL unless capturing */
+    struct api_dependency *waits; /* of cuStreamWaitEvent, for the next task */
+    size_t n_waits;
+    CUsynchronizationPolicy sync_policy;
+    struct api_stream *next;
+};
+struct api_dependency {
+    struct api_stream *stream; /* a reference is held */
+    uint64_t issued;
+};
+
+struct api_event {
+    CUevent handle;
+    struct api_context *context; /* NULL once the context is gone */
+    unsigned flags;
+    bool recorded;
+    struct api_stream *stream; /* of the last record; a reference is held */
+    uint64_t issued;           /* its task */
+    uint64_t generation;
+    uint64_t time_ns;
+    struct api_capture *capture; /* recorded inside this capture, at the nodes below */
+    uint64_t capture_id;
+    struct api_node **nodes;
+    size_t n_nodes;
+    unsigned refs;
+};
+
+enum api_mode {
+    API_ASYNC,        /* returns at once */
+    API_SYNC          /* returns when it is done, with its result */
+};
+/* Appends work to a stream (or to the graph that it captures into); takes over what `work` owns, also on failure. The
+   lock is given up while a synchronous one waits. */
+CUresult api_submit(struct api_stream *stream, struct api_work *work, enum api_mode mode);
+/* Waits until the stream has done all that was submitted so far; the context's error if one came. */
+CUresult api_stream_wait(struct api_stream *stream);
+CUresult api_context_wait(struct api_context *context);
+bool api_stream_idle(const struct api_stream *stream);
+struct api_stream *api_stream_new(struct api_context *context, unsigned flags, int priority);
+void api_stream_release(struct api_stream *stream);
+/* The handle is gone; the stream stays in its context's list until its queue is empty. */
+void api_stream_destroy(struct api_stream *stream);
+/* Takes a destroyed stream with an empty queue out of its context. */
+void api_stream_retire(struct api_stream *stream);
+/* A program's stream argument: 0, CU_STREAM_LEGACY, CU_STREAM_PER_THREAD or a handle of this context.
+   Errors: INVALID_HANDLE, INVALID_CONTEXT, STREAM_CAPTURE_IMPLICIT. */
+CUresult api_stream_get(struct api_context *context, CUstream handle, struct api_stream **out_stream);
+/* The stream that calls without a stream argument use. */
+CUresult api_stream_default(struct api_context *context, struct api_stream **out_stream);
+/* Makes the next task of `stream` wait for the event's last record. */
+CUresult api_stream_wait_event(struct api_stream *stream, struct api_event *event);
+/* Makes the next task of `stream` wait for that task of `on`. */
+CUresult api_stream_wait_task(struct api_stream *stream, struct api_stream *on, uint64_t issued);
+CUresult api_event_record(struct api_event *event, struct api_stream *stream, bool external);
+void api_event_release(struct api_event *event);
+
+/* ---- capture and graphs (api_capture.c, api_graph.c) ---- */
+
+/* Adds the work to the stream's capture instead of running it. Takes over what `work` owns. */
+CUresult api_capture_add(struct api_stream *stream, struct api_work *work);
+/* cuStreamWaitEvent with a captured event: joins `stream` to the event's capture. */
+CUresult api_capture_join(struct api_stream *stream, struct api_event *event);
+CUresult api_capture_record(struct api_stream *stream, struct api_event *event);
+/* The capture cannot be finished any more. */
+void api_capture_invalidate(struct api_capture *capture);
+void api_capture_drop(struct api_stream *stream);
+/* A call that a capture in progress forbids (cuMemAlloc, …): STREAM_CAPTURE_UNSUPPORTED, else success. */
+CUresult api_capture_forbids(struct api_context *context);
+CUresult api_exec_run(struct api_context *context, struct api_exec *exec, struct clab_error *error);
+void api_exec_release(struct api_exec *exec);
+void api_exec_hold(struct api_exec *exec);
+
+/* ---- launches (launch_rules.c) ---- */
+
+/* Everything that cuLaunchKernelEx refuses, in its order; fills launch->cluster. `attributes` as in CUlaunchConfig.
+   launch->function, grid, block, dynamic_shared_bytes are set by the caller. */
+CUresult api_launch_check(struct api_device *device, struct api_launch *launch, const CUlaunchAttribute *attributes,
+                          unsigned n_attributes);
+/* Checks a launch and makes it work for a stream or a graph (api_launch.c). */
+CUresult api_launch_prepare(struct api_context *context, const CUlaunchConfig *config, CUfunction f, void **params,
+                            void **extra, bool cooperative, struct api_work *out_work);
+/* The cluster shape that a configuration asks for (attribute or the kernel's own), checked as cuLaunchKernelEx checks
+   it except for sizes beyond the hardware's; out_cluster is 1,1,1 without one. */
+CUresult api_cluster_shape(const struct api_function *function, const CUlaunchConfig *config, uint32_t out_cluster[3],
+                           bool *out_has);
+
+/* ---- channel (api_export.c) ---- */
+void api_counters_set(const struct clab_counters *counters);
+const void *api_channel(void);
+
+#endif

@@ -1,0 +1,423 @@
+/* "Context Management": contexts that the program creates, the stack of current contexts that each thread has, limits
+   and flags. Primary contexts are in api_primary.c. A context owns its streams, events, modules and memory; all go
+   with it. Leaves out: execution affinity, green contexts, CIG parameters (refused by name). */
+#include "emu/api_context.h"
+
+#include <stdlib.h>
+
+static unsigned long long next_context_id = 1;
+
+struct api_context *api_context_new(unsigned flags, bool primary)
+{
+    struct api_context *context = calloc(1, sizeof *context);
+    if (context == NULL)
+        return NULL;
+    context->primary = primary;
+    context->flags = flags;
+    context->handle = emu_handle_new(EMU_HANDLE_CONTEXT, context);
+    if (context->handle == NULL || !api_context_activate(context)) {
+        emu_handle_free(context->handle);
+        free(context);
+        return NULL;
+    }
+    return context;
+}
+
+bool api_context_activate(struct api_context *context)
+{
+    context->id = next_context_id++;
+    context->cancel = false;
+    context->sticky = CUDA_SUCCESS;
+    clab_error_clear(&context->fault);
+    context->cache = CU_FUNC_CACHE_PREFER_NONE;
+    /* What an H200 answers for a fresh context. */
+    context->limits[CU_LIMIT_STACK_SIZE] = 1024;
+    context->limits[CU_LIMIT_PRINTF_FIFO_SIZE] = (size_t)6912 << 10;
+    context->limits[CU_LIMIT_MALLOC_HEAP_SIZE] = (size_t)8 << 20;
+    context->limits[CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH] = 2;
+    context->limits[CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT] = 2048;
+    context->limits[CU_LIMIT_MAX_L2_FETCH_GRANULARITY] = 128;
+    context->limits[CU_LIMIT_PERSISTING_L2_CACHE_SIZE] = 0;
+    context->legacy = api_stream_new(context, CU_STREAM_DEFAULT, 0);
+    if (context->legacy == NULL)
+        return false;
+    context->legacy->legacy = true;
+    context->active = true;
+    return true;
+}
+
+void api_contexts_end(struct api_context *context)
+{
+    context->active = false;
+    context->cancel = true;
+    for (struct api_stream *stream = context->streams, *next; stream != NULL; stream = next) {
+        next = stream->next;
+        api_stream_destroy(stream);
+    }
+    while (context->streams != NULL) /* what is queued is dropped, what runs is cancelled */
+        api_wait_for_change();
+    context->legacy = NULL;
+    size_t cursor = 0;
+    for (struct api_event *event; (event = emu_handle_next(EMU_HANDLE_EVENT, &cursor)) != NULL;)
+        if (event->context == context) {
+            event->context = NULL;
+            emu_handle_free(event->handle);
+            event->handle = NULL;
+            api_event_release(event);
+        }
+    while (context->modules != NULL) {
+        struct api_module *module = context->modules;
+        context->modules = module->next;
+        module->context = NULL;
+        emu_handle_free(module->handle);
+        module->handle = NULL;
+        api_module_release(module);
+    }
+    api_allocations_free(context->handle);
+    clab_error_clear(&context->fault);
+    context->sticky = CUDA_SUCCESS;
+}
+
+CUresult api_context_current(struct api_context **out_context)
+{
+    struct api_thread *thread = api_thread();
+    *out_context = NULL;
+    if (thread->depth == 0)
+        return CUDA_ERROR_INVALID_CONTEXT;
+    struct api_context *context = emu_handle_get(EMU_HANDLE_CONTEXT, thread->stack[thread->depth - 1]);
+    if (context == NULL || !context->active)
+        return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    *out_context = context;
+    return CUDA_SUCCESS;
+}
+
+struct api_context *api_context_get(CUcontext handle)
+{
+    struct api_context *context = NULL;
+    if (handle == NULL)
+        return api_context_current(&context) == CUDA_SUCCESS ? context : NULL;
+    context = emu_handle_get(EMU_HANDLE_CONTEXT, handle);
+    return context != NULL && context->active ? context : NULL;
+}
+
+bool api_context_flags_valid(unsigned flags)
+{
+    unsigned known = CU_CTX_SCHED_MASK | CU_CTX_MAP_HOST | CU_CTX_LMEM_RESIZE_TO_MAX | CU_CTX_COREDUMP_ENABLE |
+                     CU_CTX_USER_COREDUMP_ENABLE | CU_CTX_SYNC_MEMOPS;
+    unsigned schedule = flags & CU_CTX_SCHED_MASK;
+    return (flags & ~known) == 0 && (schedule == CU_CTX_SCHED_AUTO || schedule == CU_CTX_SCHED_SPIN ||
+                                     schedule == CU_CTX_SCHED_YIELD || schedule == CU_CTX_SCHED_BLOCKING_SYNC);
+}
+
+static CUresult create(const char *call, CUcontext *pctx, bool plain, unsigned flags, CUdevice dev)
+{
+    CUresult entered = api_enter(call);
+    if (entered != CUDA_SUCCESS)
+        return entered;
+    API_REQUIRE(pctx != NULL);
+    if (dev != 0)
+        return api_fail(CUDA_ERROR_INVALID_DEVICE, "device %d: one device is emulated, number 0", dev);
+    if (!api_context_flags_valid(flags))
+        return api_fail(CUDA_ERROR_INVALID_VALUE, "unknown context flags in 0x%x", flags);
+    if (!plain)
+        return api_fail(CUDA_ERROR_NOT_SUPPORTED, "execution affinity and CIG contexts are not emulated");
+    struct api_thread *thread = api_thread();
+    if (thread->depth == API_STACK_MAX)
+        return api_fail(CUDA_ERROR_OUT_OF_MEMORY, "%d contexts are already pushed", API_STACK_MAX);
+    struct api_context *context = api_context_new(flags, false);
+    if (context == NULL)
+        return api_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a context");
+    thread->stack[thread->depth++] = context->handle;
+    *pctx = context->handle;
+    return api_leave();
+}
+
+CUresult CUDAAPI cuCtxCreate_v2(CUcontext *pctx, unsigned int flags, CUdevice dev)
+{
+    return create(__func__, pctx, true, flags, dev);
+}
+
+CUresult CUDAAPI cuCtxCreate_v3(CUcontext *pctx, CUexecAffinityParam *paramsArray, int numParams, unsigned int flags,
+                                CUdevice dev)
+{
+    return create(__func__, pctx, paramsArray == NULL && numParams == 0, flags, dev);
+}
+
+CUresult CUDAAPI cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *ctxCreateParams, unsigned int flags, CUdevice dev)
+{
+    bool plain = ctxCreateParams == NULL ||
+                 (ctxCreateParams->numExecAffinityParams == 0 && ctxCreateParams->cigParams == NULL);
+    return create(__func__, pctx, plain, flags, dev);
+}
+
+CUresult CUDAAPI cuCtxDestroy_v2(CUcontext ctx)
+{
+    API_ENTER();
+    struct api_context *context = emu_handle_get(EMU_HANDLE_CONTEXT, ctx);
+    if (context == NULL)
+        return api_fail(CUDA_ERROR_INVALID_CONTEXT, "not a live context");
+    if (context->primary)
+        return api_fail(CUDA_ERROR_INVALID_CONTEXT, "a primary context is released, not destroyed");
+    struct api_thread *thread = api_thread();
+    if (thread->depth > 0 && thread->stack[thread->depth - 1] == ctx)
+        thread->depth--;
+    emu_handle_free(ctx);
+    api_contexts_end(context);
+    free(context);
+    return api_leave();
+}
+
+CUresult CUDAAPI cuCtxDestroy(CUcontext ctx)
+{
+    return cuCtxDestroy_v2(ctx);
+}
+
+CUresult CUDAAPI cuCtxDetach(CUcontext ctx)
+{
+    return cuCtxDestroy_v2(ctx);
+}
+
+CUresult CUDAAPI cuCtxAttach(CUcontext *pctx, unsigned int flags)
+{
+    API_ENTER();
+    struct api_context *context;
+    API_REQUIRE(pctx != NULL && flags == 0);
+    if (api_context_current(&context) != CUDA_SUCCESS)
+        return api_fail(CUDA_ERROR_INVALID_CONTEXT, "no context is current to this thread");
+    *pctx = context->handle;
+    return api_leave();
+}
+
+CUresult CUDAAPI cuCtxPushCurrent_v2(CUcontext ctx)
+{
+    API_ENTER();
+    struct api_thread *thread = api_thread();
+    if (ctx == NULL || api_context_get(ctx) == NULL)
+        return api_fail(emu_handle_was(EMU_HANDLE_CONTEXT, ctx) ? CUDA_ERROR_CONTEXT_IS_DESTROYED
+                                                                : CUDA_ERROR_INVALID_CONTEXT, "not a live context");
+    if (thread->depth == API_STACK_MAX)
+        return api_fail(CUDA_ERROR_OUT_OF_MEMORY, "%d contexts are already pushed", API_STACK_MAX);
+    thread->stack[thread->depth++] = ctx;
+    return api_leave();
+}
+
+CUresult CUDAAPI cuCtxPushCurrent(CUcontext ctx)
+{
+    return cuCtxPushCurrent_v2(ctx);
+}
+
+CUresult CUDAAPI cuCtxPopCurrent_v2(CUcontext *pctx)
+{
+    API_ENTER();
+    struct api_thread *thread = api_thread();
+    if (thread->depth == 0)
+        return api_fail(CUDA_ERROR_INVALID_CONTEXT, "no context is current to this thread");
+    thread->depth--;
+    if (pctx != NULL)
+        *pctx = thread->stack[thread->depth];
+    return api_leave();
+}
+
+CUresult CUDAAPI cuCtxPopCurrent(CUcontext *pctx)
+{
+    return cuCtxPopCurrent_v2(pctx);
+}
+
+CUresult CUDAAPI cuCtxSetCurrent(CUcontext ctx)
+{
+    API_ENTER();
+    struct api_thread *thread = api_thread();
+    if (ctx == NULL) {
+        if (thread->depth > 0)
+            thread->depth--;
+        return api_leave();
+    }
+    if (api_context_get(ctx) == NULL)
+        return api_fail(emu_handle_was(EMU_HANDLE_CONTEXT, ctx) ? CUDA_ERROR_CONTEXT_IS_DESTROYED
+                                                                : CUDA_ERROR_INVALID_CONTEXT, "not a live context");
+    if (thread->depth == 0)
+        thread->depth = 1;
+    thread->stack[thread->depth - 1] = ctx;
+    return api_leave();
+}
+
+CUresult CUDAAPI cuCtxGetCurrent(CUcontext *pctx)
+{
+    API_ENTER();
+    API_REQUIRE(pctx != NULL);
+    struct api_thread *thread = api_thread();
+    *pctx = thread->depth > 0 ? thread->stack[thread->depth - 1] : NULL;
+    return api_leave();
+}
+
+CUresult CUDAAPI cuCtxGetDevice_v2(CUdevice *device, CUcontext ctx)
+{
+    API_ENTER();
+    API_REQUIRE(device != NULL);
+    if (api_context_get(ctx) == NULL)
+        return api_fail(CUDA_ERROR_INVALID_CONTEXT, "not a live context");
+    *device = 0;
+    return api_leave();
+}
+
+CUresult CUDAAPI cuCtxGetDevice(CUdevice *device)
+{
+    return cuCtxGetDevice_v2(device, NULL);
+}
+
+CUresult CUDAAPI cuCtxGetFlags(unsigned int *flags)
+{
+    API_ENTER_CONTEXT(context);
+    API_REQUIRE(flags != NULL);
+    *flags = context->flags;
+    return api_leave();
+}
+
+CUresult CUDAAPI cuCtxSetFlags(unsigned int flags)
+{
+    API_ENTER_CONTEXT(context);
+    if (!api_context_flags_valid(flags))
+        return api_fail(CUDA_ERROR_INVALID_VALUE, "unknown context flags in 0x%x", flags);
+    context->flags = flags;
+    return api_leave();
+}
+
+CUresult CUDAAPI cuCtxGetId(CUcontext ctx, unsigned long long *ctxId)
+{
+    API_ENTER();
+    API_REQUIRE(ctxId != NULL);
+    struct api_context *context = api_context_get(ctx);
+    if (context == NULL)
+        return api_fail(emu_handle_was(EMU_HANDLE_CONTEXT, ctx) ? CUDA_ERROR_CONTEXT_IS_DESTROYED
+                                                                : CUDA_ERROR_INVALID_CONTEXT, "not a live context");
+    *ctxId = context->id;
+    return api_leave();
+}
+
+static CUresult synchronize(struct api_context *context)
+{
+    if (context->captures_global > 0)
+        return api_set_error(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "a stream of the context is capturing");
+    return api_context_wait(context);
+}
+
+CUresult CUDAAPI cuCtxSynchronize(void)
+{
+    API_ENTER_CONTEXT(context);
+    return api_result(synchronize(context));
+}
+
+CUresult CUDAAPI cuCtxSynchronize_v2(CUcontext ctx)
+{
+    API_ENTER();
+    struct api_context *context = api_context_get(ctx);
+    if (context == NULL)
+        return api_fail(CUDA_ERROR_INVALID_CONTEXT, "not a live context");
+    return api_result(synchronize(context));
+}
+
+CUresult CUDAAPI cuCtxGetLimit(size_t *pvalue, CUlimit limit)
+{
+    API_ENTER_CONTEXT(context);
+    API_REQUIRE(pvalue != NULL);
+    if ((unsigned)limit > CU_LIMIT_PERSISTING_L2_CACHE_SIZE)
+        return api_fail((unsigned)limit < CU_LIMIT_MAX ? CUDA_ERROR_UNSUPPORTED_LIMIT : CUDA_ERROR_INVALID_VALUE,
+                        "limit %d", (int)limit);
+    *pvalue = context->limits[limit];
+    return api_leave();
+}
+
+CUresult CUDAAPI cuCtxSetLimit(CUlimit limit, size_t value)
+{
+    API_ENTER_CONTEXT(context);
+    if ((unsigned)limit > CU_LIMIT_PERSISTING_L2_CACHE_SIZE)
+        return api_fail((unsigned)limit < CU_LIMIT_MAX ? CUDA_ERROR_UNSUPPORTED_LIMIT : CUDA_ERROR_INVALID_VALUE,
+                        "limit %d", (int)limit);
+    switch (limit) {
+    case CU_LIMIT_STACK_SIZE:
+        if (value > (size_t)512 << 10)
+            return api_fail(CUDA_ERROR_INVALID_VALUE, "a stack of %zu bytes is above 512 KiB", value);
+        value = (value + 15) / 16 * 16;
+        break;
+    case CU_LIMIT_MAX_L2_FETCH_GRANULARITY:
+        if (value > 128)
+            return api_fail(CUDA_ERROR_INVALID_VALUE, "an L2 fetch granularity of %zu is above 128", value);
+        break;
+    default:
+        break;
+    }
+    context->limits[limit] = value;
+    return api_leave();
+}
+
+CUresult CUDAAPI cuCtxGetCacheConfig(CUfunc_cache *pconfig)
+{
+    API_ENTER_CONTEXT(context);
+    API_REQUIRE(pconfig != NULL);
+    *pconfig = context->cache;
+    return api_leave();
+}
+
+CUresult CUDAAPI cuCtxSetCacheConfig(CUfunc_cache config)
+{
+    API_ENTER_CONTEXT(context);
+    if ((unsigned)config > CU_FUNC_CACHE_PREFER_EQUAL)
+        return api_fail(CUDA_ERROR_INVALID_VALUE, "cache preference %d", (int)config);
+    context->cache = config;
+    return api_leave();
+}
+
+CUresult CUDAAPI cuCtxGetSharedMemConfig(CUsharedconfig *pConfig)
+{
+    API_ENTER_CONTEXT(context);
+    (void)context;
+    API_REQUIRE(pConfig != NULL);
+    *pConfig = CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE;
+    return api_leave();
+}
+
+/* Banks are four bytes wide on every emulated device: a request for another width changes nothing, as on hardware. */
+CUresult CUDAAPI cuCtxSetSharedMemConfig(CUsharedconfig config)
+{
+    API_ENTER_CONTEXT(context);
+    (void)context;
+    if ((unsigned)config > CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE)
+        return api_fail(CUDA_ERROR_INVALID_VALUE, "bank width %d", (int)config);
+    return api_leave();
+}
+
+CUresult CUDAAPI cuCtxGetApiVersion(CUcontext ctx, unsigned int *version)
+{
+    API_ENTER();
+    API_REQUIRE(version != NULL);
+    if (api_context_get(ctx) == NULL)
+        return api_fail(CUDA_ERROR_INVALID_CONTEXT, "not a live context");
+    *version = 3020; /* the version that contexts have had since CUDA 3.2 */
+    return api_leave();
+}
+
+CUresult CUDAAPI cuCtxGetStreamPriorityRange(int *leastPriority, int *greatestPriority)
+{
+    API_ENTER_CONTEXT(context);
+    (void)context;
+    if (leastPriority != NULL)
+        *leastPriority = API_PRIORITY_LEAST;
+    if (greatestPriority != NULL)
+        *greatestPriority = API_PRIORITY_GREATEST;
+    return api_leave();
+}
+
+CUresult CUDAAPI cuCtxResetPersistingL2Cache(void)
+{
+    API_ENTER_CONTEXT(context);
+    (void)context; /* caches are not modelled: there is nothing to reset */
+    return api_leave();
+}
+
+CUresult CUDAAPI cuCtxGetExecAffinity(CUexecAffinityParam *pExecAffinity, CUexecAffinityType type)
+{
+    API_ENTER_CONTEXT(context);
+    (void)context;
+    API_REQUIRE(pExecAffinity != NULL);
+    return api_fail(CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY, "execution affinity %d needs MPS", (int)type);
+}

@@ -1,0 +1,210 @@
+/* "Memory Management": the copies. One macro per shape of prototype; what each form means is copy.c's. Peer copies are
+   copies: one device is emulated. The forms with 32-bit device pointers (before CUDA 3.2) are left out, as are arrays. */
+#include "emu/copy.h"
+
+static CUresult copy_linear(const char *call, CUstream handle, uint64_t to, uint64_t from, uint64_t bytes,
+                            enum api_side_kind to_kind, enum api_side_kind from_kind, bool synchronous)
+{
+    struct api_context *context;
+    struct api_stream *stream;
+    CUresult result = api_enter_context(call, &context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    struct api_copy copy = api_copy_linear(to, from, bytes);
+    result = api_stream_get(context, handle, &stream);
+    if (result == CUDA_SUCCESS)
+        result = api_copy_check(&copy, to_kind, from_kind);
+    if (result == CUDA_SUCCESS)
+        result = api_copy_submit(stream, &copy, synchronous);
+    return api_result(result);
+}
+
+#define ADDRESS(pointer) ((uint64_t)(uintptr_t)(pointer))
+
+CUresult CUDAAPI cuMemcpyHtoD_v2(CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount)
+{
+    return copy_linear(__func__, NULL, dstDevice, ADDRESS(srcHost), ByteCount, API_SIDE_DEVICE, API_SIDE_HOST, true);
+}
+
+CUresult CUDAAPI cuMemcpyDtoH_v2(void *dstHost, CUdeviceptr srcDevice, size_t ByteCount)
+{
+    return copy_linear(__func__, NULL, ADDRESS(dstHost), srcDevice, ByteCount, API_SIDE_HOST, API_SIDE_DEVICE, true);
+}
+
+CUresult CUDAAPI cuMemcpyDtoD_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount)
+{
+    return copy_linear(__func__, NULL, dstDevice, srcDevice, ByteCount, API_SIDE_DEVICE, API_SIDE_DEVICE, true);
+}
+
+CUresult CUDAAPI cuMemcpy(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount)
+{
+    return copy_linear(__func__, NULL, dst, src, ByteCount, API_SIDE_UNIFIED, API_SIDE_UNIFIED, true);
+}
+
+CUresult CUDAAPI cuMemcpyHtoDAsync_v2(CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount, CUstream hStream)
+{
+    return copy_linear(__func__, hStream, dstDevice, ADDRESS(srcHost), ByteCount, API_SIDE_DEVICE, API_SIDE_HOST, false);
+}
+
+CUresult CUDAAPI cuMemcpyDtoHAsync_v2(void *dstHost, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream)
+{
+    return copy_linear(__func__, hStream, ADDRESS(dstHost), srcDevice, ByteCount, API_SIDE_HOST, API_SIDE_DEVICE, false);
+}
+
+CUresult CUDAAPI cuMemcpyDtoDAsync_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream)
+{
+    return copy_linear(__func__, hStream, dstDevice, srcDevice, ByteCount, API_SIDE_DEVICE, API_SIDE_DEVICE, false);
+}
+
+CUresult CUDAAPI cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstream hStream)
+{
+    return copy_linear(__func__, hStream, dst, src, ByteCount, API_SIDE_UNIFIED, API_SIDE_UNIFIED, false);
+}
+
+/* A context argument of the peer forms: live, or NULL where the manual allows none. */
+static CUresult check_peer(const char *call, CUcontext one, CUcontext other)
+{
+    CUresult result = api_enter(call);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (api_context_get(one) == NULL || api_context_get(other) == NULL)
+        return api_fail(CUDA_ERROR_INVALID_CONTEXT, "not a live context");
+    return api_leave();
+}
+
+CUresult CUDAAPI cuMemcpyPeer(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice, CUcontext srcContext,
+                              size_t ByteCount)
+{
+    CUresult result = check_peer(__func__, dstContext, srcContext);
+    return result != CUDA_SUCCESS ? result
+                                  : copy_linear(__func__, NULL, dstDevice, srcDevice, ByteCount, API_SIDE_DEVICE,
+                                                API_SIDE_DEVICE, true);
+}
+
+CUresult CUDAAPI cuMemcpyPeerAsync(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice,
+                                   CUcontext srcContext, size_t ByteCount, CUstream hStream)
+{
+    CUresult result = check_peer(__func__, dstContext, srcContext);
+    return result != CUDA_SUCCESS ? result
+                                  : copy_linear(__func__, hStream, dstDevice, srcDevice, ByteCount, API_SIDE_DEVICE,
+                                                API_SIDE_DEVICE, false);
+}
+
+/* ---- boxes ---- */
+
+static CUresult copy_box(const char *call, CUstream handle, const CUDA_MEMCPY2D *two, const CUDA_MEMCPY3D *three,
+                         bool synchronous)
+{
+    struct api_context *context;
+    struct api_stream *stream;
+    struct api_copy copy;
+    CUresult result = api_enter_context(call, &context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (two == NULL && three == NULL)
+        return api_fail(CUDA_ERROR_INVALID_VALUE, "the description is NULL");
+    result = api_stream_get(context, handle, &stream);
+    if (result == CUDA_SUCCESS)
+        result = two != NULL ? api_copy_from_2d(two, &copy) : api_copy_from_3d(three, &copy);
+    if (result == CUDA_SUCCESS)
+        result = api_copy_submit(stream, &copy, synchronous);
+    return api_result(result);
+}
+
+CUresult CUDAAPI cuMemcpy2D_v2(const CUDA_MEMCPY2D *pCopy)
+{
+    return copy_box(__func__, NULL, pCopy, NULL, true);
+}
+
+CUresult CUDAAPI cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D *pCopy)
+{
+    return copy_box(__func__, NULL, pCopy, NULL, true);
+}
+
+CUresult CUDAAPI cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *pCopy, CUstream hStream)
+{
+    return copy_box(__func__, hStream, pCopy, NULL, false);
+}
+
+CUresult CUDAAPI cuMemcpy3D_v2(const CUDA_MEMCPY3D *pCopy)
+{
+    return copy_box(__func__, NULL, NULL, pCopy, true);
+}
+
+CUresult CUDAAPI cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *pCopy, CUstream hStream)
+{
+    return copy_box(__func__, hStream, NULL, pCopy, false);
+}
+
+static CUDA_MEMCPY3D without_contexts(const CUDA_MEMCPY3D_PEER *peer)
+{
+    return (CUDA_MEMCPY3D){
+        .srcXInBytes = peer->srcXInBytes,
+        .srcY = peer->srcY,
+        .srcZ = peer->srcZ,
+        .srcLOD = peer->srcLOD,
+        .srcMemoryType = peer->srcMemoryType,
+        .srcHost = peer->srcHost,
+        .srcDevice = peer->srcDevice,
+        .srcPitch = peer->srcPitch,
+        .srcHeight = peer->srcHeight,
+        .dstXInBytes = peer->dstXInBytes,
+        .dstY = peer->dstY,
+        .dstZ = peer->dstZ,
+        .dstLOD = peer->dstLOD,
+        .dstMemoryType = peer->dstMemoryType,
+        .dstHost = peer->dstHost,
+        .dstDevice = peer->dstDevice,
+        .dstPitch = peer->dstPitch,
+        .dstHeight = peer->dstHeight,
+        .WidthInBytes = peer->WidthInBytes,
+        .Height = peer->Height,
+        .Depth = peer->Depth,
+    };
+}
+
+CUresult CUDAAPI cuMemcpy3DPeer(const CUDA_MEMCPY3D_PEER *pCopy)
+{
+    if (pCopy == NULL)
+        return copy_box(__func__, NULL, NULL, NULL, true);
+    CUDA_MEMCPY3D box = without_contexts(pCopy);
+    return copy_box(__func__, NULL, NULL, &box, true);
+}
+
+CUresult CUDAAPI cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER *pCopy, CUstream hStream)
+{
+    if (pCopy == NULL)
+        return copy_box(__func__, hStream, NULL, NULL, false);
+    CUDA_MEMCPY3D box = without_contexts(pCopy);
+    return copy_box(__func__, hStream, NULL, &box, false);
+}
+
+/* Batches run as their copies in order: one of the orders that the manual allows. The legacy streams are refused, as
+   documented. */
+CUresult CUDAAPI cuMemcpyBatchAsync_v2(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count,
+                                       CUmemcpyAttributes *attrs, size_t *attrsIdxs, size_t numAttrs, CUstream hStream)
+{
+    API_ENTER_CONTEXT(context);
+    API_REQUIRE(dsts != NULL && srcs != NULL && sizes != NULL && count > 0);
+    API_REQUIRE(attrs != NULL && attrsIdxs != NULL && numAttrs > 0 && numAttrs <= count && attrsIdxs[0] == 0);
+    API_REQUIRE(hStream != NULL && hStream != CU_STREAM_LEGACY);
+    struct api_stream *stream;
+    CUresult result = api_stream_get(context, hStream, &stream);
+    for (size_t i = 0; i < count && result == CUDA_SUCCESS; i++) {
+        struct api_copy copy = api_copy_linear(dsts[i], srcs[i], sizes[i]);
+        result = api_copy_check(&copy, API_SIDE_UNIFIED, API_SIDE_UNIFIED);
+        if (result == CUDA_SUCCESS)
+            result = api_copy_submit(stream, &copy, false);
+    }
+    return api_result(result);
+}
+
+CUresult CUDAAPI cuMemcpyBatchAsync(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count,
+                                    CUmemcpyAttributes *attrs, size_t *attrsIdxs, size_t numAttrs, size_t *failIdx,
+                                    CUstream hStream)
+{
+    CUresult result = cuMemcpyBatchAsync_v2(dsts, srcs, sizes, count, attrs, attrsIdxs, numAttrs, hStream);
+    if (result != CUDA_SUCCESS && failIdx != NULL)
+        *failIdx = SIZE_MAX; /* not traced to one copy */
+    return result;
+}

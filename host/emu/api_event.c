@@ -1,0 +1,201 @@
+/* "Event Management". A recorded event is a place in its stream's queue; times are the host's monotonic clock when the
+   queue got there: real elapsed host time of an emulation, which the private channel marks as meaningless for the
+   device. Leaves out: events shared between processes. */
+#include "emu/api.h"
+
+#include <stdlib.h>
+
+#include "base/process.h"
+
+void api_event_release(struct api_event *event)
+{
+    if (--event->refs > 0)
+        return;
+    if (event->stream != NULL)
+        api_stream_release(event->stream);
+    free(event->nodes);
+    free(event);
+}
+
+static bool complete(const struct api_event *event)
+{
+    return event->stream == NULL || event->stream->completed >= event->issued;
+}
+
+CUresult api_event_record(struct api_event *event, struct api_stream *stream, bool external)
+{
+    if (event->context != stream->context)
+        return api_set_error(CUDA_ERROR_INVALID_HANDLE, "event and stream are of different contexts");
+    if (stream->capture != NULL && !external)
+        return api_capture_record(stream, event);
+    event->capture = NULL;
+    event->refs++;
+    struct api_work work = {.kind = API_WORK_RECORD, .event = {event, stream->capture != NULL ? 0 : event->generation + 1}};
+    if (stream->capture != NULL)
+        return api_submit(stream, &work, API_ASYNC);
+    event->generation++;
+    event->recorded = true;
+    if (event->stream != NULL)
+        api_stream_release(event->stream);
+    event->stream = stream;
+    stream->refs++;
+    event->issued = stream->issued + 1;
+    return api_submit(stream, &work, API_ASYNC);
+}
+
+CUresult api_stream_wait_event(struct api_stream *stream, struct api_event *event)
+{
+    if (event->capture != NULL)
+        return api_capture_join(stream, event);
+    if (stream->capture != NULL) {
+        api_capture_invalidate(stream->capture);
+        return api_set_error(CUDA_ERROR_STREAM_CAPTURE_ISOLATION, "a captured stream may not wait for an event that was "
+                                                                  "recorded outside its capture");
+    }
+    return event->stream == NULL ? CUDA_SUCCESS : api_stream_wait_task(stream, event->stream, event->issued);
+}
+
+CUresult CUDAAPI cuEventCreate(CUevent *phEvent, unsigned int Flags)
+{
+    API_ENTER_CONTEXT(context);
+    API_REQUIRE(phEvent != NULL);
+    unsigned known = CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
+    if ((Flags & ~known) != 0 || ((Flags & CU_EVENT_INTERPROCESS) != 0 && (Flags & CU_EVENT_DISABLE_TIMING) == 0))
+        return api_fail(CUDA_ERROR_INVALID_VALUE, "event flags 0x%x", Flags);
+    if ((Flags & CU_EVENT_INTERPROCESS) != 0)
+        return api_fail(CUDA_ERROR_NOT_SUPPORTED, "events shared between processes are not emulated");
+    struct api_event *event = calloc(1, sizeof *event);
+    if (event != NULL)
+        event->handle = emu_handle_new(EMU_HANDLE_EVENT, event);
+    if (event == NULL || event->handle == NULL) {
+        free(event);
+        return api_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for an event");
+    }
+    event->context = context;
+    event->flags = Flags;
+    event->refs = 1;
+    *phEvent = event->handle;
+    return api_leave();
+}
+
+/* Enters with an event argument. Works without a current context, in the event's own. */
+#define ENTER_EVENT(event, argument)                                                                                   \
+    API_ENTER();                                                                                                       \
+    struct api_event *event = emu_handle_get(EMU_HANDLE_EVENT, (argument));                                            \
+    do {                                                                                                               \
+        if ((event) == NULL)                                                                                           \
+            return api_fail(CUDA_ERROR_INVALID_HANDLE, "not a live event");                                            \
+        if ((event)->context->sticky != CUDA_SUCCESS)                                                                  \
+            return api_fail_with((event)->context->sticky, &(event)->context->fault);                                  \
+    } while (0)
+
+static CUresult record(const char *call, CUevent hEvent, CUstream hStream, unsigned flags)
+{
+    struct api_context *context;
+    CUresult entered = api_enter_context(call, &context);
+    if (entered != CUDA_SUCCESS)
+        return entered;
+    struct api_event *event = emu_handle_get(EMU_HANDLE_EVENT, hEvent);
+    if (event == NULL)
+        return api_fail(CUDA_ERROR_INVALID_HANDLE, "not a live event");
+    API_REQUIRE((flags & ~(unsigned)CU_EVENT_RECORD_EXTERNAL) == 0);
+    struct api_stream *stream;
+    CUresult result = api_stream_get(context, hStream, &stream);
+    if (result == CUDA_SUCCESS)
+        result = api_event_record(event, stream, (flags & CU_EVENT_RECORD_EXTERNAL) != 0);
+    return api_result(result);
+}
+
+CUresult CUDAAPI cuEventRecord(CUevent hEvent, CUstream hStream)
+{
+    return record(__func__, hEvent, hStream, 0);
+}
+
+CUresult CUDAAPI cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned int flags)
+{
+    return record(__func__, hEvent, hStream, flags);
+}
+
+CUresult CUDAAPI cuEventQuery(CUevent hEvent)
+{
+    ENTER_EVENT(event, hEvent);
+    if (event->capture != NULL)
+        return api_fail(CUDA_ERROR_CAPTURED_EVENT, "the event was last recorded in a capture");
+    if (!complete(event)) {
+        api_unlock();
+        return CUDA_ERROR_NOT_READY;
+    }
+    return api_leave();
+}
+
+CUresult CUDAAPI cuEventSynchronize(CUevent hEvent)
+{
+    ENTER_EVENT(event, hEvent);
+    if (event->capture != NULL)
+        return api_fail(CUDA_ERROR_CAPTURED_EVENT, "the event was last recorded in a capture");
+    struct api_stream *stream = event->stream;
+    uint64_t issued = event->issued;
+    if (stream == NULL)
+        return api_leave();
+    stream->refs++;
+    struct api_context *context = event->context;
+    while (stream->completed < issued)
+        api_wait_for_change();
+    api_stream_release(stream);
+    if (context->sticky != CUDA_SUCCESS)
+        return api_fail_with(context->sticky, &context->fault);
+    return api_leave();
+}
+
+CUresult CUDAAPI cuEventDestroy_v2(CUevent hEvent)
+{
+    API_ENTER();
+    struct api_event *event = emu_handle_get(EMU_HANDLE_EVENT, hEvent);
+    if (event == NULL)
+        return api_fail(CUDA_ERROR_INVALID_HANDLE, "not a live event");
+    emu_handle_free(hEvent);
+    event->handle = NULL;
+    api_event_release(event);
+    return api_leave();
+}
+
+CUresult CUDAAPI cuEventDestroy(CUevent hEvent)
+{
+    return cuEventDestroy_v2(hEvent);
+}
+
+static CUresult elapsed(const char *call, float *pMilliseconds, CUevent hStart, CUevent hEnd)
+{
+    CUresult entered = api_enter(call);
+    if (entered != CUDA_SUCCESS)
+        return entered;
+    API_REQUIRE(pMilliseconds != NULL);
+    struct api_event *start = emu_handle_get(EMU_HANDLE_EVENT, hStart), *end = emu_handle_get(EMU_HANDLE_EVENT, hEnd);
+    if (start == NULL || end == NULL)
+        return api_fail(CUDA_ERROR_INVALID_HANDLE, "the %s event is not live", start == NULL ? "start" : "end");
+    if (((start->flags | end->flags) & CU_EVENT_DISABLE_TIMING) != 0)
+        return api_fail(CUDA_ERROR_INVALID_HANDLE, "the %s event was created with CU_EVENT_DISABLE_TIMING",
+                        (start->flags & CU_EVENT_DISABLE_TIMING) != 0 ? "start" : "end");
+    if (start->capture != NULL || end->capture != NULL)
+        return api_fail(CUDA_ERROR_CAPTURED_EVENT, "an event was last recorded in a capture");
+    if (!start->recorded || !end->recorded)
+        return api_fail(CUDA_ERROR_INVALID_HANDLE, "the %s event was never recorded", start->recorded ? "end" : "start");
+    if (start->context->sticky != CUDA_SUCCESS)
+        return api_fail_with(start->context->sticky, &start->context->fault);
+    if (!complete(start) || !complete(end)) {
+        api_unlock();
+        return CUDA_ERROR_NOT_READY;
+    }
+    *pMilliseconds = (float)((double)(int64_t)(end->time_ns - start->time_ns) / 1e6);
+    return api_leave();
+}
+
+CUresult CUDAAPI cuEventElapsedTime(float *pMilliseconds, CUevent hStart, CUevent hEnd)
+{
+    return elapsed(__func__, pMilliseconds, hStart, hEnd);
+}
+
+CUresult CUDAAPI cuEventElapsedTime_v2(float *pMilliseconds, CUevent hStart, CUevent hEnd)
+{
+    return elapsed(__func__, pMilliseconds, hStart, hEnd);
+}

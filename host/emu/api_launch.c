@@ -1,0 +1,124 @@
+/* "Execution Control": cuLaunchKernel, cuLaunchKernelEx, cuLaunchCooperativeKernel. Leaves out the launch
+   calls of CUDA 3 (cuParamSet*, cuLaunchGrid). A launch is checked (launch_rules.c), its parameters are copied, and it is queued. */
+#include "emu/api.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Copies the parameters into one block laid out as the kernel's. */
+static CUresult take_params(const struct emu_kernel_info *info, void **params, void **extra, struct api_launch *launch)
+{
+    if (params != NULL && extra != NULL)
+        return api_set_error(CUDA_ERROR_INVALID_VALUE, "both kernelParams and extra are given");
+    const void *buffer = NULL;
+    size_t buffer_bytes = 0;
+    bool has_buffer = false, has_size = false;
+    for (size_t i = 0; extra != NULL && extra[i] != CU_LAUNCH_PARAM_END; i += 2) {
+        if (extra[i] == CU_LAUNCH_PARAM_BUFFER_POINTER) {
+            buffer = extra[i + 1];
+            has_buffer = true;
+        } else if (extra[i] == CU_LAUNCH_PARAM_BUFFER_SIZE && extra[i + 1] != NULL) {
+            buffer_bytes = *(const size_t *)extra[i + 1];
+            has_size = true;
+        } else {
+            return api_set_error(CUDA_ERROR_INVALID_VALUE, "entry %zu of extra is unknown", i);
+        }
+    }
+    if (extra != NULL && (!has_buffer || !has_size || (buffer == NULL && buffer_bytes > 0)))
+        return api_set_error(CUDA_ERROR_INVALID_VALUE, "extra lacks a parameter buffer or its size");
+    if (info->n_params == 0)
+        return CUDA_SUCCESS;
+    if (params == NULL && extra == NULL)
+        return api_set_error(CUDA_ERROR_INVALID_VALUE, "the kernel has %u parameters, none are given", info->n_params);
+    uint32_t last = info->n_params - 1, needed = info->param_offsets[last] + info->param_sizes[last];
+    if (extra != NULL && buffer_bytes < needed)
+        return api_set_error(CUDA_ERROR_INVALID_VALUE, "the parameter buffer has %zu bytes, the kernel reads %u",
+                             buffer_bytes, needed);
+    unsigned char *block = calloc(1, info->param_bytes > needed ? info->param_bytes : needed);
+    if (block == NULL)
+        return api_set_error(CUDA_ERROR_OUT_OF_MEMORY, "no memory for kernel parameters");
+    launch->params = block;
+    launch->param_bytes = info->param_bytes > needed ? info->param_bytes : needed;
+    if (extra != NULL) {
+        memcpy(block, buffer, needed);
+        return CUDA_SUCCESS;
+    }
+    for (uint32_t i = 0; i < info->n_params; i++) {
+        if (params[i] == NULL)
+            return api_set_error(CUDA_ERROR_INVALID_VALUE, "parameter %u is NULL", i);
+        memcpy(block + info->param_offsets[i], params[i], info->param_sizes[i]);
+    }
+    return CUDA_SUCCESS;
+}
+
+CUresult api_launch_prepare(struct api_context *context, const CUlaunchConfig *config, CUfunction f, void **params,
+                            void **extra, bool cooperative, struct api_work *out_work)
+{
+    struct api_function *function;
+    CUresult result = api_function_get(context, f, &function);
+    if (result != CUDA_SUCCESS)
+        return result;
+    struct api_launch launch = {
+        .function = function,
+        .grid = {config->gridDimX, config->gridDimY, config->gridDimZ},
+        .block = {config->blockDimX, config->blockDimY, config->blockDimZ},
+        .cooperative = cooperative,
+        .dynamic_shared_bytes = config->sharedMemBytes,
+    };
+    result = api_launch_check(api_device(), &launch, config->attrs, config->numAttrs);
+    if (result == CUDA_SUCCESS)
+        result = take_params(&function->info, params, extra, &launch);
+    if (result != CUDA_SUCCESS) {
+        free(launch.params);
+        return result;
+    }
+    function->module->refs++;
+    *out_work = (struct api_work){.kind = API_WORK_KERNEL, .launch = launch};
+    return CUDA_SUCCESS;
+}
+
+static CUresult launch(const char *call, const CUlaunchConfig *config, CUfunction f, void **params, void **extra,
+                       bool cooperative)
+{
+    struct api_context *context;
+    struct api_stream *stream;
+    struct api_work work;
+    CUresult result = api_enter_context(call, &context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    API_REQUIRE(config != NULL);
+    result = api_stream_get(context, config->hStream, &stream);
+    if (result == CUDA_SUCCESS)
+        result = api_launch_prepare(stream->context, config, f, params, extra, cooperative, &work);
+    if (result == CUDA_SUCCESS)
+        result = api_submit(stream, &work, API_ASYNC);
+    return api_result(result);
+}
+
+CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra)
+{
+    return launch(__func__, config, f, kernelParams, extra, false);
+}
+
+CUresult CUDAAPI cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,
+                                unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,
+                                unsigned int sharedMemBytes, CUstream hStream, void **kernelParams, void **extra)
+{
+    CUlaunchConfig config = {
+        .gridDimX = gridDimX, .gridDimY = gridDimY, .gridDimZ = gridDimZ, .blockDimX = blockDimX,
+        .blockDimY = blockDimY, .blockDimZ = blockDimZ, .sharedMemBytes = sharedMemBytes, .hStream = hStream,
+    };
+    return launch(__func__, &config, f, kernelParams, extra, false);
+}
+
+CUresult CUDAAPI cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY,
+                                           unsigned int gridDimZ, unsigned int blockDimX, unsigned int blockDimY,
+                                           unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream,
+                                           void **kernelParams)
+{
+    CUlaunchConfig config = {
+        .gridDimX = gridDimX, .gridDimY = gridDimY, .gridDimZ = gridDimZ, .blockDimX = blockDimX,
+        .blockDimY = blockDimY, .blockDimZ = blockDimZ, .sharedMemBytes = sharedMemBytes, .hStream = hStream,
+    };
+    return launch(__func__, &config, f, kernelParams, NULL, true);
+}

@@ -1,0 +1,272 @@
+/* "Memory Management": allocation, release, pinned and managed memory, registration. Managed memory is plain memory
+   that both sides see (said once in the log). Pointer attributes are in api_pointer.c, pools in api_pool.c, copies in
+   api_copy.c. Leaves out: virtual memory management, sharing between processes, CUDA arrays. */
+#include "emu/api.h"
+
+static CUresult allocate(struct api_context *context, CUdeviceptr *dptr, uint64_t bytes, int kind, unsigned flags)
+{
+    CUresult result = api_capture_forbids(context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    struct api_allocation *allocation = api_allocation_new(context, bytes, kind);
+    if (allocation == NULL) {
+        uint64_t available, total;
+        emu_memory_info(api_device()->machine, &available, &total);
+        return api_set_error(CUDA_ERROR_OUT_OF_MEMORY, "wanted %llu bytes, %llu of %llu are free",
+                             (unsigned long long)bytes, (unsigned long long)available, (unsigned long long)total);
+    }
+    allocation->flags = flags;
+    *dptr = allocation->base;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
+{
+    API_ENTER_CONTEXT(context);
+    API_REQUIRE(dptr != NULL && bytesize > 0);
+    return api_result(allocate(context, dptr, bytesize, API_MEMORY_DEVICE, 0));
+}
+
+CUresult CUDAAPI cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t WidthInBytes, size_t Height,
+                                    unsigned int ElementSizeBytes)
+{
+    API_ENTER_CONTEXT(context);
+    API_REQUIRE(dptr != NULL && pPitch != NULL && WidthInBytes > 0 && Height > 0);
+    API_REQUIRE(ElementSizeBytes == 4 || ElementSizeBytes == 8 || ElementSizeBytes == 16);
+    size_t pitch, bytes;
+    if (__builtin_add_overflow(WidthInBytes, (size_t)511, &pitch) ||
+        __builtin_mul_overflow(pitch / 512 * 512, Height, &bytes) || pitch > 2147483647)
+        return api_fail(CUDA_ERROR_INVALID_VALUE, "the size overflows");
+    CUresult result = allocate(context, dptr, bytes, API_MEMORY_DEVICE, 0);
+    if (result == CUDA_SUCCESS)
+        *pPitch = pitch / 512 * 512;
+    return api_result(result);
+}
+
+/* Freeing waits for the work that may use the memory, as cuMemFree does on hardware. */
+CUresult CUDAAPI cuMemFree_v2(CUdeviceptr dptr)
+{
+    API_ENTER_CONTEXT(context);
+    if (dptr == 0)
+        return api_leave();
+    CUresult result = api_capture_forbids(context);
+    if (result != CUDA_SUCCESS)
+        return api_result(result);
+    struct api_allocation *allocation = api_allocation_find(dptr);
+    if (allocation == NULL || allocation->base != dptr || allocation->free_queued ||
+        (allocation->kind != API_MEMORY_DEVICE && allocation->kind != API_MEMORY_MANAGED))
+        return api_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx is not the start of a live allocation",
+                        (unsigned long long)dptr);
+    result = api_context_wait(context);
+    allocation = api_allocation_find(dptr);
+    if (result == CUDA_SUCCESS && allocation != NULL && allocation->base == dptr)
+        api_allocation_free(allocation);
+    return api_result(result);
+}
+
+CUresult CUDAAPI cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned int flags)
+{
+    API_ENTER_CONTEXT(context);
+    API_REQUIRE(dptr != NULL && bytesize > 0);
+    API_REQUIRE(flags == CU_MEM_ATTACH_GLOBAL || flags == CU_MEM_ATTACH_HOST);
+    emu_log_once("managed memory is plain memory here: nothing migrates, prefetches and advice have no effect");
+    return api_result(allocate(context, dptr, bytesize, API_MEMORY_MANAGED, flags));
+}
+
+/* ---- pinned host memory ---- */
+
+#define HOST_ALLOC_FLAGS (CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED)
+
+static CUresult host_alloc(const char *call, void **pp, size_t bytes, unsigned flags)
+{
+    struct api_context *context;
+    CUresult result = api_enter_context(call, &context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    API_REQUIRE(pp != NULL);
+    if ((flags & ~(unsigned)HOST_ALLOC_FLAGS) != 0)
+        return api_fail(CUDA_ERROR_INVALID_VALUE, "flags 0x%x", flags);
+    if (bytes == 0) {
+        *pp = NULL;
+        return api_leave();
+    }
+    CUdeviceptr address = 0;
+    result = allocate(context, &address, bytes, API_MEMORY_HOST, flags | CU_MEMHOSTALLOC_DEVICEMAP);
+    if (result == CUDA_SUCCESS)
+        *pp = (void *)(uintptr_t)address;
+    return api_result(result);
+}
+
+CUresult CUDAAPI cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
+{
+    return host_alloc(__func__, pp, bytesize, Flags);
+}
+
+CUresult CUDAAPI cuMemAllocHost_v2(void **pp, size_t bytesize)
+{
+    return host_alloc(__func__, pp, bytesize, 0);
+}
+
+CUresult CUDAAPI cuMemFreeHost(void *p)
+{
+    API_ENTER_CONTEXT(context);
+    struct api_allocation *allocation = api_allocation_find((uint64_t)(uintptr_t)p);
+    if (allocation == NULL || allocation->base != (uint64_t)(uintptr_t)p || allocation->kind != API_MEMORY_HOST)
+        return api_fail(CUDA_ERROR_INVALID_VALUE, "%p was not made by cuMemAllocHost or cuMemHostAlloc", p);
+    CUresult result = api_context_wait(context);
+    allocation = api_allocation_find((uint64_t)(uintptr_t)p);
+    if (result == CUDA_SUCCESS && allocation != NULL)
+        api_allocation_free(allocation);
+    return api_result(result);
+}
+
+CUresult CUDAAPI cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flags)
+{
+    API_ENTER_CONTEXT(context);
+    API_REQUIRE(p != NULL && bytesize > 0);
+    unsigned known = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP | CU_MEMHOSTREGISTER_IOMEMORY |
+                     CU_MEMHOSTREGISTER_READ_ONLY;
+    if ((Flags & ~known) != 0)
+        return api_fail(CUDA_ERROR_INVALID_VALUE, "flags 0x%x", Flags);
+    if ((Flags & CU_MEMHOSTREGISTER_IOMEMORY) != 0)
+        return api_fail(CUDA_ERROR_NOT_SUPPORTED, "registration of I/O memory is not emulated");
+    uint64_t base = (uint64_t)(uintptr_t)p, last;
+    if (__builtin_add_overflow(base, bytesize - 1, &last))
+        return api_fail(CUDA_ERROR_INVALID_VALUE, "the range overflows");
+    if (api_allocation_find(base) != NULL || api_allocation_find(last) != NULL || api_memory_reserved(base))
+        return api_fail(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED, "%p lies in memory that is registered already", p);
+    struct api_allocation *allocation = api_allocation_register(context, p, bytesize);
+    if (allocation == NULL)
+        return api_fail(CUDA_ERROR_INVALID_VALUE, "%p, %zu bytes, cannot be registered", p, bytesize);
+    allocation->flags = Flags;
+    return api_leave();
+}
+
+CUresult CUDAAPI cuMemHostRegister(void *p, size_t bytesize, unsigned int Flags)
+{
+    return cuMemHostRegister_v2(p, bytesize, Flags);
+}
+
+CUresult CUDAAPI cuMemHostUnregister(void *p)
+{
+    API_ENTER_CONTEXT(context);
+    API_REQUIRE(p != NULL);
+    struct api_allocation *allocation = api_allocation_find((uint64_t)(uintptr_t)p);
+    if (allocation == NULL || allocation->kind != API_MEMORY_REGISTERED || allocation->base != (uint64_t)(uintptr_t)p)
+        return api_fail(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, "%p is not the start of registered memory", p);
+    CUresult result = api_context_wait(context);
+    allocation = api_allocation_find((uint64_t)(uintptr_t)p);
+    if (result == CUDA_SUCCESS && allocation != NULL)
+        api_allocation_free(allocation);
+    return api_result(result);
+}
+
+/* Host memory has one address on both sides. */
+CUresult CUDAAPI cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsigned int Flags)
+{
+    API_ENTER_CONTEXT(context);
+    (void)context;
+    API_REQUIRE(pdptr != NULL && p != NULL && Flags == 0);
+    struct api_allocation *allocation = api_allocation_find((uint64_t)(uintptr_t)p);
+    if (allocation == NULL || (allocation->kind != API_MEMORY_HOST && allocation->kind != API_MEMORY_REGISTERED))
+        return api_fail(CUDA_ERROR_INVALID_VALUE, "%p is not pinned host memory", p);
+    *pdptr = (CUdeviceptr)(uintptr_t)p;
+    return api_leave();
+}
+
+CUresult CUDAAPI cuMemHostGetFlags(unsigned int *pFlags, void *p)
+{
+    API_ENTER_CONTEXT(context);
+    (void)context;
+    API_REQUIRE(pFlags != NULL);
+    struct api_allocation *allocation = api_allocation_find((uint64_t)(uintptr_t)p);
+    if (allocation == NULL || allocation->kind != API_MEMORY_HOST)
+        return api_fail(CUDA_ERROR_INVALID_VALUE, "%p was not made by cuMemHostAlloc", p);
+    *pFlags = allocation->flags;
+    return api_leave();
+}
+
+/* ---- questions ---- */
+
+CUresult CUDAAPI cuMemGetInfo_v2(size_t *free, size_t *total)
+{
+    API_ENTER_CONTEXT(context);
+    (void)context;
+    uint64_t available, all;
+    emu_memory_info(api_device()->machine, &available, &all);
+    if (free != NULL)
+        *free = available;
+    if (total != NULL)
+        *total = all;
+    return api_leave();
+}
+
+CUresult CUDAAPI cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUdeviceptr dptr)
+{
+    API_ENTER_CONTEXT(context);
+    (void)context;
+    uint64_t base, bytes;
+    enum emu_memory_kind kind;
+    const struct api_allocation *allocation = api_allocation_find(dptr);
+    if (allocation != NULL) {
+        base = allocation->base;
+        bytes = allocation->bytes;
+    } else if (!emu_memory_find(api_device()->machine, dptr, &base, &bytes, &kind)) {
+        return api_fail(CUDA_ERROR_NOT_FOUND, "0x%llx lies in no live allocation", (unsigned long long)dptr);
+    }
+    if (pbase != NULL)
+        *pbase = base;
+    if (psize != NULL)
+        *psize = bytes;
+    return api_leave();
+}
+
+/* ---- managed memory's hints ---- */
+
+static CUresult hint(const char *call, CUdeviceptr address, size_t bytes, CUstream *handle)
+{
+    struct api_context *context;
+    struct api_stream *stream;
+    CUresult result = api_enter_context(call, &context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    const struct api_allocation *allocation = api_allocation_find(address);
+    if (bytes == 0 || allocation == NULL || allocation->kind != API_MEMORY_MANAGED ||
+        bytes > allocation->base + allocation->bytes - address)
+        return api_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx, %zu bytes, is not managed memory",
+                        (unsigned long long)address, bytes);
+    if (handle != NULL) {
+        struct api_work work = {.kind = API_WORK_EMPTY};
+        result = api_stream_get(context, *handle, &stream);
+        if (result == CUDA_SUCCESS)
+            result = api_submit(stream, &work, API_ASYNC);
+    }
+    return api_result(result);
+}
+
+CUresult CUDAAPI cuMemPrefetchAsync_v2(CUdeviceptr devPtr, size_t count, CUmemLocation location, unsigned int flags,
+                                       CUstream hStream)
+{
+    (void)location;
+    return flags != 0 ? hint(__func__, devPtr, 0, NULL) : hint(__func__, devPtr, count, &hStream);
+}
+
+CUresult CUDAAPI cuMemPrefetchAsync(CUdeviceptr devPtr, size_t count, CUdevice dstDevice, CUstream hStream)
+{
+    (void)dstDevice;
+    return hint(__func__, devPtr, count, &hStream);
+}
+
+CUresult CUDAAPI cuMemAdvise_v2(CUdeviceptr devPtr, size_t count, CUmem_advise advice, CUmemLocation location)
+{
+    (void)advice;
+    (void)location;
+    return hint(__func__, devPtr, count, NULL);
+}
+
+CUresult CUDAAPI cuMemAdvise(CUdeviceptr devPtr, size_t count, CUmem_advise advice, CUdevice device)
+{
+    (void)advice;
+    (void)device;
+    return hint(__func__, devPtr, count, NULL);
+}

@@ -1,0 +1,178 @@
+/* "Occupancy": how many CTAs and clusters fit (occupancy.c has the arithmetic), and the block size that fills an SM. */
+#include "emu/api.h"
+
+static CUresult enter_function(const char *call, CUfunction handle, struct api_function **out_function)
+{
+    struct api_context *context;
+    CUresult result = api_enter_context(call, &context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = api_function_get(context, handle, out_function);
+    return result == CUDA_SUCCESS ? CUDA_SUCCESS : api_result(result);
+}
+
+static uint32_t ctas(const struct api_function *function, int threads, size_t dynamic)
+{
+    if (dynamic > UINT32_MAX)
+        return 0;
+    return emu_occupancy_ctas(api_device()->machine, function->kernel, (uint32_t)threads, (uint32_t)dynamic);
+}
+
+static CUresult active_blocks(const char *call, int *numBlocks, CUfunction func, int blockSize, size_t dynamic,
+                              unsigned flags)
+{
+    struct api_function *function;
+    CUresult result = enter_function(call, func, &function);
+    if (result != CUDA_SUCCESS)
+        return result;
+    API_REQUIRE(numBlocks != NULL && blockSize > 0);
+    API_REQUIRE((flags & ~(unsigned)CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE) == 0);
+    *numBlocks = (int)ctas(function, blockSize, dynamic);
+    return api_leave();
+}
+
+CUresult CUDAAPI cuOccupancyMaxActiveBlocksPerMultiprocessor(int *numBlocks, CUfunction func, int blockSize,
+                                                             size_t dynamicSMemSize)
+{
+    return active_blocks(__func__, numBlocks, func, blockSize, dynamicSMemSize, 0);
+}
+
+CUresult CUDAAPI cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *numBlocks, CUfunction func, int blockSize,
+                                                                      size_t dynamicSMemSize, unsigned int flags)
+{
+    return active_blocks(__func__, numBlocks, func, blockSize, dynamicSMemSize, flags);
+}
+
+/* Blocks of whole warps from the largest down; the first that keeps most threads resident. */
+static CUresult potential(const char *call, int *minGridSize, int *blockSize, CUfunction func,
+                          CUoccupancyB2DSize dynamic_of, size_t dynamic, int limit, unsigned flags)
+{
+    struct api_function *function;
+    CUresult result = enter_function(call, func, &function);
+    if (result != CUDA_SUCCESS)
+        return result;
+    API_REQUIRE(minGridSize != NULL && blockSize != NULL && limit >= 0);
+    API_REQUIRE((flags & ~(unsigned)CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE) == 0);
+    int most = 1024, best = 0;
+    uint32_t best_ctas = 0;
+    api_settings_read(&function->settings, &function->info, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, &most);
+    if (limit > 0 && limit < most)
+        most = limit;
+    for (int threads = most; threads > 0; threads = (threads - 1) / 32 * 32) {
+        size_t bytes = dynamic;
+        if (dynamic_of != NULL) {
+            api_unlock(); /* the program's function */
+            bytes = dynamic_of(threads);
+            api_lock();
+            if (emu_handle_get(EMU_HANDLE_FUNCTION, function->handle) != function)
+                return api_fail(CUDA_ERROR_INVALID_HANDLE, "the function was unloaded meanwhile");
+        }
+        uint32_t fit = ctas(function, threads, bytes);
+        if ((uint64_t)fit * (unsigned)threads > (uint64_t)best_ctas * (unsigned)best) {
+            best = threads;
+            best_ctas = fit;
+        }
+    }
+    *blockSize = best;
+    *minGridSize = (int)(best_ctas * api_device()->model->sms);
+    return api_leave();
+}
+
+CUresult CUDAAPI cuOccupancyMaxPotentialBlockSize(int *minGridSize, int *blockSize, CUfunction func,
+                                                  CUoccupancyB2DSize blockSizeToDynamicSMemSize, size_t dynamicSMemSize,
+                                                  int blockSizeLimit)
+{
+    return potential(__func__, minGridSize, blockSize, func, blockSizeToDynamicSMemSize, dynamicSMemSize,
+                     blockSizeLimit, 0);
+}
+
+CUresult CUDAAPI cuOccupancyMaxPotentialBlockSizeWithFlags(int *minGridSize, int *blockSize, CUfunction func,
+                                                           CUoccupancyB2DSize blockSizeToDynamicSMemSize,
+                                                           size_t dynamicSMemSize, int blockSizeLimit,
+                                                           unsigned int flags)
+{
+    return potential(__func__, minGridSize, blockSize, func, blockSizeToDynamicSMemSize, dynamicSMemSize,
+                     blockSizeLimit, flags);
+}
+
+/* The dynamic shared memory left to each of numBlocks CTAs on one SM. */
+CUresult CUDAAPI cuOccupancyAvailableDynamicSMemPerBlock(size_t *dynamicSmemSize, CUfunction func, int numBlocks,
+                                                         int blockSize)
+{
+    struct api_function *function;
+    CUresult result = enter_function(__func__, func, &function);
+    if (result != CUDA_SUCCESS)
+        return result;
+    API_REQUIRE(dynamicSmemSize != NULL && numBlocks > 0 && blockSize > 0);
+    if (ctas(function, blockSize, 0) < (uint32_t)numBlocks)
+        return api_fail(CUDA_ERROR_INVALID_VALUE, "%d CTAs of %d threads do not fit one SM", numBlocks, blockSize);
+    const struct emu_model *model = api_device()->model;
+    uint32_t each = model->shared_per_sm_bytes / (uint32_t)numBlocks / 128 * 128 - 1024;
+    uint32_t left = each > function->info.static_shared_bytes ? each - function->info.static_shared_bytes : 0;
+    uint32_t most = api_dynamic_shared_limit(&function->settings, &function->info);
+    *dynamicSmemSize = left < most ? left : most;
+    return api_leave();
+}
+
+/* ---- clusters ---- */
+
+static CUresult check_config(const struct api_function *function, const CUlaunchConfig *config, uint32_t *out_threads)
+{
+    uint64_t threads = (uint64_t)config->blockDimX * config->blockDimY * config->blockDimZ;
+    (void)function;
+    if (config->blockDimX > 1024 || config->blockDimY > 1024 || threads == 0 || threads > 1024)
+        return api_set_error(CUDA_ERROR_INVALID_VALUE, "a block of %llu threads", (unsigned long long)threads);
+    *out_threads = (uint32_t)threads;
+    return CUDA_SUCCESS;
+}
+
+static uint32_t clusters(const struct api_function *function, uint32_t threads, uint32_t dynamic, uint32_t size)
+{
+    return emu_occupancy_clusters(api_device()->machine, function->kernel, threads, dynamic, size);
+}
+
+CUresult CUDAAPI cuOccupancyMaxActiveClusters(int *numClusters, CUfunction func, const CUlaunchConfig *config)
+{
+    struct api_function *function;
+    CUresult result = enter_function(__func__, func, &function);
+    if (result != CUDA_SUCCESS)
+        return result;
+    API_REQUIRE(numClusters != NULL && config != NULL);
+    uint32_t threads, cluster[3];
+    bool has;
+    result = check_config(function, config, &threads);
+    if (result == CUDA_SUCCESS)
+        result = api_cluster_shape(function, config, cluster, &has);
+    if (result != CUDA_SUCCESS)
+        return api_result(result);
+    uint64_t size = (uint64_t)cluster[0] * cluster[1] * cluster[2];
+    *numClusters = !has || size > UINT32_MAX ? 0
+                                             : (int)clusters(function, threads, config->sharedMemBytes, (uint32_t)size);
+    return api_leave();
+}
+
+CUresult CUDAAPI cuOccupancyMaxPotentialClusterSize(int *clusterSize, CUfunction func, const CUlaunchConfig *config)
+{
+    struct api_function *function;
+    CUresult result = enter_function(__func__, func, &function);
+    if (result != CUDA_SUCCESS)
+        return result;
+    API_REQUIRE(clusterSize != NULL && config != NULL);
+    const struct ptx_directives *directives = &function->info.function->directives;
+    const struct emu_model *model = api_device()->model;
+    uint32_t threads;
+    result = check_config(function, config, &threads);
+    if (result != CUDA_SUCCESS)
+        return api_result(result);
+    uint32_t size = function->settings.nonportable_allowed ? model->max_cluster : model->max_cluster_portable;
+    if (directives->maxclusterrank != 0 && size > directives->maxclusterrank)
+        size = directives->maxclusterrank;
+    if (directives->has_reqnctapercluster)
+        size = directives->reqnctapercluster[0] * (directives->reqnctapercluster[1] != 0 ? directives->reqnctapercluster[1] : 1) *
+               (directives->reqnctapercluster[2] != 0 ? directives->reqnctapercluster[2] : 1);
+    else
+        while (size > 0 && clusters(function, threads, config->sharedMemBytes, size) == 0)
+            size--;
+    *clusterSize = (int)size;
+    return api_leave();
+}

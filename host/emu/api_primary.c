@@ -1,0 +1,100 @@
+/* "Primary Context Management". The primary context keeps its handle for the life of the process: released and
+   retained again it is fresh, and a thread to which it is still current can use it again. */
+#include "emu/api_context.h"
+
+static CUresult enter_device(const char *call, CUdevice dev)
+{
+    CUresult result = api_enter(call);
+    if (result != CUDA_SUCCESS)
+        return result;
+    return dev == 0 ? CUDA_SUCCESS
+                    : api_fail(CUDA_ERROR_INVALID_DEVICE, "device %d: one device is emulated, number 0", dev);
+}
+
+CUresult CUDAAPI cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
+{
+    CUresult entered = enter_device(__func__, dev);
+    if (entered != CUDA_SUCCESS)
+        return entered;
+    API_REQUIRE(pctx != NULL);
+    struct api_device *device = api_device();
+    if (device->primary == NULL)
+        device->primary = api_context_new(device->primary_flags, true);
+    else if (!device->primary->active && !api_context_activate(device->primary))
+        return api_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a context");
+    if (device->primary == NULL)
+        return api_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a context");
+    device->primary->flags = device->primary_flags;
+    device->primary->retained++;
+    *pctx = device->primary->handle;
+    return api_leave();
+}
+
+CUresult CUDAAPI cuDevicePrimaryCtxRelease_v2(CUdevice dev)
+{
+    CUresult entered = enter_device(__func__, dev);
+    if (entered != CUDA_SUCCESS)
+        return entered;
+    struct api_context *primary = api_device()->primary;
+    if (primary == NULL || !primary->active || primary->retained == 0)
+        return api_fail(CUDA_ERROR_INVALID_CONTEXT, "the primary context is not retained");
+    if (--primary->retained == 0)
+        api_contexts_end(primary);
+    return api_leave();
+}
+
+CUresult CUDAAPI cuDevicePrimaryCtxRelease(CUdevice dev)
+{
+    return cuDevicePrimaryCtxRelease_v2(dev);
+}
+
+/* Destroys everything in it; the retain count stays, so that the context is fresh at once for those who hold it. */
+CUresult CUDAAPI cuDevicePrimaryCtxReset_v2(CUdevice dev)
+{
+    CUresult entered = enter_device(__func__, dev);
+    if (entered != CUDA_SUCCESS)
+        return entered;
+    struct api_context *primary = api_device()->primary;
+    if (primary != NULL && primary->active) {
+        api_contexts_end(primary);
+        if (primary->retained > 0 && !api_context_activate(primary))
+            return api_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a context");
+    }
+    return api_leave();
+}
+
+CUresult CUDAAPI cuDevicePrimaryCtxReset(CUdevice dev)
+{
+    return cuDevicePrimaryCtxReset_v2(dev);
+}
+
+CUresult CUDAAPI cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flags, int *active)
+{
+    CUresult entered = enter_device(__func__, dev);
+    if (entered != CUDA_SUCCESS)
+        return entered;
+    API_REQUIRE(flags != NULL && active != NULL);
+    struct api_device *device = api_device();
+    *flags = device->primary_flags;
+    *active = device->primary != NULL && device->primary->active;
+    return api_leave();
+}
+
+CUresult CUDAAPI cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int flags)
+{
+    CUresult entered = enter_device(__func__, dev);
+    if (entered != CUDA_SUCCESS)
+        return entered;
+    struct api_device *device = api_device();
+    if (!api_context_flags_valid(flags))
+        return api_fail(CUDA_ERROR_INVALID_VALUE, "unknown context flags in 0x%x", flags);
+    device->primary_flags = flags;
+    if (device->primary != NULL)
+        device->primary->flags = flags;
+    return api_leave();
+}
+
+CUresult CUDAAPI cuDevicePrimaryCtxSetFlags(CUdevice dev, unsigned int flags)
+{
+    return cuDevicePrimaryCtxSetFlags_v2(dev, flags);
+}

@@ -1,0 +1,203 @@
+/* What every driver call begins and ends with: the lock, the calling thread's state, the record of the last failure.
+   A process that forks after cuInit keeps no emulated device in the child: its calls return NOT_INITIALIZED, as the
+   real driver's do. */
+#include "emu/api.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t change = PTHREAD_COND_INITIALIZER;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_key_t thread_key;
+static bool forked;
+static struct api_thread spare;
+
+void api_lock(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+void api_unlock(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
+void api_wait_for_change(void)
+{
+    pthread_cond_wait(&change, &lock);
+}
+
+void api_signal_change(void)
+{
+    pthread_cond_broadcast(&change);
+}
+
+static void thread_end(void *argument)
+{
+    struct api_thread *thread = argument;
+    api_lock();
+    for (size_t i = 0; i < API_COUNT_OF(thread->own_stream); i++) {
+        struct api_stream *stream = emu_handle_get(EMU_HANDLE_STREAM, thread->own_stream[i]);
+        if (stream != NULL)
+            api_stream_destroy(stream);
+    }
+    api_unlock();
+    clab_error_clear(&thread->error);
+    free(thread);
+}
+
+static void after_fork_in_child(void)
+{
+    forked = api_device() != NULL;
+    pthread_cond_init(&change, NULL);
+    pthread_mutex_unlock(&lock);
+}
+
+static void set_up(void)
+{
+    pthread_key_create(&thread_key, thread_end);
+    pthread_atfork(api_lock, api_unlock, after_fork_in_child);
+}
+
+struct api_thread *api_thread(void)
+{
+    pthread_once(&once, set_up);
+    struct api_thread *thread = pthread_getspecific(thread_key);
+    if (thread == NULL) {
+        thread = calloc(1, sizeof *thread);
+        if (thread == NULL)
+            return &spare;
+        pthread_setspecific(thread_key, thread);
+    }
+    return thread;
+}
+
+CUresult api_enter(const char *call)
+{
+    struct api_thread *thread = api_thread();
+    api_lock();
+    thread->call = call;
+    if (forked)
+        return api_fail(CUDA_ERROR_NOT_INITIALIZED, "the process was forked after cuInit: call it in the child only");
+    if (api_device() == NULL)
+        return api_fail(CUDA_ERROR_NOT_INITIALIZED, "cuInit was not called");
+    if (thread->in_callback)
+        return api_fail(CUDA_ERROR_NOT_PERMITTED, "a host function of a stream may make no driver calls");
+    return CUDA_SUCCESS;
+}
+
+CUresult api_enter_context(const char *call, struct api_context **out_context)
+{
+    CUresult result = api_enter(call);
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = api_context_current(out_context);
+    if (result != CUDA_SUCCESS)
+        return api_fail(result, "%s", result == CUDA_ERROR_INVALID_CONTEXT ? "no context is current to this thread"
+                                                                          : "the current context was destroyed");
+    if ((*out_context)->sticky != CUDA_SUCCESS)
+        return api_fail_with((*out_context)->sticky, &(*out_context)->fault);
+    return CUDA_SUCCESS;
+}
+
+CUresult api_leave(void)
+{
+    api_unlock();
+    return CUDA_SUCCESS;
+}
+
+/* Marks the thread's record as the detail of `result`. */
+static void finish_error(struct api_thread *thread, CUresult result)
+{
+    const char *name = api_error_name(result);
+    thread->has_error = true;
+    if (thread->error.status == CLAB_OK)
+        thread->error.status = CLAB_DRIVER;
+    clab_error_native(&thread->error, thread->call != NULL ? thread->call : "", (int)result,
+                      name != NULL ? name : "");
+    if (emu_log_calls())
+        emu_log_call(thread->call != NULL ? thread->call : "?", (int)result, name != NULL ? name : "?",
+                     thread->error.message);
+}
+
+/* What a refusal means to the host's tables. */
+static clab_status status_of(CUresult result)
+{
+    switch (result) {
+    case CUDA_ERROR_OUT_OF_MEMORY:
+        return CLAB_NO_MEMORY;
+    case CUDA_ERROR_NOT_SUPPORTED:
+        return CLAB_UNSUPPORTED;
+    case CUDA_ERROR_NOT_FOUND:
+        return CLAB_NOT_FOUND;
+    case CUDA_ERROR_INVALID_CLUSTER_SIZE:
+    case CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE:
+    case CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES:
+        return CLAB_LAUNCH;
+    case CUDA_ERROR_INVALID_IMAGE:
+    case CUDA_ERROR_NO_BINARY_FOR_GPU:
+    case CUDA_ERROR_UNSUPPORTED_PTX_VERSION:
+    case CUDA_ERROR_INVALID_PTX:
+        return CLAB_LOAD;
+    default:
+        return CLAB_DRIVER;
+    }
+}
+
+static void record(CUresult result, const char *format, va_list args)
+{
+    struct api_thread *thread = api_thread();
+    bool launch = thread->call != NULL && strncmp(thread->call, "cuLaunch", 8) == 0;
+    clab_status status = status_of(result);
+    if (format[0] != '\0')
+        clab_error_vset(&thread->error, status == CLAB_DRIVER && launch ? CLAB_LAUNCH : status, format, args);
+    else
+        clab_error_set(&thread->error, status, "%s", api_error_string(result) != NULL ? api_error_string(result) : "");
+    finish_error(thread, result);
+}
+
+CUresult api_set_error(CUresult result, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    record(result, format, args);
+    va_end(args);
+    return result;
+}
+
+CUresult api_fail(CUresult result, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    record(result, format, args);
+    va_end(args);
+    api_unlock();
+    return result;
+}
+
+CUresult api_copy_error(CUresult result, const struct clab_error *error)
+{
+    struct api_thread *thread = api_thread();
+    clab_error_copy(&thread->error, error);
+    finish_error(thread, result);
+    return result;
+}
+
+CUresult api_fail_with(CUresult result, const struct clab_error *error)
+{
+    api_copy_error(result, error);
+    api_unlock();
+    return result;
+}
+
+CUresult api_result(CUresult result)
+{
+    if (result != CUDA_SUCCESS && emu_log_calls())
+        emu_log_call(api_thread()->call, (int)result, "", "");
+    api_unlock();
+    return result;
+}

@@ -1,0 +1,337 @@
+/* Decodes one PTX function into operations: walks the blocks of its control-flow graph in program order, calls the
+   emitter of each instruction's row, and places joins.
+
+   requires: the function parsed without error; the image's layout of shared variables done. breaks: nothing.
+
+   Lanes that part at a conditional branch meet again at its block's immediate post-dominator, which therefore starts
+   with a join operation. A branch over a short region without loops, barriers, collectives, calls or exits needs no
+   fragments: both sides run in place under a mask (see ops_control.c). Leaves out: any optimisation across
+   instructions. */
+#include <string.h>
+
+#include "emu/emitting.h"
+
+#define REGION_BLOCKS 64 /* of a region that is run in place */
+
+/* Fuel that a backward branch takes; warp.c gives a slice 65536. A loop that only polls gives way soon. */
+#define WEIGHT_PLAIN 1
+#define WEIGHT_POLL  8192
+
+enum block_flag {
+    BLOCK_SIMPLE = 1, /* nothing that can wait, leave or be counted apart: may run in place */
+    BLOCK_POLLS = 2,  /* reads something that another thread may change */
+    BLOCK_WORKS = 4,  /* writes memory, or takes part in a barrier */
+    BLOCK_JOIN = 8    /* starts with a join */
+};
+
+struct flow {
+    struct ptx_cfg cfg;
+    uint8_t *flags;     /* enum block_flag, by block */
+    uint32_t *weights;  /* of the block's backward branch */
+    uint32_t *mark;     /* scratch, by block */
+    uint32_t *stack;
+    uint32_t mark_now;
+};
+
+static bool class_is(const struct ptx_insn *insn, const char *name)
+{
+    return strcmp(ptx_rows[insn->row].class, name) == 0;
+}
+
+static bool head_is(const struct ptx_insn *insn, const char *head)
+{
+    return strncmp(ptx_rows[insn->row].syntax, head, strlen(head)) == 0;
+}
+
+static bool reads_clock(const struct ptx_operand *operand)
+{
+    return operand->kind == PTX_OPERAND_SREG &&
+           (operand->sreg == PTX_SREG_CLOCK || operand->sreg == PTX_SREG_CLOCK_HI ||
+            operand->sreg == PTX_SREG_CLOCK64 || operand->sreg == PTX_SREG_GLOBALTIMER ||
+            operand->sreg == PTX_SREG_GLOBALTIMER_LO || operand->sreg == PTX_SREG_GLOBALTIMER_HI);
+}
+
+static uint8_t classify(const struct ptx_insn *insn)
+{
+    static const char *const simple[] = {"ALU", "FLOAT", "MOVE", "MEMORY", "ATOMIC", "FENCE"};
+    uint8_t flags = 0;
+    for (size_t i = 0; i < sizeof simple / sizeof *simple; i++) {
+        flags |= class_is(insn, simple[i]) ? BLOCK_SIMPLE : 0;
+    }
+    if (insn->row == PTX_BRA) {
+        return BLOCK_SIMPLE;
+    }
+    for (uint32_t i = 0; i < insn->n_operands; i++) {
+        flags |= reads_clock(&insn->operands[i]) ? BLOCK_POLLS : 0;
+    }
+    if (class_is(insn, "ATOMIC")) {
+        flags |= head_is(insn, "atom.") || head_is(insn, "atom{") ? BLOCK_POLLS : BLOCK_WORKS;
+    } else if (head_is(insn, "mbarrier.t") || head_is(insn, "nanosleep")) {
+        flags |= BLOCK_POLLS;
+    } else if (head_is(insn, "ld") && (ptx_has(insn, PTX_MOD_VOLATILE) || ptx_has(insn, PTX_MOD_ACQUIRE) ||
+                                       ptx_has(insn, PTX_MOD_RELAXED))) {
+        flags |= BLOCK_POLLS;
+    } else if (class_is(insn, "BARRIER") || class_is(insn, "ASYNC") || class_is(insn, "CONTROL") ||
+               head_is(insn, "st")) {
+        flags |= BLOCK_WORKS;
+    }
+    return flags;
+}
+
+static void classify_blocks(const struct ptx_function *function, struct flow *flow)
+{
+    for (uint32_t b = 0; b < flow->cfg.n_blocks; b++) {
+        const struct ptx_block *block = &flow->cfg.blocks[b];
+        uint8_t all = BLOCK_SIMPLE, any = 0;
+        for (uint32_t i = 0; i < block->count; i++) {
+            const uint8_t flags = classify(&function->insns[block->first + i]);
+            all &= flags;
+            any |= flags & (BLOCK_POLLS | BLOCK_WORKS);
+        }
+        flow->flags[b] = all | any;
+        flow->weights[b] = WEIGHT_PLAIN;
+    }
+}
+
+static bool dominates(const struct ptx_cfg *cfg, uint32_t a, uint32_t b)
+{
+    /* The bound keeps hostile nesting from costing quadratic time; beyond it a loop is merely not recognised. */
+    for (unsigned step = 0; step < 4096 && b != a && b != UINT32_MAX; step++) {
+        b = cfg->blocks[b].idom;
+    }
+    return b == a;
+}
+
+/* Natural loops of back edges b -> header: one that polls and does no work gives way soon. */
+static void weigh_loops(struct flow *flow)
+{
+    const struct ptx_cfg *cfg = &flow->cfg;
+    for (uint32_t b = 0; b < cfg->n_blocks; b++) {
+        for (uint32_t s = 0; s < cfg->blocks[b].n_succ; s++) {
+            const uint32_t header = cfg->blocks[b].succ[s];
+            if (header > b || !dominates(cfg, header, b)) {
+                continue;
+            }
+            uint32_t n = 0, visited = 0;
+            uint8_t any = 0;
+            flow->mark_now++;
+            flow->stack[n++] = b;
+            flow->mark[b] = flow->mark[header] = flow->mark_now;
+            any |= flow->flags[header];
+            while (n > 0 && visited < REGION_BLOCKS) {
+                const uint32_t at = flow->stack[--n];
+                visited++;
+                any |= flow->flags[at];
+                for (uint32_t p = 0; at != header && p < cfg->blocks[at].n_pred; p++) {
+                    const uint32_t pred = cfg->blocks[at].pred[p];
+                    if (flow->mark[pred] != flow->mark_now) {
+                        flow->mark[pred] = flow->mark_now;
+                        flow->stack[n++] = pred;
+                    }
+                }
+            }
+            if (n == 0 && (any & BLOCK_POLLS) && !(any & BLOCK_WORKS)) {
+                flow->weights[b] = WEIGHT_POLL;
+            }
+        }
+    }
+}
+
+/* Whether all that lies between block `from` and `join` is simple and without loops. Depth-first; blocks on the path
+   have mark 2 * now, finished ones 2 * now + 1. */
+static bool region_walk(struct flow *flow, uint32_t at, uint32_t join, uint32_t *count)
+{
+    if (at == join) {
+        return true;
+    }
+    if (flow->mark[at] == flow->mark_now + 1) {
+        return true;
+    }
+    if (flow->mark[at] == flow->mark_now || ++*count > REGION_BLOCKS || !(flow->flags[at] & BLOCK_SIMPLE) ||
+        flow->cfg.blocks[at].n_succ == 0) {
+        return false;
+    }
+    flow->mark[at] = flow->mark_now;
+    for (uint32_t s = 0; s < flow->cfg.blocks[at].n_succ; s++) {
+        if (!region_walk(flow, flow->cfg.blocks[at].succ[s], join, count)) {
+            return false;
+        }
+    }
+    flow->mark[at] = flow->mark_now + 1;
+    return true;
+}
+
+static bool region_inplace(struct flow *flow, uint32_t b, uint32_t join)
+{
+    uint32_t count = 0;
+    flow->mark_now += 2;
+    flow->mark[b] = flow->mark_now; /* a way back to the branch is a loop */
+    for (uint32_t s = 0; s < flow->cfg.blocks[b].n_succ; s++) {
+        if (!region_walk(flow, flow->cfg.blocks[b].succ[s], join, &count)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static const struct ptx_insn *last_insn(const struct ptx_function *function, const struct ptx_block *block)
+{
+    return block->count ? &function->insns[block->first + block->count - 1] : NULL;
+}
+
+static bool may_diverge(const struct ptx_insn *insn)
+{
+    return insn && ((insn->row == PTX_BRA && insn->has_guard) || insn->row == PTX_BRX_IDX);
+}
+
+static void place_joins(const struct ptx_function *function, struct flow *flow, bool *inplace)
+{
+    for (uint32_t b = 0; b < flow->cfg.n_blocks; b++) {
+        const struct ptx_block *block = &flow->cfg.blocks[b];
+        const struct ptx_insn *insn = last_insn(function, block);
+        inplace[b] = false;
+        if (!may_diverge(insn) || block->ipdom == UINT32_MAX) {
+            continue;
+        }
+        inplace[b] = insn->row == PTX_BRA && region_inplace(flow, b, block->ipdom);
+        if (!inplace[b]) {
+            flow->flags[block->ipdom] |= BLOCK_JOIN;
+        }
+    }
+}
+
+static void emit_insn(struct emu_emit *emit, uint32_t index)
+{
+    emu_emit_begin(emit, index);
+    const struct ptx_insn *insn = emit->insn;
+    emu_emitter *emitter = emit->image->set->emitters[insn->row];
+    if (!emitter) {
+        char text[200];
+        ptx_insn_text(emit->ptx, insn, text, sizeof text);
+        emu_unsupported(emit, "%s", text);
+        return;
+    }
+    const clab_status status = emitter(emit, insn);
+    if (status != CLAB_OK && emit->status == CLAB_OK) {
+        emu_emit_error(emit, status, "cannot decode this instruction");
+    }
+    emu_emit_end(emit);
+}
+
+/* Copies the operations to the image and turns instruction indices into pointers. */
+static bool finish(struct emu_emit *emit)
+{
+    struct emu_code *code = emit->code;
+    code->n_ops = (uint32_t)emit->n_ops;
+    code->ops = clab_arena_array(&emit->image->arena, emit->n_ops, sizeof *code->ops);
+    code->consts = clab_arena_array(&emit->image->arena, emit->n_consts + 1, sizeof *code->consts);
+    if (!code->ops || !code->consts) {
+        return false;
+    }
+    memcpy(code->ops, emit->ops, emit->n_ops * sizeof *code->ops);
+    for (int rank = 1; rank >= 0; rank--) {
+        for (size_t i = 0; i < emit->n_consts; i++) {
+            if (emit->consts[i].rank == (rank != 0)) {
+                code->consts[code->n_consts++] = emit->consts[i];
+            }
+        }
+        code->n_rank_consts = rank ? code->n_consts : code->n_rank_consts;
+    }
+    for (size_t i = 0; i < emit->n_fixes; i++) {
+        const struct emu_fix *fix = &emit->fixes[i];
+        struct emu_op *op = &code->ops[fix->op];
+        const struct emu_op *target = fix->target == UINT32_MAX ? NULL : &code->ops[code->op_of[fix->target]];
+        if (fix->slot) {
+            *fix->slot = target;
+        } else {
+            op->target = target;
+        }
+        op->imm = fix->join == UINT32_MAX ? 0 : (uint64_t)(uintptr_t)&code->ops[code->op_of[fix->join]];
+    }
+    for (uint32_t i = 0; i < code->n_ops; i++) {
+        struct emu_op *op = &code->ops[i];
+        if (op->u8[0] == 1 && op->full == emit->framework->branch_full) { /* emu_guard_branch */
+            op->target = op + op->imm;
+            op->imm = (uint64_t)(uintptr_t)op->target;
+        }
+    }
+    code->file_bytes = (emit->file_bytes + 63) & ~UINT32_C(63);
+    code->local_bytes = emit->local_bytes;
+    code->reg_rows = emit->reg_rows;
+    return true;
+}
+
+static bool flow_build(const struct ptx_function *function, struct clab_arena *arena, struct flow *flow,
+                       struct emu_emit *emit)
+{
+    if (ptx_cfg_build(function, arena, &flow->cfg, emit->error) != CLAB_OK) {
+        emit->status = emit->error ? emit->error->status : CLAB_NO_MEMORY;
+        return true;
+    }
+    const size_t n = flow->cfg.n_blocks + 1;
+    flow->flags = clab_arena_array(arena, n, sizeof *flow->flags);
+    flow->weights = clab_arena_array(arena, n, sizeof *flow->weights);
+    flow->mark = clab_arena_array(arena, n, sizeof *flow->mark);
+    flow->stack = clab_arena_array(arena, n, sizeof *flow->stack);
+    return flow->flags && flow->weights && flow->mark && flow->stack;
+}
+
+static clab_status decode_body(struct emu_emit *emit)
+{
+    const struct ptx_function *function = emit->function;
+    struct flow flow = {0};
+    if (!flow_build(function, &emit->scratch, &flow, emit)) {
+        return emu_emit_error(emit, CLAB_NO_MEMORY, "out of memory while decoding '%s'", function->name);
+    }
+    if (emit->status != CLAB_OK) {
+        return emit->status;
+    }
+    bool *inplace = clab_arena_array(&emit->scratch, flow.cfg.n_blocks + 1, sizeof *inplace);
+    emit->code->op_of = clab_arena_array(&emit->image->arena, function->n_insns + 1, sizeof *emit->code->op_of);
+    if (!inplace || !emit->code->op_of || !emu_emit_init(emit)) {
+        return emu_emit_error(emit, CLAB_NO_MEMORY, "out of memory while decoding '%s'", function->name);
+    }
+    classify_blocks(function, &flow);
+    weigh_loops(&flow);
+    place_joins(function, &flow, inplace);
+    for (uint32_t b = 0; b < flow.cfg.n_blocks && emit->status == CLAB_OK; b++) {
+        const struct ptx_block *block = &flow.cfg.blocks[b];
+        emit->join_insn = block->ipdom == UINT32_MAX ? UINT32_MAX : flow.cfg.blocks[block->ipdom].first;
+        emit->inplace = inplace[b];
+        emit->weight = flow.weights[b];
+        for (uint32_t i = block->first; i < block->first + block->count && emit->status == CLAB_OK; i++) {
+            emit->code->op_of[i] = (uint32_t)emit->n_ops;
+            if (i == block->first && (flow.flags[b] & BLOCK_JOIN)) {
+                emu_emit_begin(emit, i);
+                emu_push_unguarded(emit, emit->framework->join_full, emit->framework->join_masked)->u8[1] = 1;
+            }
+            emit_insn(emit, i);
+        }
+    }
+    emu_emit_begin(emit, function->n_insns);
+    emit->code->op_of[function->n_insns] = (uint32_t)emit->n_ops;
+    emu_push_unguarded(emit, emit->framework->end, emit->framework->end);
+    if (emit->status == CLAB_OK && !finish(emit)) {
+        return emu_emit_error(emit, CLAB_NO_MEMORY, "out of memory while decoding '%s'", function->name);
+    }
+    return emit->status;
+}
+
+clab_status emu_decode(struct emu_image *image, const struct ptx_module *ptx, const struct emu_layout *layout,
+                       struct emu_code *code, struct clab_error *error)
+{
+    if (code->function->error) {
+        clab_error_copy(error, code->function->error);
+        return code->function->error->status;
+    }
+    struct emu_emit emit = {.image = image,
+                            .ptx = ptx,
+                            .function = code->function,
+                            .layout = layout,
+                            .framework = image->set->framework,
+                            .code = code,
+                            .error = error};
+    const clab_status status = decode_body(&emit);
+    emu_emit_fini(&emit);
+    return status;
+}

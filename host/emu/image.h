@@ -1,0 +1,13 @@
+/* From a program's image to PTX (image.c, fatbin.c). The two public functions are in api.h. */
+#ifndef CLAB_EMU_IMAGE_H
+#define CLAB_EMU_IMAGE_H
+
+#include "emu/api.h"
+
+/* The PTX of a fatbin that fits `model` best. bytes SIZE_MAX: as the header says. As api_image_ptx otherwise. */
+CUresult api_fatbin_ptx(const void *fatbin, size_t bytes, const struct emu_model *model, char **out_text,
+                        size_t *out_bytes);
+/* What cuModuleLoadData returns for a failed load. */
+CUresult api_load_result(clab_status status);
+
+#endif

@@ -1,0 +1,64 @@
+/* How many CTAs of a kernel one SM holds, and how many clusters the device holds (CUDA Driver API 13.0, "Occupancy").
+
+   CTAs per SM are limited by CTA slots, threads, registers and shared memory. Registers are allocated per warp in units
+   of 256, warps in multiples of four; shared memory in units of 128 bytes, 1 KiB of it reserved per CTA (CUDA 13.0,
+   cuda_occupancy.h). Active clusters: the sum over the model's SM groups of at least `size` SMs of
+   floor(SMs x CTAs per SM / size); that formula gave every count that an H200 answered (driver 580.159.04, cluster
+   sizes 1 to 32, one, two and eight CTAs per SM). */
+#include "emu/core.h"
+
+#define REGISTER_UNIT       256u /* per warp */
+#define WARP_UNIT           4u   /* warps are allocated to the SM's four partitions */
+#define SHARED_UNIT         128u
+#define SHARED_RESERVED     1024u
+#define REGISTERS_PER_CTA   65536u
+
+static uint64_t round_up(uint64_t value, uint64_t unit)
+{
+    return (value + unit - 1) / unit * unit;
+}
+
+static uint32_t least(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+uint32_t emu_occupancy_ctas(const struct emu_machine *machine, const struct emu_kernel *kernel, uint32_t block_threads,
+                            uint32_t dynamic_shared_bytes)
+{
+    const struct emu_model *model = emu_machine_model(machine);
+    struct emu_kernel_info info;
+    emu_kernel_info_get(kernel, &info);
+    if (block_threads == 0 || block_threads > 1024)
+        return 0;
+    uint32_t warps = (block_threads + 31) / 32;
+    uint32_t ctas = least(model->ctas_per_sm, model->threads_per_sm / (warps * 32));
+
+    uint32_t registers = info.registers_modelled;
+    if (registers != 0) {
+        uint32_t per_warp = (uint32_t)round_up((uint64_t)registers * 32, REGISTER_UNIT);
+        if ((uint64_t)per_warp * round_up(warps, WARP_UNIT) > REGISTERS_PER_CTA)
+            return 0;
+        uint32_t warps_per_sm = model->registers_per_sm / WARP_UNIT / per_warp * WARP_UNIT;
+        ctas = least(ctas, warps_per_sm / warps);
+    }
+
+    uint64_t shared = (uint64_t)info.static_shared_bytes + dynamic_shared_bytes;
+    if (shared > model->shared_per_block_optin_bytes)
+        return 0;
+    uint64_t per_cta = round_up(shared + SHARED_RESERVED, SHARED_UNIT);
+    return least(ctas, (uint32_t)(model->shared_per_sm_bytes / per_cta));
+}
+
+uint32_t emu_occupancy_clusters(const struct emu_machine *machine, const struct emu_kernel *kernel,
+                                uint32_t block_threads, uint32_t dynamic_shared_bytes, uint32_t size)
+{
+    const struct emu_model *model = emu_machine_model(machine);
+    uint32_t per_sm = emu_occupancy_ctas(machine, kernel, block_threads, dynamic_shared_bytes), clusters = 0;
+    if (size == 0)
+        return 0;
+    for (unsigned i = 0; i < sizeof model->sm_groups && model->sm_groups[i] != 0; i++)
+        if (model->sm_groups[i] >= size)
+            clusters += model->sm_groups[i] * per_sm / size;
+    return clusters;
+}

@@ -1,0 +1,563 @@
+/* Control flow: bra, brx.idx, call, ret, exit, trap, brkpt, nanosleep, griddepcontrol and hints. PTX ISA 9.0, 9.7.12
+   "Control Flow Instructions" and 9.7.19 "Miscellaneous Instructions". Compiled per set.
+
+   Leaves out: alloca, stacksave, stackrestore. griddepcontrol does nothing: a launch of the emulator starts after the
+   one before it in its stream has ended. */
+#include <string.h>
+
+#include "emu/emitting.h"
+#include "emu/fragment.h"
+
+/* Fields of a branch: a predicate word, c what it is XORed with to get the lanes that jump, d fuel of a backward
+   branch, target, imm the join (or 0), u8[0] 1 when it only leads round a guarded instruction (emu_guard_branch). */
+#define JOIN(op) ((const struct emu_op *)(uintptr_t)(op)->imm)
+
+static const struct emu_op *bra_full(struct emu_warp *warp, const struct emu_op *op)
+{
+    emu_count(warp, op->insn + 1, EMU_ALL, op->target->insn);
+    return op->target;
+}
+
+static const struct emu_op *bra_masked(struct emu_warp *warp, const struct emu_op *op)
+{
+    emu_count(warp, op->insn + 1, warp->exec, op->target->insn);
+    return op->target;
+}
+
+static const struct emu_op *burn(struct emu_warp *warp, const struct emu_op *op)
+{
+    warp->fuel -= (int32_t)op->d;
+    return warp->fuel >= 0 ? op->target : emu_yield(warp, op->target);
+}
+
+static const struct emu_op *bra_back_full(struct emu_warp *warp, const struct emu_op *op)
+{
+    emu_count(warp, op->insn + 1, EMU_ALL, op->target->insn);
+    return burn(warp, op);
+}
+
+static const struct emu_op *bra_back_masked(struct emu_warp *warp, const struct emu_op *op)
+{
+    emu_count(warp, op->insn + 1, warp->exec, op->target->insn);
+    return burn(warp, op);
+}
+
+/* Lanes part: out of the run loop when it was the full one. */
+static const struct emu_op *part(struct emu_warp *warp, const struct emu_op *op, uint32_t taken)
+{
+    const bool full = warp->exec == EMU_ALL;
+    /* A guarded instruction counts for the lanes that execute it; a branch for all of them. */
+    const uint32_t counted = op->insn + (op->u8[0] ? 0 : 1);
+    emu_count(warp, counted, warp->exec, counted);
+    const struct emu_op *next = emu_diverge(warp, op, taken, op->target, JOIN(op));
+    warp->count_from = next->insn;
+    return full ? emu_remask(warp, next) : next;
+}
+
+static const struct emu_op *branch_full(struct emu_warp *warp, const struct emu_op *op)
+{
+    const uint32_t taken = EMU_PRED(warp, op->a) ^ op->c;
+    if (taken == 0) {
+        return op + 1;
+    }
+    if (taken == EMU_ALL) {
+        emu_count(warp, op->insn + (op->u8[0] ? 0 : 1), EMU_ALL, op->target->insn);
+        return op->target;
+    }
+    return part(warp, op, taken);
+}
+
+static const struct emu_op *branch_masked(struct emu_warp *warp, const struct emu_op *op)
+{
+    const uint32_t taken = (EMU_PRED(warp, op->a) ^ op->c) & warp->exec;
+    if (taken == 0) {
+        return op + 1;
+    }
+    if (taken == warp->exec) {
+        emu_count(warp, op->insn + (op->u8[0] ? 0 : 1), taken, op->target->insn);
+        return op->target;
+    }
+    return part(warp, op, taken);
+}
+
+static const struct emu_op *branch_back_full(struct emu_warp *warp, const struct emu_op *op)
+{
+    const uint32_t taken = EMU_PRED(warp, op->a) ^ op->c;
+    if (taken == EMU_ALL) {
+        emu_count(warp, op->insn + 1, EMU_ALL, op->target->insn);
+        return burn(warp, op);
+    }
+    return taken == 0 ? op + 1 : part(warp, op, taken);
+}
+
+static const struct emu_op *branch_back_masked(struct emu_warp *warp, const struct emu_op *op)
+{
+    const uint32_t taken = (EMU_PRED(warp, op->a) ^ op->c) & warp->exec;
+    if (taken == warp->exec) {
+        emu_count(warp, op->insn + 1, taken, op->target->insn);
+        return burn(warp, op);
+    }
+    if (taken == 0) {
+        return op + 1;
+    }
+    const struct emu_op *next = part(warp, op, taken);
+    return next == op->target ? burn(warp, op) : next;
+}
+
+/* One side of a region in place: from `from` to `join` with `lanes`. NULL after a fault. */
+static const struct emu_op *run_side(struct emu_warp *warp, const struct emu_op *from, const struct emu_op *join,
+                                     uint32_t lanes)
+{
+    if (from == join) {
+        return join;
+    }
+    emu_exec_set(warp, lanes);
+    warp->count_from = from->insn;
+    do {
+        from = from->masked(warp, from);
+    } while (from != join && from);
+    if (from) {
+        emu_count(warp, join->insn, lanes, join->insn);
+    }
+    return from;
+}
+
+static const struct emu_op *inplace(struct emu_warp *warp, const struct emu_op *op, uint32_t taken)
+{
+    const uint32_t exec = warp->exec;
+    const struct emu_op *join = JOIN(op);
+    emu_count(warp, op->insn + 1, exec, op->insn + 1);
+    if (!run_side(warp, op + 1, join, exec & ~taken) || !run_side(warp, op->target, join, taken)) {
+        return NULL;
+    }
+    emu_exec_set(warp, exec);
+    warp->count_from = join->insn;
+    return join;
+}
+
+static const struct emu_op *inplace_full(struct emu_warp *warp, const struct emu_op *op)
+{
+    const uint32_t taken = EMU_PRED(warp, op->a) ^ op->c;
+    if (taken == 0) {
+        return op + 1;
+    }
+    if (taken == EMU_ALL) {
+        emu_count(warp, op->insn + 1, EMU_ALL, op->target->insn);
+        return op->target;
+    }
+    return inplace(warp, op, taken);
+}
+
+static const struct emu_op *inplace_masked(struct emu_warp *warp, const struct emu_op *op)
+{
+    const uint32_t taken = (EMU_PRED(warp, op->a) ^ op->c) & warp->exec;
+    if (taken == 0) {
+        return op + 1;
+    }
+    if (taken == warp->exec) {
+        emu_count(warp, op->insn + 1, taken, op->target->insn);
+        return op->target;
+    }
+    return inplace(warp, op, taken);
+}
+
+void EMU_SETNAME(emu_framework_branches)(struct emu_framework *framework);
+void EMU_SETNAME(emu_framework_branches)(struct emu_framework *framework)
+{
+    framework->bra_full = bra_full;
+    framework->bra_masked = bra_masked;
+    framework->bra_back_full = bra_back_full;
+    framework->bra_back_masked = bra_back_masked;
+    framework->branch_full = branch_full;
+    framework->branch_masked = branch_masked;
+    framework->branch_back_full = branch_back_full;
+    framework->branch_back_masked = branch_back_masked;
+    framework->inplace_full = inplace_full;
+    framework->inplace_masked = inplace_masked;
+}
+
+EMU_EMITTER(emu_bra)
+{
+    const uint32_t target = insn->operands[0].target;
+    const bool back = target <= emit->insn_index;
+    bool negated;
+    const uint32_t guard = emu_guard(emit, &negated);
+    struct emu_op *op;
+    if (guard == EMU_NO_GUARD) {
+        op = back ? emu_push_unguarded(emit, bra_back_full, bra_back_masked)
+                  : emu_push_unguarded(emit, bra_full, bra_masked);
+    } else if (emit->inplace) {
+        op = emu_push_unguarded(emit, inplace_full, inplace_masked);
+    } else if (back) {
+        op = emu_push_unguarded(emit, branch_back_full, branch_back_masked);
+    } else {
+        op = emu_push_unguarded(emit, branch_full, branch_masked);
+    }
+    op->a = guard;
+    op->c = negated ? EMU_ALL : 0;
+    op->d = emit->weight;
+    emu_emit_fix(emit, emit->n_ops - 1, target, emit->join_insn, NULL);
+    return CLAB_OK;
+}
+
+/* --- brx.idx */
+
+struct brx {
+    uint32_t n;
+    const struct emu_op *targets[];
+};
+
+static const struct emu_op *brx(struct emu_warp *warp, const struct emu_op *op)
+{
+    const struct brx *table = op->extra;
+    const uint32_t *index = EMU_ROW(uint32_t, warp, op->a);
+    const uint32_t exec = warp->exec;
+    uint32_t left = exec;
+    emu_count(warp, op->insn + 1, exec, op->insn + 1);
+    for (;;) {
+        const unsigned lane = (unsigned)__builtin_ctz(left);
+        if (index[lane] >= table->n) {
+            emu_fault_kind_set(warp, EMU_FAULT_ILLEGAL_INSTRUCTION);
+            return emu_fault(warp, op, lane, CLAB_FAULT, NULL, 0, "brx.idx index %u of a list of %u targets",
+                             index[lane], table->n);
+        }
+        const struct emu_op *target = table->targets[index[lane]];
+        uint32_t same = 0;
+        for (unsigned i = 0; i < EMU_LANES; i++) {
+            same |= (left >> i & 1 && index[i] < table->n && table->targets[index[i]] == target) ? 1u << i : 0;
+        }
+        if (same != left) {
+            emu_send(warp, same, target, JOIN(op));
+            left &= ~same;
+            continue;
+        }
+        warp->count_from = target->insn;
+        warp->fuel -= target <= op ? (int32_t)op->d : 0;
+        if (warp->fuel < 0) {
+            return emu_yield(warp, target);
+        }
+        if (left == exec) {
+            return target;
+        }
+        return emu_remask(warp, target);
+    }
+}
+
+EMU_EMITTER(emu_brx)
+{
+    emu_guard_branch(emit);
+    const struct ptx_table *list = insn->operands[1].table;
+    if (!list || list->kind != PTX_TABLE_BRANCH) {
+        return emu_unsupported(emit, "brx.idx without a .branchtargets list");
+    }
+    struct brx *table = emu_emit_alloc(emit, sizeof *table + (list->count + 1) * sizeof *table->targets);
+    const uint32_t index = emu_source(emit, &insn->operands[0], PTX_U32);
+    struct emu_op *op = emu_push_unguarded(emit, brx, brx);
+    op->a = index;
+    op->d = emit->weight;
+    op->extra = table;
+    if (table) {
+        table->n = list->count;
+        for (uint32_t i = 0; i < list->count; i++) {
+            emu_emit_fix(emit, emit->n_ops - 1, list->targets[i], emit->join_insn, &table->targets[i]);
+        }
+    }
+    return CLAB_OK;
+}
+
+/* --- call, ret */
+
+struct argument {
+    uint32_t place;  /* from the callee's local_base */
+    uint32_t bytes;
+    uint32_t row;    /* register, or EMU_NO_ROW */
+    uint32_t source; /* else: variable of the caller, from its local_base */
+};
+
+struct call {
+    const struct ptx_function *function; /* NULL: op->a holds its address */
+    uint32_t n_arguments, n_returns;
+    struct argument arguments[]; /* then the return values */
+};
+
+static void copy_row(struct emu_warp *warp, const struct argument *argument, uint32_t base, bool to_row)
+{
+    unsigned char *row = warp->regs + argument->row;
+    for (unsigned i = 0; i < EMU_LANES; i++) {
+        if (warp->exec >> i & 1) {
+            unsigned char *local = emu_local(warp, i) + base + argument->place, *lane = row + i * argument->bytes;
+            memcpy(to_row ? lane : local, to_row ? local : lane, argument->bytes);
+        }
+    }
+}
+
+static const struct emu_op *call(struct emu_warp *warp, const struct emu_op *op)
+{
+    const struct call *call = op->extra;
+    const struct emu_frame *frame = warp->fragment->frame;
+    const struct emu_image *image = frame->code->image;
+    const uint32_t exec = warp->exec;
+    const struct emu_code *code = NULL;
+    uint32_t lanes = exec;
+    if (call->function) {
+        code = image->codes[call->function->index];
+    } else {
+        /* Lanes that call different functions go one group after the other. */
+        const uint64_t *address = EMU_ROW(uint64_t, warp, op->a);
+        const unsigned lane = (unsigned)__builtin_ctz(exec);
+        code = emu_function_find(image, address[lane]);
+        if (!code || code->function->n_params != call->n_arguments || code->function->n_returns != call->n_returns) {
+            emu_fault_kind_set(warp, EMU_FAULT_ILLEGAL_INSTRUCTION);
+            return emu_fault(warp, op, lane, CLAB_FAULT, NULL, 0,
+                             code ? "indirect call of '%s' with another number of parameters"
+                                  : "indirect call of something that is no function%s",
+                             code ? code->function->name : "");
+        }
+        lanes = 0;
+        for (unsigned i = 0; i < EMU_LANES; i++) {
+            lanes |= (exec >> i & 1 && address[i] == address[lane]) ? 1u << i : 0;
+        }
+        if (lanes != exec) {
+            emu_count(warp, op->insn, exec, op->insn);
+            emu_split(warp, exec & ~lanes, op);
+            return emu_remask(warp, op);
+        }
+    }
+    const uint32_t base = frame->local_base + frame->code->local_bytes;
+    emu_count(warp, op->insn + 1, exec, 0);
+    if (!emu_enter(warp, op, code, op + 1)) {
+        return NULL;
+    }
+    unsigned char *callee = warp->regs;
+    warp->regs = frame->regs;
+    for (uint32_t i = 0; i < call->n_arguments; i++) {
+        const struct argument *argument = &call->arguments[i];
+        if (argument->row != EMU_NO_ROW) {
+            copy_row(warp, argument, base, false);
+        } else {
+            emu_local_copy(warp, exec, base + argument->place, frame->local_base + argument->source, argument->bytes);
+        }
+    }
+    warp->regs = callee;
+    return code->ops;
+}
+
+/* Where a call comes back to. The callee's local memory still holds what it returned. */
+static const struct emu_op *call_back(struct emu_warp *warp, const struct emu_op *op)
+{
+    const struct call *call = op->extra;
+    const struct emu_frame *frame = warp->fragment->frame;
+    const uint32_t base = frame->local_base + frame->code->local_bytes;
+    for (uint32_t i = 0; i < call->n_returns; i++) {
+        const struct argument *argument = &call->arguments[call->n_arguments + i];
+        if (argument->row != EMU_NO_ROW) {
+            copy_row(warp, argument, base, true);
+        } else {
+            emu_local_copy(warp, warp->exec, frame->local_base + argument->source, base + argument->place,
+                           argument->bytes);
+        }
+    }
+    return op + 1;
+}
+
+static bool argument_of(struct emu_emit *emit, const struct ptx_operand *operand, const struct ptx_var *formal,
+                        bool written, struct argument *out)
+{
+    if (operand->kind == PTX_OPERAND_SYMBOL && operand->var && operand->var->space == PTX_SPACE_PARAM) {
+        enum emu_place place;
+        uint64_t offset;
+        if (!emu_place_of(emit, operand->var, &place, &offset)) {
+            return false;
+        }
+        if (place == EMU_PLACE_LOCAL) {
+            out->row = EMU_NO_ROW;
+            out->source = (uint32_t)(offset + operand->imm);
+            return true;
+        }
+    }
+    out->bytes = emu_lane_bytes(formal->type);
+    out->row = written ? emu_dest(emit, operand, formal->type) : emu_source(emit, operand, formal->type);
+    return true;
+}
+
+EMU_EMITTER(emu_call)
+{
+    emu_guard_branch(emit);
+    const struct ptx_operand *returns = NULL, *arguments = NULL, *target = NULL;
+    const struct ptx_table *table = NULL;
+    for (uint32_t i = 0; i < insn->n_operands; i++) {
+        const struct ptx_operand *operand = &insn->operands[i];
+        if (operand->kind == PTX_OPERAND_LIST) {
+            *(target ? &arguments : &returns) = operand;
+        } else if (!target) {
+            target = operand;
+        } else {
+            table = operand->table;
+        }
+    }
+    const struct ptx_function *function = target ? target->func : NULL;
+    if (!target || (!function && target->kind != PTX_OPERAND_REG)) {
+        return emu_unsupported(emit, "a call of this kind of operand");
+    }
+    if (function && !function->defined) {
+        return emu_unsupported(emit, "a call of '%s', which is not defined in this module", function->name);
+    }
+    struct ptx_var **formals = NULL, **formal_returns = NULL;
+    uint32_t n_formals = 0, n_formal_returns = 0;
+    if (function) {
+        formals = function->params, n_formals = function->n_params;
+        formal_returns = function->returns, n_formal_returns = function->n_returns;
+    } else if (table && table->kind == PTX_TABLE_PROTOTYPE) {
+        formals = table->params, n_formals = table->n_params;
+        formal_returns = table->returns, n_formal_returns = table->n_returns;
+    } else if (table && table->kind == PTX_TABLE_CALL && table->count > 0) {
+        formals = table->functions[0]->params, n_formals = table->functions[0]->n_params;
+        formal_returns = table->functions[0]->returns, n_formal_returns = table->functions[0]->n_returns;
+    } else {
+        return emu_unsupported(emit, "an indirect call without a prototype or list of targets");
+    }
+    const uint32_t n_arguments = arguments ? arguments->n_elements : 0, n_returns = returns ? returns->n_elements : 0;
+    if (n_arguments != n_formals || n_returns != n_formal_returns) {
+        return emu_unsupported(emit, "a call with %u parameters and %u return values of a function with %u and %u",
+                               n_arguments, n_returns, n_formals, n_formal_returns);
+    }
+    struct call *extra = emu_emit_alloc(emit, sizeof *extra + (n_arguments + n_returns) * sizeof *extra->arguments);
+    if (!extra) {
+        return CLAB_NO_MEMORY;
+    }
+    *extra = (struct call){.function = function, .n_arguments = n_arguments, .n_returns = n_returns};
+    uint64_t offset = 0;
+    for (uint32_t i = 0; i < n_returns + n_arguments; i++) {
+        const bool written = i < n_returns;
+        const uint32_t k = written ? i : i - n_returns;
+        const struct ptx_var *formal = written ? formal_returns[k] : formals[k];
+        struct argument *argument = &extra->arguments[written ? n_arguments + k : k];
+        struct emu_slot slot;
+        offset = emu_slot_take(offset, formal, &slot);
+        *argument = (struct argument){.place = slot.offset, .bytes = slot.bytes};
+        if (!argument_of(emit, &(written ? returns : arguments)->elements[k], formal, written, argument)) {
+            return emit->status;
+        }
+    }
+    const uint32_t address = function ? EMU_NO_ROW : emu_source(emit, target, PTX_U64);
+    struct emu_op *op = emu_push_unguarded(emit, call, call);
+    op->extra = extra;
+    op->a = address;
+    op = emu_push_unguarded(emit, call_back, call_back);
+    op->extra = extra;
+    op->insn = emit->insn_index + 1; /* the call itself is counted */
+    /* Lanes that returned apart meet again here. */
+    op = emu_push_unguarded(emit, emit->framework->join_full, emit->framework->join_masked);
+    op->u8[1] = 1;
+    op->insn = emit->insn_index + 1;
+    return CLAB_OK;
+}
+
+static const struct emu_op *ret(struct emu_warp *warp, const struct emu_op *op)
+{
+    emu_count(warp, op->insn + 1, warp->exec, 0);
+    return emu_return(warp, op);
+}
+
+static const struct emu_op *leave(struct emu_warp *warp, const struct emu_op *op)
+{
+    emu_count(warp, op->insn + 1, warp->exec, 0);
+    return emu_exit_lanes(warp, op);
+}
+
+EMU_EMITTER(emu_ret)
+{
+    (void)insn;
+    emu_guard_branch(emit);
+    emu_push_unguarded(emit, ret, ret);
+    return CLAB_OK;
+}
+
+EMU_EMITTER(emu_exit)
+{
+    (void)insn;
+    emu_guard_branch(emit);
+    emu_push_unguarded(emit, leave, leave);
+    return CLAB_OK;
+}
+
+/* --- the rest */
+
+static const struct emu_op *trap(struct emu_warp *warp, const struct emu_op *op)
+{
+    emu_fault_kind_set(warp, EMU_FAULT_LAUNCH_FAILED);
+    return emu_fault(warp, op, (unsigned)__builtin_ctz(warp->exec), CLAB_FAULT, NULL, 0, "trap executed");
+}
+
+static const struct emu_op *brkpt(struct emu_warp *warp, const struct emu_op *op)
+{
+    emu_fault_kind_set(warp, EMU_FAULT_LAUNCH_FAILED);
+    return emu_fault(warp, op, (unsigned)__builtin_ctz(warp->exec), CLAB_FAULT, NULL, 0,
+                     "brkpt executed, and no debugger is attached");
+}
+
+static const struct emu_op *nothing(struct emu_warp *warp, const struct emu_op *op)
+{
+    (void)warp;
+    return op + 1;
+}
+
+EMU_EMITTER(emu_trap)
+{
+    (void)insn;
+    emu_push(emit, trap, trap);
+    return CLAB_OK;
+}
+
+/* UNVERIFIED: what brkpt does without a debugger (PTX ISA, "brkpt": "suspends execution"). */
+EMU_EMITTER(emu_brkpt)
+{
+    (void)insn;
+    emu_push(emit, brkpt, brkpt);
+    return CLAB_OK;
+}
+
+/* Performance hints: counted, without effect. */
+EMU_EMITTER(emu_hint)
+{
+    (void)insn;
+    emu_push_unguarded(emit, nothing, nothing);
+    return CLAB_OK;
+}
+
+EMU_EMITTER(emu_setmaxnreg)
+{
+    (void)insn;
+    emu_push_unguarded(emit, nothing, nothing);
+    return CLAB_OK;
+}
+
+EMU_EMITTER(emu_griddepcontrol)
+{
+    (void)insn;
+    emu_push_unguarded(emit, nothing, nothing);
+    return CLAB_OK;
+}
+
+/* Sleeps [0, 2t] (PTX ISA, "nanosleep"); here exactly t of virtual time, of the lane that asks for most. */
+static const struct emu_op *nanosleep_(struct emu_warp *warp, const struct emu_op *op)
+{
+    if (emu_woken(warp, NULL) != EMU_WAKE_NONE) {
+        return op + 1;
+    }
+    const uint32_t *ns = EMU_ROW(uint32_t, warp, op->a);
+    uint32_t most = 0;
+    for (unsigned i = 0; i < EMU_LANES; i++) {
+        most = warp->exec >> i & 1 && ns[i] > most ? ns[i] : most;
+    }
+    return emu_wait_bounded(warp, op, EMU_WAIT_SLEEP, emu_time_ns(warp, op) + (most > 1000000 ? 1000000 : most));
+}
+
+EMU_EMITTER(emu_nanosleep)
+{
+    emu_guard_branch(emit);
+    const uint32_t ns = emu_source(emit, &insn->operands[0], PTX_U32);
+    struct emu_op *op = emu_push_unguarded(emit, nanosleep_, nanosleep_);
+    op->a = ns;
+    return CLAB_OK;
+}

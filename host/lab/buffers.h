@@ -1,0 +1,58 @@
+/* The device buffers of one plan buffer set: allocated, filled, reset and checked in a worker. */
+#ifndef CLAB_LAB_BUFFERS_H
+#define CLAB_LAB_BUFFERS_H
+
+#include <jansson.h>
+
+#include "base/error.h"
+#include "lab/device.h"
+#include "lab/fill.h"
+
+#define CLAB_MAX_FILLS 8
+
+struct clab_buffer {
+    char name[64];
+    enum clab_element element;
+    uint64_t count, offset_bytes;
+    CUdeviceptr allocation, address; /* address = allocation + offset_bytes */
+    struct clab_fill fills[CLAB_MAX_FILLS];
+    unsigned n_fills;
+    const char *file; /* contents come from this file instead of a fill; borrowed from the set's JSON */
+    bool reset_each_launch, wanted_sum;
+    const json_t *expect;    /* NULL when nothing is checked; borrowed from the set's JSON */
+    double tolerance_abs, tolerance_rel;
+    long double sum;         /* of the fill in force, when some buffer expects sum_of this one */
+};
+
+struct clab_buffer_set {
+    json_t *json; /* reference held */
+    struct clab_buffer *buffers;
+    size_t count;
+    unsigned n_fills; /* passes of a verification: the longest fill list */
+};
+
+/* Allocates the buffers of a plan's buffer set (array of buffer objects). On failure nothing stays allocated.
+   Errors: EXPERIMENT (malformed), WAIVED (the set does not fit the device's memory), DRIVER. */
+clab_status clab_buffers_new(const struct clab_device *device, json_t *set, struct clab_buffer_set *out_set,
+                             struct clab_error *error);
+void clab_buffers_free(const struct clab_device *device, struct clab_buffer_set *set);
+
+/* Stores fill number `pass` (modulo each list's length) in every buffer, synchronously, and computes wanted sums. */
+clab_status clab_buffers_fill(const struct clab_device *device, struct clab_buffer_set *set, unsigned pass,
+                              struct clab_error *error);
+/* Queues on the device's stream what must be restored before each launch (`reset = "launch"`). */
+clab_status clab_buffers_reset(const struct clab_device *device, const struct clab_buffer_set *set, unsigned pass,
+                               struct clab_error *error);
+/* Reads back every buffer with an expectation and compares. CLAB_OK, CLAB_WRONG with the first mismatch (index, got,
+   wanted, fills) in `error`, or a driver error. The stream must be idle. */
+clab_status clab_buffers_check(const struct clab_device *device, const struct clab_buffer_set *set, unsigned pass,
+                               struct clab_error *error);
+/* Elements of every buffer marked "dump" as {name: [numbers]}, at most CLAB_DUMP_LIMIT of each; non-finite floats as text.
+   New reference in *out_dumps. The stream must be idle. */
+#define CLAB_DUMP_LIMIT 65536
+clab_status clab_buffers_dump(const struct clab_device *device, const struct clab_buffer_set *set, json_t **out_dumps,
+                              struct clab_error *error);
+/* Device address of a buffer by name, 0 when unknown; for clab_launch_prepare (context: the set). */
+CUdeviceptr clab_buffers_address(const char *name, void *set);
+
+#endif

@@ -1,0 +1,152 @@
+/* Opens one device through the driver table and reads its facts (CUDA Driver API 13.0, "Device Management"). A process
+   loads one libcuda, so each device is opened in a worker of its own. */
+#include "lab/device.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "driver/call.h"
+
+bool clab_device_id_valid(const char *id, const char **out_arch)
+{
+    if (strncmp(id, "emu:", 4) == 0 && strncmp(id + 4, "sm_", 3) == 0 && isdigit((unsigned char)id[7])) {
+        if (out_arch != NULL)
+            *out_arch = id + 4;
+        return true;
+    }
+    if (strncmp(id, "cuda:", 5) != 0 || id[5] == '\0')
+        return false;
+    for (const char *p = id + 5; *p != '\0'; p++)
+        if (!isdigit((unsigned char)*p) || p - id > 8)
+            return false;
+    return true;
+}
+
+static int attribute(const struct clab_device *device, CUdevice_attribute which)
+{
+    int value = 0;
+    if (device->driver->cuDeviceGetAttribute(&value, which, device->device) != CUDA_SUCCESS)
+        return 0;
+    return value;
+}
+
+clab_status clab_device_open(struct clab_device *device, const char *id, struct clab_error *error)
+{
+    memset(device, 0, sizeof *device);
+    const char *arch = NULL;
+    if (!clab_device_id_valid(id, &arch)) {
+        clab_error_set(error, CLAB_USAGE, "'%s' is not a device", id);
+        return clab_error_remedy(error, "cuda:0 is the first GPU, emu:sm_90 the stand-in for compute capability 9.0");
+    }
+    snprintf(device->id, sizeof device->id, "%s", id);
+    clab_status status;
+    int ordinal = 0;
+    if (arch != NULL) {
+        char path[4096];
+        setenv("CLUSTERLAB_EMU_ARCH", arch, 1);
+        status = clab_driver_emulator_path(path, sizeof path, error);
+        if (status == CLAB_OK)
+            status = clab_driver_load(path, &device->driver, error);
+    } else {
+        ordinal = atoi(id + 5);
+        status = clab_driver_load(NULL, &device->driver, error);
+    }
+    if (status != CLAB_OK)
+        return status;
+    const struct clab_driver *driver = device->driver;
+    status = CLAB_CALL(driver, error, cuInit, (0), NULL);
+    if (status != CLAB_OK) {
+        if (error != NULL && status == CLAB_DRIVER)
+            error->status = CLAB_NO_DEVICE;
+        return CLAB_NO_DEVICE;
+    }
+    int count = 0;
+    status = CLAB_CALL(driver, error, cuDeviceGetCount, (&count), NULL);
+    if (status != CLAB_OK)
+        return status;
+    if (ordinal >= count)
+        return clab_error_set(error, CLAB_NO_DEVICE, "no device %s: the driver %s shows %d", id, driver->path, count);
+    if ((status = CLAB_CALL(driver, error, cuDeviceGet, (&device->device, ordinal), "ordinal %d", ordinal)) != CLAB_OK)
+        return status;
+    device->emulated = driver->channel != NULL && driver->channel->emulated != 0;
+    device->accepts_cubin = driver->channel == NULL || driver->channel->accepts_cubin != 0;
+    device->timed = driver->channel == NULL || driver->channel->timed != 0;
+    device->cc_major = attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+    device->cc_minor = attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+    device->sms = attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+    device->l2_bytes = attribute(device, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
+    device->max_shared_optin_bytes = attribute(device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+    size_t memory = 0;
+    if (driver->cuDeviceTotalMem_v2(&memory, device->device) == CUDA_SUCCESS)
+        device->memory_bytes = memory;
+    status = CLAB_CALL(driver, error, cuDevicePrimaryCtxRetain, (&device->context, device->device), "%s", id);
+    if (status == CLAB_OK)
+        status = CLAB_CALL(driver, error, cuCtxSetCurrent, (device->context), NULL);
+    if (status == CLAB_OK)
+        status = CLAB_CALL(driver, error, cuStreamCreate, (&device->stream, CU_STREAM_NON_BLOCKING), NULL);
+    return status;
+}
+
+static void set_attribute(json_t *facts, const char *key, const struct clab_device *device, CUdevice_attribute which)
+{
+    int value = 0;
+    bool known = device->driver->cuDeviceGetAttribute(&value, which, device->device) == CUDA_SUCCESS;
+    json_object_set_new(facts, key, known ? json_integer(value) : json_null());
+}
+
+json_t *clab_device_facts(const struct clab_device *device)
+{
+    const struct clab_driver *driver = device->driver;
+    json_t *facts = json_object();
+    char text[256] = "";
+    json_object_set_new(facts, "id", json_string(device->id));
+    CUuuid uuid;
+    if (driver->cuDeviceGetUuid_v2 != NULL && driver->cuDeviceGetUuid_v2(&uuid, device->device) == CUDA_SUCCESS) {
+        const unsigned char *b = (const unsigned char *)uuid.bytes;
+        snprintf(text, sizeof text,
+                 "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1], b[2], b[3],
+                 b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
+        json_object_set_new(facts, "uuid", json_string(text));
+    } else {
+        json_object_set_new(facts, "uuid", json_null());
+    }
+    if (driver->cuDeviceGetName(text, sizeof text, device->device) != CUDA_SUCCESS)
+        snprintf(text, sizeof text, "unknown");
+    json_object_set_new(facts, "name", json_string(text));
+    snprintf(text, sizeof text, "%d.%d", device->cc_major, device->cc_minor);
+    json_object_set_new(facts, "cc", json_string(text));
+    json_object_set_new(facts, "cc_major", json_integer(device->cc_major));
+    json_object_set_new(facts, "cc_minor", json_integer(device->cc_minor));
+    json_object_set_new(facts, "emulated", json_boolean(device->emulated));
+    json_object_set_new(facts, "accepts_cubin", json_boolean(device->accepts_cubin));
+    json_object_set_new(facts, "timed", json_boolean(device->timed));
+    json_object_set_new(facts, "sms", json_integer(device->sms));
+    snprintf(text, sizeof text, "%d.%d", driver->version / 1000, driver->version % 1000 / 10);
+    json_object_set_new(facts, "driver", json_string(text));
+    json_object_set_new(facts, "driver_path", json_string(driver->path));
+    json_object_set_new(facts, "l2_bytes", json_integer(device->l2_bytes));
+    json_object_set_new(facts, "memory_bytes", json_integer((json_int_t)device->memory_bytes));
+    size_t free_bytes = 0, total_bytes = 0;
+    if (driver->cuMemGetInfo_v2(&free_bytes, &total_bytes) == CUDA_SUCCESS)
+        json_object_set_new(facts, "memory_free_bytes", json_integer((json_int_t)free_bytes));
+    static const struct {
+        const char *key;
+        CUdevice_attribute which;
+    } more[] = {
+        {"clock_khz", CU_DEVICE_ATTRIBUTE_CLOCK_RATE},
+        {"memory_clock_khz", CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE},
+        {"memory_bus_bits", CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH},
+        {"shared_per_sm_bytes", CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR},
+        {"shared_per_block_bytes", CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK},
+        {"shared_per_block_optin_bytes", CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN},
+        {"registers_per_sm", CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR},
+        {"threads_per_sm", CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR},
+        {"threads_per_block", CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK},
+        {"cluster_launch", CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH},
+    };
+    for (size_t i = 0; i < sizeof more / sizeof *more; i++)
+        set_attribute(facts, more[i].key, device, more[i].which);
+    return facts;
+}

@@ -1,0 +1,252 @@
+/* Buffer contents. A fill is a pure function of seed and index (SplitMix64's finaliser over a Weyl sequence: Steele,
+   Lea, Flood, OOPSLA 2014), so that a buffer of any size is made, summed and checked in chunks. */
+#include "lab/fill.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+    const char *name;
+    size_t bytes;
+} elements[CLAB_ELEMENT_COUNT] = {
+    [CLAB_U8] = {"u8", 1},   [CLAB_S8] = {"s8", 1},   [CLAB_U16] = {"u16", 2}, [CLAB_S16] = {"s16", 2},
+    [CLAB_U32] = {"u32", 4}, [CLAB_S32] = {"s32", 4}, [CLAB_U64] = {"u64", 8}, [CLAB_S64] = {"s64", 8},
+    [CLAB_F16] = {"f16", 2}, [CLAB_BF16] = {"bf16", 2}, [CLAB_F32] = {"f32", 4}, [CLAB_F64] = {"f64", 8},
+};
+
+enum clab_element clab_element_get(const char *name)
+{
+    for (int i = 0; i < CLAB_ELEMENT_COUNT; i++)
+        if (strcmp(elements[i].name, name) == 0)
+            return (enum clab_element)i;
+    return CLAB_ELEMENT_COUNT;
+}
+
+const char *clab_element_name(enum clab_element element)
+{
+    return elements[element].name;
+}
+
+size_t clab_element_bytes(enum clab_element element)
+{
+    return elements[element].bytes;
+}
+
+static const char *const kind_names[] = {"zero", "ones", "iota", "value", "bits", "random"};
+
+clab_status clab_fill_from_json(const json_t *object, struct clab_fill *out_fill, struct clab_error *error)
+{
+    const char *kind = json_string_value(json_object_get(object, "kind"));
+    memset(out_fill, 0, sizeof *out_fill);
+    out_fill->seed = (uint64_t)json_integer_value(json_object_get(object, "seed"));
+    out_fill->value = json_number_value(json_object_get(object, "value"));
+    for (size_t i = 0; kind != NULL && i < sizeof kind_names / sizeof *kind_names; i++)
+        if (strcmp(kind, kind_names[i]) == 0) {
+            out_fill->kind = (enum clab_fill_kind)i;
+            return CLAB_OK;
+        }
+    return clab_error_set(error, CLAB_EXPERIMENT, "unknown fill '%s'", kind != NULL ? kind : "(none)");
+}
+
+const char *clab_fill_text(const struct clab_fill *fill, char *text, size_t bytes)
+{
+    if (fill->kind == CLAB_FILL_BITS || fill->kind == CLAB_FILL_RANDOM)
+        snprintf(text, bytes, "%s(%llu)", kind_names[fill->kind], (unsigned long long)fill->seed);
+    else if (fill->kind == CLAB_FILL_VALUE)
+        snprintf(text, bytes, "%g", fill->value);
+    else
+        snprintf(text, bytes, "%s", kind_names[fill->kind]);
+    return text;
+}
+
+static uint64_t mix(uint64_t seed, uint64_t index)
+{
+    uint64_t z = seed * UINT64_C(0xd1342543de82ef95) + (index + 1) * UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+static uint32_t float_bits(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static float bits_float(uint32_t bits)
+{
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* Round a double to a 16-bit float with `exponent` exponent bits and `mantissa` mantissa bits, nearest even. Goes
+   through the exact scaling functions of libm, so that double rounding cannot happen. */
+static uint16_t to_small_float(double value, int exponent, int mantissa)
+{
+    const uint16_t sign = signbit(value) ? UINT16_C(0x8000) : 0;
+    const int bias = (1 << (exponent - 1)) - 1;
+    const uint16_t infinity = (uint16_t)(((1 << exponent) - 1) << mantissa);
+    double magnitude = fabs(value);
+    if (isnan(value))
+        return (uint16_t)(sign | infinity | (1u << (mantissa - 1)));
+    if (magnitude == 0.0)
+        return sign;
+    int e;
+    (void)frexp(magnitude, &e);
+    e -= 1; /* magnitude = 1.x * 2^e */
+    if (e < 1 - bias)
+        e = 1 - bias; /* subnormal: fixed quantum */
+    double quanta = nearbyint(ldexp(magnitude, mantissa - e));
+    double limit = ldexp(1.0, mantissa + 1);
+    if (quanta >= limit) {
+        quanta /= 2;
+        e += 1;
+    }
+    if (e > bias)
+        return (uint16_t)(sign | infinity);
+    const uint16_t units = (uint16_t)quanta;
+    if (units < (1u << mantissa))
+        return (uint16_t)(sign | units);
+    return (uint16_t)(sign | ((uint16_t)(e + bias) << mantissa) | (units & ((1u << mantissa) - 1)));
+}
+
+static double from_small_float(uint16_t bits, int exponent, int mantissa)
+{
+    const int bias = (1 << (exponent - 1)) - 1;
+    const int e = (bits >> mantissa) & ((1 << exponent) - 1);
+    const int m = bits & ((1 << mantissa) - 1);
+    double value;
+    if (e == (1 << exponent) - 1)
+        value = m != 0 ? (double)NAN : (double)INFINITY;
+    else if (e == 0)
+        value = ldexp(m, 1 - bias - mantissa);
+    else
+        value = ldexp(m + (1 << mantissa), e - bias - mantissa);
+    return (bits & 0x8000) != 0 ? -value : value;
+}
+
+long double clab_element_load(enum clab_element element, const void *data, size_t index)
+{
+    switch (element) {
+    case CLAB_U8: return ((const uint8_t *)data)[index];
+    case CLAB_S8: return ((const int8_t *)data)[index];
+    case CLAB_U16: return ((const uint16_t *)data)[index];
+    case CLAB_S16: return ((const int16_t *)data)[index];
+    case CLAB_U32: return ((const uint32_t *)data)[index];
+    case CLAB_S32: return ((const int32_t *)data)[index];
+    case CLAB_U64: return (long double)((const uint64_t *)data)[index];
+    case CLAB_S64: return (long double)((const int64_t *)data)[index];
+    case CLAB_F16: return from_small_float(((const uint16_t *)data)[index], 5, 10);
+    case CLAB_BF16: return bits_float((uint32_t)((const uint16_t *)data)[index] << 16);
+    case CLAB_F32: return ((const float *)data)[index];
+    case CLAB_F64: return ((const double *)data)[index];
+    case CLAB_ELEMENT_COUNT: break;
+    }
+    return 0;
+}
+
+/* Integer part of a number modulo 2^64. */
+static uint64_t wrap(long double value)
+{
+    if (!isfinite(value))
+        return 0;
+    long double two64 = ldexpl(1.0L, 64);
+    long double rest = fmodl(truncl(value), two64);
+    if (rest < 0)
+        rest += two64;
+    return (uint64_t)rest;
+}
+
+void clab_element_store(enum clab_element element, long double value, void *data, size_t index)
+{
+    switch (element) {
+    case CLAB_U8: ((uint8_t *)data)[index] = (uint8_t)wrap(value); break;
+    case CLAB_S8: ((int8_t *)data)[index] = (int8_t)wrap(value); break;
+    case CLAB_U16: ((uint16_t *)data)[index] = (uint16_t)wrap(value); break;
+    case CLAB_S16: ((int16_t *)data)[index] = (int16_t)wrap(value); break;
+    case CLAB_U32: ((uint32_t *)data)[index] = (uint32_t)wrap(value); break;
+    case CLAB_S32: ((int32_t *)data)[index] = (int32_t)wrap(value); break;
+    case CLAB_U64: ((uint64_t *)data)[index] = wrap(value); break;
+    case CLAB_S64: ((int64_t *)data)[index] = (int64_t)wrap(value); break;
+    case CLAB_F16: ((uint16_t *)data)[index] = to_small_float((double)value, 5, 10); break;
+    case CLAB_BF16: ((uint16_t *)data)[index] = to_small_float((double)value, 8, 7); break;
+    case CLAB_F32: ((float *)data)[index] = (float)value; break;
+    case CLAB_F64: ((double *)data)[index] = (double)value; break;
+    case CLAB_ELEMENT_COUNT: break;
+    }
+}
+
+/* The number at an index, for the kinds that are numbers. */
+static long double number_at(const struct clab_fill *fill, uint64_t index)
+{
+    switch (fill->kind) {
+    case CLAB_FILL_ONES: return 1;
+    case CLAB_FILL_IOTA: return (long double)index;
+    case CLAB_FILL_VALUE: return fill->value;
+    case CLAB_FILL_BITS: return (long double)(mix(fill->seed, index) >> 63);
+    case CLAB_FILL_ZERO:
+    case CLAB_FILL_RANDOM: break;
+    }
+    return 0;
+}
+
+void clab_fill_store(const struct clab_fill *fill, enum clab_element element, uint64_t first, size_t count, void *out)
+{
+    if (fill->kind == CLAB_FILL_ZERO) {
+        memset(out, 0, count * elements[element].bytes);
+        return;
+    }
+    if (element == CLAB_F32 && fill->kind != CLAB_FILL_RANDOM) { /* the common case, without long double */
+        uint32_t *d = out;
+        const uint32_t one = float_bits(1.0f), value = float_bits((float)fill->value);
+        if (fill->kind == CLAB_FILL_BITS)
+            for (size_t i = 0; i < count; i++)
+                d[i] = (mix(fill->seed, first + i) >> 63) != 0 ? one : 0;
+        else if (fill->kind == CLAB_FILL_IOTA)
+            for (size_t i = 0; i < count; i++)
+                d[i] = float_bits((float)(first + i));
+        else
+            for (size_t i = 0; i < count; i++)
+                d[i] = fill->kind == CLAB_FILL_ONES ? one : value;
+        return;
+    }
+    const bool is_float = element >= CLAB_F16;
+    for (size_t i = 0; i < count; i++) {
+        if (fill->kind != CLAB_FILL_RANDOM) {
+            clab_element_store(element, number_at(fill, first + i), out, i);
+            continue;
+        }
+        uint64_t bits = mix(fill->seed, first + i);
+        if (is_float)
+            clab_element_store(element, (long double)(bits >> 40) / (1 << 24), out, i);
+        else
+            memcpy((char *)out + i * elements[element].bytes, &bits, elements[element].bytes);
+    }
+}
+
+long double clab_elements_sum(enum clab_element element, const void *data, size_t count)
+{
+    if (element == CLAB_F32) { /* blocks in double: exact for integers below 2^53 */
+        const float *f = data;
+        double sum = 0;
+        for (size_t i = 0; i < count; i++)
+            sum += (double)f[i];
+        return sum;
+    }
+    long double sum = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += clab_element_load(element, data, i);
+    return sum;
+}
+
+bool clab_close(long double got, long double wanted, double tolerance_abs, double tolerance_rel)
+{
+    if (isnan(wanted) || isnan(got))
+        return isnan(wanted) && isnan(got);
+    if (isinf(wanted) || isinf(got))
+        return wanted == got;
+    return fabsl(got - wanted) <= (long double)tolerance_abs + (long double)tolerance_rel * fabsl(wanted);
+}

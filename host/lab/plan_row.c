@@ -1,0 +1,292 @@
+/* One row of a plan: the file's functions called for one variant and one set of parameters. Rows that cannot run on
+   the device that was asked about are kept, with the reason, and nothing of them is evaluated. */
+#include "lab/plan.h"
+
+#include "base/str.h"
+#include "compile/target.h"
+#include "lab/fill.h"
+#include "lab/wire.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* "block=256, cluster=2, n=7": added to messages about a row. */
+static char *describe(const json_t *params)
+{
+    struct clab_str text = {0};
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)params, name, value)
+    {
+        char *dump = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+        clab_str_addf(&text, "%s%s=%s", text.bytes > 0 ? ", " : "", name, dump != NULL ? dump : "?");
+        free(dump);
+    }
+    return clab_str_take(&text);
+}
+
+/* Pushes what a file's functions get. `v` is the variant's own table; one added by the request has only a name. */
+static void push_params(struct clab_plan *plan, const json_t *params)
+{
+    lua_State *L = plan->eval->L;
+    clab_json_to_lua(L, params);
+    if (json_object_get(params, "cluster") == NULL) {
+        lua_pushinteger(L, 1);
+        lua_setfield(L, -2, "cluster");
+    }
+}
+
+static void push_device(struct clab_plan *plan)
+{
+    if (plan->request->device != NULL)
+        clab_json_to_lua(plan->eval->L, plan->request->device);
+    else
+        lua_newtable(plan->eval->L);
+}
+
+static void push_variant(struct clab_plan *plan, const json_t *variant)
+{
+    lua_State *L = plan->eval->L;
+    json_int_t index = clab_json_int(variant, "index", 0);
+    if (index == 0) {
+        lua_createtable(L, 0, 1);
+        lua_pushstring(L, clab_json_text(variant, "name", ""));
+        lua_setfield(L, -2, "name");
+        return;
+    }
+    clab_push_field(plan->eval, plan->root, "variants");
+    lua_rawgeti(L, -1, index);
+    lua_remove(L, -2);
+}
+
+/* Pushes the value of a field that may be a function of (p, dev, v): its result, or the field itself. *path gets the
+   function's line. */
+static void push_evaluated(struct clab_plan *plan, struct clab_path *path, int table, const json_t *variant,
+                           const json_t *params)
+{
+    lua_State *L = plan->eval->L;
+    if (clab_push_field(plan->eval, table, path->key) != LUA_TFUNCTION)
+        return;
+    int function = lua_gettop(L);
+    push_params(plan, params);
+    push_device(plan);
+    push_variant(plan, variant);
+    clab_call_function(plan->eval, path, function, 3, &path->function_line);
+    lua_remove(L, function);
+}
+
+/* -- reasons not to run --------------------------------------------------------------------------------- */
+
+static int device_cc(const struct clab_plan *plan)
+{
+    int major = 0, minor = 0;
+    const char *cc = clab_json_text(plan->request->device, "cc", "");
+    return sscanf(cc, "%d.%d", &major, &minor) == 2 ? major * 10 + minor : 0;
+}
+
+static json_t *unmet_target(struct clab_plan *plan, const json_t *variant)
+{
+    const char *requires = clab_json_text(variant, "requires", NULL);
+    int cc = device_cc(plan);
+    if (requires == NULL)
+        return NULL;
+    const struct clab_target *needed = clab_target_find(requires);
+    if (needed == NULL) {
+        struct clab_path root = {0}, list = {.up = &root, .key = "variants"},
+                         item = {.up = &list, .index = clab_json_int(variant, "index", 0)},
+                         path = {.up = &item, .key = "requires"};
+        clab_eval_fail(plan->eval, &path, "wanted a target such as sm_90, got '%.40s'", requires);
+    }
+    if (cc == 0)
+        return NULL;
+    const char *cc_text = clab_json_text(plan->request->device, "cc", "?");
+    if (needed->reach == CLAB_REACH_EXACT && needed->number != cc)
+        return json_sprintf("needs %s, that is compute capability %d.%d exactly; the device has %s", needed->name,
+                            needed->major, needed->minor, cc_text);
+    if (needed->reach == CLAB_REACH_FAMILY && (cc < needed->number || cc / 10 != needed->major))
+        return json_sprintf("needs the family of %s; the device has compute capability %s", needed->name, cc_text);
+    if (cc < needed->number)
+        return json_sprintf("needs compute capability %d.%d or later; the device has %s", needed->major, needed->minor,
+                            cc_text);
+    return NULL;
+}
+
+static json_t *unmet_static(const json_t *variant, const long long sides[3])
+{
+    const json_t *fixed = json_object_get(variant, "static_cluster");
+    if (!json_is_array(fixed))
+        return NULL;
+    long long wanted[3];
+    clab_cluster_sides(fixed, wanted);
+    if (memcmp(wanted, sides, sizeof wanted) == 0)
+        return NULL;
+    return json_sprintf("compiled for clusters of %lldx%lldx%lld (__cluster_dims__): the shape cannot be swept",
+                        wanted[0], wanted[1], wanted[2]);
+}
+
+static json_t *asked_waiver(struct clab_plan *plan, int table, struct clab_path *path, const json_t *variant,
+                            const json_t *params)
+{
+    lua_State *L = plan->eval->L;
+    json_t *reason = NULL;
+    push_evaluated(plan, path, table, variant, params);
+    if (!lua_isnil(L, -1) && !(lua_isboolean(L, -1) && !lua_toboolean(L, -1)))
+        reason = clab_eval_json(plan->eval, json_string(clab_read_string(plan->eval, path, -1)));
+    lua_pop(L, 1);
+    return reason;
+}
+
+static json_t *too_large(struct clab_plan *plan, const json_t *buffers)
+{
+    double total = 0, memory = (double)clab_json_int(plan->request->device, "memory_bytes", 0);
+    for (size_t i = 0; i < json_array_size(buffers); i++) {
+        const json_t *buffer = json_array_get(buffers, i);
+        enum clab_element element = clab_element_get(clab_json_text(buffer, "type", ""));
+        total += (double)clab_json_int(buffer, "count", 0) * (double)clab_element_bytes(element);
+    }
+    if (memory <= 0 || total <= memory)
+        return NULL;
+    return json_sprintf("needs %.1f GiB of device memory; the device has %.1f GiB", total / 1073741824.0,
+                        memory / 1073741824.0);
+}
+
+/* -- the row -------------------------------------------------------------------------------------------- */
+
+/* What column functions get as `launch`: the plan's launch, plus the product of its grid and its cluster. */
+static void push_launch(struct clab_plan *plan, const json_t *launch)
+{
+    lua_State *L = plan->eval->L;
+    clab_json_to_lua(L, launch);
+    lua_Integer ctas = 1, cluster = 1;
+    for (size_t i = 0; i < 3; i++) {
+        ctas *= json_integer_value(json_array_get(json_object_get(launch, "grid"), i));
+        const json_t *side = json_array_get(json_object_get(launch, "cluster"), i);
+        cluster *= side != NULL ? json_integer_value(side) : 1;
+    }
+    lua_pushinteger(L, ctas);
+    lua_setfield(L, -2, "ctas");
+    lua_pushinteger(L, cluster);
+    lua_setfield(L, -2, "cluster_size");
+    lua_pushinteger(L, ctas / cluster);
+    lua_setfield(L, -2, "clusters");
+}
+
+static json_t *row_columns(struct clab_plan *plan, const char *context, const json_t *variant, const json_t *params,
+                           const json_t *launch)
+{
+    struct clab_eval *eval = plan->eval;
+    lua_State *L = eval->L;
+    const json_t *columns = json_object_get(plan->result, "columns");
+    json_t *values = clab_eval_json(eval, json_object());
+    if (json_array_size(columns) == 0)
+        return values;
+    bool known = json_is_array(json_object_get(launch, "grid")); /* else it is fitted after loading */
+    struct clab_path root = {.context = context}, list = {.up = &root, .key = "columns"};
+    clab_push_field(eval, plan->root, "columns");
+    for (size_t i = 0; i < json_array_size(columns); i++) {
+        struct clab_path item = {.up = &list, .index = (long long)i + 1};
+        json_t *value = json_null();
+        if (known) {
+            lua_rawgeti(L, -1, (lua_Integer)i + 1);
+            if (clab_push_field(eval, -1, "value") == LUA_TNIL) {
+                lua_pop(L, 1);
+                lua_rawgeti(L, -1, 2);
+            }
+            int function = lua_gettop(L);
+            push_params(plan, params);
+            push_variant(plan, variant);
+            push_launch(plan, launch);
+            push_device(plan);
+            clab_call_function(eval, &item, function, 4, NULL);
+            if (!lua_isnil(L, -1)) {
+                json_decref(value);
+                value = clab_lua_to_json(eval, &item, -1);
+                if (json_is_array(value) || json_is_object(value))
+                    clab_eval_fail(eval, &item, "a column's value is a number, a text, true, false or nil");
+            }
+            lua_settop(L, function - 2);
+        }
+        clab_eval_set(eval, values, clab_json_text(json_array_get(columns, i), "name", ""), value);
+    }
+    lua_pop(L, 1);
+    return values;
+}
+
+static json_t *row_bytes(struct clab_plan *plan, const char *context, const json_t *variant, const json_t *params)
+{
+    lua_State *L = plan->eval->L;
+    struct clab_path root = {.context = context}, path = {.up = &root, .key = "bytes"};
+    json_t *bytes = json_null();
+    push_evaluated(plan, &path, plan->root, variant, params);
+    if (!lua_isnil(L, -1))
+        bytes = clab_eval_json(plan->eval, json_integer(clab_read_integer(plan->eval, &path, -1, 0, INT64_MAX)));
+    lua_pop(L, 1);
+    return bytes;
+}
+
+static json_t *waived_row(struct clab_plan *plan, size_t variant, json_t *params, json_t *reason)
+{
+    return clab_eval_json(plan->eval,
+                          json_pack("{s:i,s:O,s:n,s:[],s:n,s:{},s:n,s:o}", "variant", (int)variant, "params", params,
+                                    "launch", "args", "bytes", "columns", "buffer_list", "waived",
+                                    clab_eval_json(plan->eval, reason)));
+}
+
+json_t *clab_plan_row(struct clab_plan *plan, size_t index, json_t *params, const uint32_t grid[3])
+{
+    struct clab_eval *eval = plan->eval;
+    lua_State *L = eval->L;
+    const json_t *variant = json_array_get(plan->variants, index);
+    char *context = describe(params);
+    struct clab_path root = {.context = context}, list = {.up = &root, .key = "variants"},
+                     item = {.up = &list, .index = clab_json_int(variant, "index", 0)},
+                     own_waive = {.up = &item, .key = "waive"}, own_launch = {.up = &item, .key = "launch"},
+                     waive = {.up = &root, .key = "waive"}, launch_path = {.up = &root, .key = "launch"},
+                     buffers_path = {.up = &root, .key = "buffers"};
+    long long sides[3] = {1, 1, 1};
+    const json_t *cluster = json_object_get(params, "cluster");
+    const json_t *fixed = json_object_get(variant, "static_cluster");
+    if (cluster != NULL || json_is_array(fixed))
+        clab_cluster_sides(cluster != NULL ? cluster : fixed, sides);
+
+    push_variant(plan, variant);
+    int table = lua_gettop(L);
+    json_t *reason = unmet_target(plan, variant);
+    long long most = clab_json_int(plan->request->device, "max_cluster", 0);
+    if (reason == NULL && cluster != NULL)
+        reason = unmet_static(variant, sides);
+    if (reason == NULL && most > 0 && sides[0] * sides[1] * sides[2] > most)
+        reason = json_sprintf("a cluster of %lld CTAs; the device takes at most %lld", sides[0] * sides[1] * sides[2],
+                              most);
+    if (reason == NULL)
+        reason = asked_waiver(plan, plan->root, &waive, variant, params);
+    if (reason == NULL)
+        reason = asked_waiver(plan, table, &own_waive, variant, params);
+    if (reason != NULL) {
+        free(context);
+        return waived_row(plan, index, params, reason);
+    }
+
+    push_evaluated(plan, &buffers_path, plan->root, variant, params);
+    json_t *buffers = clab_plan_buffers(plan, &buffers_path);
+    reason = too_large(plan, buffers);
+    if (reason != NULL) {
+        json_decref(buffers);
+        free(context);
+        return waived_row(plan, index, params, reason);
+    }
+    bool own = clab_push_field(eval, table, "launch") != LUA_TNIL;
+    lua_pop(L, 1);
+    push_evaluated(plan, own ? &own_launch : &launch_path, own ? table : plan->root, variant, params);
+    bool clustered = (clab_json_bool(variant, "cluster", true) && cluster != NULL) || json_is_array(fixed);
+    json_t *launched = clab_plan_launch(plan, own ? &own_launch : &launch_path, clustered ? sides : NULL, buffers, grid);
+    const json_t *launch = json_object_get(launched, "launch");
+    json_t *row = json_pack("{s:i,s:O,s:O,s:O,s:o,s:o,s:o,s:n}", "variant", (int)index, "params", params, "launch", launch,
+                            "args", json_object_get(launched, "args"), "bytes",
+                            row_bytes(plan, context, variant, params), "columns",
+                            row_columns(plan, context, variant, params, launch), "buffer_list", buffers, "waived");
+    json_decref(launched);
+    lua_settop(L, table - 1);
+    free(context);
+    return clab_eval_json(eval, row);
+}

@@ -1,0 +1,37 @@
+/* The parent's side of a device worker: starting it, asking it, and surviving it. */
+#ifndef CLAB_LAB_SESSION_H
+#define CLAB_LAB_SESSION_H
+
+#include <jansson.h>
+#include <signal.h>
+
+#include "base/error.h"
+#include "base/process.h"
+
+struct clab_session {
+    char device[64];
+    json_t *options; /* emulator options by name, or NULL; reference held */
+    json_t *facts;   /* of the device, once open */
+    struct clab_process process;
+    struct clab_line_reader reader;
+    bool alive;
+    const volatile sig_atomic_t *interrupted; /* checked while waiting; may be NULL */
+};
+
+/* Starts `PROGRAM --device-worker` and opens the device in it. Errors: those of clab_device_open; WORKER. */
+clab_status clab_session_open(struct clab_session *session, const char *device, json_t *options,
+                              const volatile sig_atomic_t *interrupted, struct clab_error *error);
+/* A fresh worker for the same device; every image has to be loaded again. */
+clab_status clab_session_reopen(struct clab_session *session, struct clab_error *error);
+void clab_session_close(struct clab_session *session);
+
+/* Sends `request` (reference stolen) and waits for its answer (new reference). Lines with "sample" go to on_sample as they
+   come. launch_timeout_ms (-1: none) is the watchdog between two lines while the worker is in a launch; the other stages
+   have their own, generous, limit. An {error} answer is returned as that error, with *out_answer still set. Errors
+   besides: TIMEOUT (the worker was killed), WORKER (it died: signal or status named), INTERRUPTED. After each of these,
+   or an answer with "sticky", session->alive is false. */
+clab_status clab_session_ask(struct clab_session *session, json_t *request, int launch_timeout_ms,
+                             void (*on_sample)(void *context, const json_t *sample), void *context,
+                             json_t **out_answer, struct clab_error *error);
+
+#endif

@@ -1,0 +1,364 @@
+/* The device worker's loop: requests in, answers out. All state of the device lives here; a worker that is in doubt
+   (sticky error) says so and is replaced by its parent. */
+#include "lab/worker.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/process.h"
+#include "driver/call.h"
+#include "lab/buffers.h"
+#include "lab/device.h"
+#include "lab/launch.h"
+#include "lab/measure.h"
+#include "lab/wire.h"
+
+#define MAX_IMAGES 256
+#define MAX_SETS   64
+
+struct image {
+    bool used;
+    int64_t key;
+    struct clab_loaded loaded;
+};
+
+struct worker {
+    int out_fd;
+    bool open;
+    struct clab_device device;
+    struct image images[MAX_IMAGES];
+    struct clab_buffer_set sets[MAX_SETS];
+    size_t n_sets;
+};
+
+static struct clab_loaded *image_get(struct worker *worker, int64_t key)
+{
+    for (size_t i = 0; i < MAX_IMAGES; i++)
+        if (worker->images[i].used && worker->images[i].key == key)
+            return &worker->images[i].loaded;
+    return NULL;
+}
+
+static void sets_free(struct worker *worker)
+{
+    while (worker->n_sets > 0)
+        clab_buffers_free(&worker->device, &worker->sets[--worker->n_sets]);
+}
+
+/* The allocated set that equals `json`, made on first use. With `only`, every other set is freed first when the new
+   one would be a second, so that one row never competes with another's buffers. */
+static clab_status set_get(struct worker *worker, json_t *json, bool only, struct clab_buffer_set **out_set,
+                           struct clab_error *error)
+{
+    for (size_t i = 0; i < worker->n_sets; i++)
+        if (json_equal(worker->sets[i].json, json)) {
+            *out_set = &worker->sets[i];
+            return CLAB_OK;
+        }
+    if (only)
+        sets_free(worker);
+    if (worker->n_sets == MAX_SETS)
+        return clab_error_set(error, CLAB_NO_MEMORY, "more than %d different buffer sets in one run", MAX_SETS);
+    clab_status status = clab_buffers_new(&worker->device, json, &worker->sets[worker->n_sets], error);
+    if (status == CLAB_OK)
+        *out_set = &worker->sets[worker->n_sets++];
+    return status;
+}
+
+static clab_status do_open(struct worker *worker, const json_t *request, json_t *answer, struct clab_error *error)
+{
+    clab_status status = clab_device_open(&worker->device, clab_json_text(request, "device", ""), error);
+    if (status != CLAB_OK)
+        return status;
+    const struct clab_channel *channel = worker->device.driver->channel;
+    const char *name;
+    json_t *value;
+    json_object_foreach(json_object_get(request, "options"), name, value)
+    {
+        if (channel == NULL)
+            return clab_error_set(error, CLAB_USAGE, "--emu-%s needs an emulated device", name);
+        status = channel->set_option(name, json_string_value(value), error);
+        if (status != CLAB_OK)
+            return status;
+    }
+    worker->open = true;
+    json_object_set_new(answer, "facts", clab_device_facts(&worker->device));
+    return CLAB_OK;
+}
+
+static json_t *known_or_null(int value)
+{
+    return value >= 0 ? json_integer(value) : json_null();
+}
+
+static clab_status do_load(struct worker *worker, const json_t *request, json_t *answer, struct clab_error *error)
+{
+    int64_t key = clab_json_int(request, "key", -1);
+    struct image *slot = NULL;
+    for (size_t i = 0; i < MAX_IMAGES && slot == NULL; i++)
+        if (!worker->images[i].used)
+            slot = &worker->images[i];
+    if (slot == NULL)
+        return clab_error_set(error, CLAB_INTERNAL, "more than %d images in one worker", MAX_IMAGES);
+    clab_status status = clab_load(&worker->device, clab_json_text(request, "path", ""),
+                                   clab_json_text(request, "source", ""), clab_json_text(request, "entry", ""),
+                                   &slot->loaded, error);
+    if (status != CLAB_OK)
+        return status;
+    slot->used = true;
+    slot->key = key;
+    /* Registers of an emulated kernel are an estimate; the record keeps only what the driver really compiled. */
+    json_object_set_new(answer, "resources",
+                        json_pack("{s:o,s:o,s:o}", "registers",
+                                  worker->device.emulated ? json_null() : known_or_null(slot->loaded.registers),
+                                  "static_smem_bytes", known_or_null(slot->loaded.static_shared_bytes), "local_bytes",
+                                  known_or_null(slot->loaded.local_bytes)));
+    return CLAB_OK;
+}
+
+static clab_status do_forget(struct worker *worker, const json_t *request)
+{
+    int64_t key = clab_json_int(request, "key", -1);
+    for (size_t i = 0; i < MAX_IMAGES; i++)
+        if (worker->images[i].used && worker->images[i].key == key) {
+            clab_unload(&worker->device, &worker->images[i].loaded);
+            worker->images[i].used = false;
+        }
+    return CLAB_OK;
+}
+
+/* Tells the parent what comes next: its watchdog runs in the "launch" stage only, filling may take long. */
+static clab_status stage(struct worker *worker, const char *name, struct clab_error *error)
+{
+    json_t *line = json_pack("{s:s}", "stage", name);
+    clab_status status = clab_wire_send(worker->out_fd, line, error);
+    json_decref(line);
+    return status;
+}
+
+/* Launch and check under every fill. A wrong result is not an error of the request: it is the verdict. */
+static clab_status run_fills(struct worker *worker, struct clab_launch *launch, struct clab_buffer_set *set,
+                             json_t *answer, struct clab_error *error)
+{
+    const struct clab_device *device = &worker->device;
+    clab_status status = CLAB_OK;
+    json_t *counters = NULL;
+    for (unsigned pass = 0; pass < set->n_fills && status == CLAB_OK; pass++) {
+        status = stage(worker, "fill", error);
+        if (status == CLAB_OK)
+            status = clab_buffers_fill(device, set, pass, error);
+        if (status == CLAB_OK)
+            status = CLAB_CALL(device->driver, error, cuCtxSynchronize, (), NULL);
+        if (status == CLAB_OK)
+            status = stage(worker, "launch", error);
+        if (status == CLAB_OK)
+            status = clab_launch_submit(device, launch, error);
+        if (status == CLAB_OK)
+            status = clab_device_wait(device, error);
+        if (status == CLAB_OK && device->driver->channel != NULL) {
+            struct clab_counters last;
+            json_decref(counters);
+            counters = device->driver->channel->last_counters(&last) ? clab_counters_to_json(&last) : NULL;
+        }
+        if (status == CLAB_OK)
+            status = stage(worker, "check", error);
+        if (status == CLAB_OK)
+            status = clab_buffers_check(device, set, pass, error);
+    }
+    json_object_set_new(answer, "counters", counters != NULL ? counters : json_null());
+    if (status != CLAB_OK && status != CLAB_WRONG)
+        return status;
+    json_object_set_new(answer, "verify",
+                        json_pack("{s:s,s:s,s:i}", "status", status == CLAB_OK ? "pass" : "fail", "detail",
+                                  status == CLAB_OK ? "" : error->message, "fills", (int)set->n_fills));
+    return CLAB_OK;
+}
+
+static clab_status do_verify(struct worker *worker, const json_t *request, json_t *answer, struct clab_error *error)
+{
+    struct clab_loaded *loaded = image_get(worker, clab_json_int(request, "key", -1));
+    if (loaded == NULL)
+        return clab_error_set(error, CLAB_INTERNAL, "verify of an image that was not loaded");
+    struct clab_buffer_set *set;
+    struct clab_launch *launch = calloc(1, sizeof *launch);
+    if (launch == NULL)
+        return clab_error_set(error, CLAB_NO_MEMORY, "no memory for a launch");
+    clab_status status = set_get(worker, json_object_get(request, "buffers"), true, &set, error);
+    if (status == CLAB_OK)
+        status = clab_launch_prepare(&worker->device, loaded, json_object_get(request, "row"), clab_buffers_address, set,
+                                     launch, error);
+    if (status == CLAB_OK) {
+        json_object_set_new(answer, "launch", clab_launch_to_json(launch));
+        status = run_fills(worker, launch, set, answer, error);
+    }
+    if (status == CLAB_OK) {
+        json_t *dumps = NULL;
+        status = clab_buffers_dump(&worker->device, set, &dumps, error);
+        json_object_set_new(answer, "dumps", dumps != NULL ? dumps : json_null());
+    }
+    free(launch);
+    return status;
+}
+
+static bool send_sample(void *context, unsigned id, unsigned round, double ns)
+{
+    struct worker *worker = context;
+    json_t *line = json_pack("{s:{s:i,s:i,s:f}}", "sample", "id", (int)id, "round", (int)round, "ns", ns);
+    clab_status status = clab_wire_send(worker->out_fd, line, NULL);
+    json_decref(line);
+    return status == CLAB_OK;
+}
+
+static clab_status do_time(struct worker *worker, const json_t *request, json_t *answer, struct clab_error *error)
+{
+    const json_t *rows = json_object_get(request, "rows");
+    size_t count = json_array_size(rows);
+    struct clab_measured_row *measured = calloc(count + 1, sizeof *measured);
+    struct clab_launch *launches = calloc(count + 1, sizeof *launches);
+    struct clab_buffer_set **sets = calloc(count + 1, sizeof *sets);
+    clab_status status = CLAB_OK;
+    unsigned failed = 0;
+    if (measured == NULL || launches == NULL || sets == NULL)
+        status = clab_error_set(error, CLAB_NO_MEMORY, "no memory for %zu rows", count);
+    for (size_t i = 0; i < count && status == CLAB_OK; i++) {
+        const json_t *row = json_array_get(rows, i);
+        failed = (unsigned)clab_json_int(row, "id", 0);
+        struct clab_loaded *loaded = image_get(worker, clab_json_int(row, "key", -1));
+        if (loaded == NULL)
+            status = clab_error_set(error, CLAB_INTERNAL, "timing of an image that was not loaded");
+        if (status == CLAB_OK)
+            status = set_get(worker, json_object_get(row, "buffers"), false, &sets[i], error);
+        if (status == CLAB_OK)
+            status = stage(worker, "fill", error);
+        if (status == CLAB_OK)
+            status = clab_buffers_fill(&worker->device, sets[i], 0, error);
+        if (status == CLAB_OK)
+            status = clab_launch_prepare(&worker->device, loaded, json_object_get(row, "row"), clab_buffers_address,
+                                         sets[i], &launches[i], error);
+        measured[i] = (struct clab_measured_row){.id = failed, .launch = &launches[i], .buffers = sets[i]};
+    }
+    if (status == CLAB_OK)
+        status = CLAB_CALL(worker->device.driver, error, cuCtxSynchronize, (), NULL);
+    if (status == CLAB_OK)
+        status = stage(worker, "launch", error);
+    if (status == CLAB_OK) {
+        struct clab_measure_options options = {
+            .rounds = (unsigned)clab_json_int(request, "rounds", 50),
+            .warmup = (unsigned)clab_json_int(request, "warmup", 2),
+            .seed = (uint64_t)clab_json_int(request, "seed", 1),
+        };
+        status = clab_measure_cold(&worker->device, measured, count, &options, send_sample, worker, &failed, error);
+    }
+    if (status != CLAB_OK)
+        json_object_set_new(answer, "failed", json_integer(failed));
+    json_object_set_new(answer, "done", json_true());
+    free(measured);
+    free(launches);
+    free(sets);
+    return status;
+}
+
+static clab_status do_clusters(struct worker *worker, const json_t *request, json_t *answer, struct clab_error *error)
+{
+    const struct clab_driver *driver = worker->device.driver;
+    struct clab_loaded *loaded = image_get(worker, clab_json_int(request, "key", -1));
+    if (loaded == NULL)
+        return clab_error_set(error, CLAB_INTERNAL, "cluster query on an image that was not loaded");
+    CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION};
+    CUlaunchConfig config = {.gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimY = 1, .blockDimZ = 1};
+    config.blockDimX = (unsigned)clab_json_int(request, "block", 1);
+    config.sharedMemBytes = (unsigned)clab_json_int(request, "smem_bytes", 0);
+    clab_status status = CLAB_OK;
+    if (config.sharedMemBytes > 48 * 1024)
+        status = CLAB_CALL(driver, error, cuFuncSetAttribute,
+                           (loaded->function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                            (int)config.sharedMemBytes),
+                           NULL);
+    /* Opt in before asking: the answers stay portable otherwise (cuda.h, cuOccupancyMaxPotentialClusterSize). */
+    int opt_in = clab_json_bool(request, "opt_in", true);
+    if (status == CLAB_OK)
+        status = CLAB_CALL(driver, error, cuFuncSetAttribute,
+                           (loaded->function, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, opt_in), NULL);
+    int potential = 0;
+    if (status == CLAB_OK)
+        status = CLAB_CALL(driver, error, cuOccupancyMaxPotentialClusterSize, (&potential, loaded->function, &config),
+                           NULL);
+    if (status != CLAB_OK)
+        return status;
+    json_object_set_new(answer, "potential", json_integer(potential));
+    json_t *active = json_array();
+    config.attrs = &attribute;
+    config.numAttrs = 1;
+    attribute.value.clusterDim.y = attribute.value.clusterDim.z = 1;
+    for (int64_t size = 1; size <= clab_json_int(request, "sizes", 16); size++) {
+        int clusters = 0;
+        attribute.value.clusterDim.x = (unsigned)size;
+        config.gridDimX = (unsigned)size;
+        CUresult result = driver->cuOccupancyMaxActiveClusters(&clusters, loaded->function, &config);
+        json_array_append_new(active, result == CUDA_SUCCESS ? json_integer(clusters)
+                                                             : json_string(clab_call_name(driver, result)));
+    }
+    json_object_set_new(answer, "active", active);
+    return CLAB_OK;
+}
+
+static clab_status dispatch(struct worker *worker, const json_t *request, json_t *answer, struct clab_error *error)
+{
+    const char *op = clab_json_text(request, "op", "");
+    if (strcmp(op, "open") == 0)
+        return do_open(worker, request, answer, error);
+    if (!worker->open)
+        return clab_error_set(error, CLAB_INTERNAL, "worker request '%s' before open", op);
+    if (strcmp(op, "load") == 0)
+        return do_load(worker, request, answer, error);
+    if (strcmp(op, "forget") == 0)
+        return do_forget(worker, request);
+    if (strcmp(op, "verify") == 0)
+        return do_verify(worker, request, answer, error);
+    if (strcmp(op, "time") == 0)
+        return do_time(worker, request, answer, error);
+    if (strcmp(op, "clusters") == 0)
+        return do_clusters(worker, request, answer, error);
+    return clab_error_set(error, CLAB_INTERNAL, "unknown worker request '%s'", op);
+}
+
+int clab_device_worker(int in_fd, int out_fd)
+{
+    struct worker *worker = calloc(1, sizeof *worker);
+    struct clab_line_reader reader = {.fd = in_fd};
+    char *line;
+    size_t bytes;
+    int result = 0;
+    if (worker == NULL)
+        return clab_status_exit(CLAB_NO_MEMORY);
+    worker->out_fd = out_fd;
+    while (result == 0 && clab_line_read(&reader, -1, &line, &bytes) == 1) {
+        struct clab_error error = {0};
+        json_t *request = json_loadb(line, bytes, 0, NULL), *answer = json_object();
+        clab_status status = request != NULL
+                                 ? dispatch(worker, request, answer, &error)
+                                 : clab_error_set(&error, CLAB_INTERNAL, "worker request is not JSON");
+        if (status != CLAB_OK) {
+            error.status = status;
+            json_object_set_new(answer, "error", clab_error_to_json(&error));
+            if (error.native_call[0] != '\0' && clab_call_is_sticky((CUresult)error.native_code))
+                json_object_set_new(answer, "sticky", json_true());
+        }
+        if (clab_wire_send(out_fd, answer, NULL) != CLAB_OK)
+            result = clab_status_exit(CLAB_OUTPUT);
+        json_decref(answer);
+        json_decref(request);
+        clab_error_clear(&error);
+    }
+    clab_line_reader_free(&reader);
+    /* The process ends here; the driver frees what the device still holds. Only our own memory is returned. */
+    if (worker->open)
+        for (size_t i = 0; i < worker->n_sets; i++) {
+            free(worker->sets[i].buffers);
+            json_decref(worker->sets[i].json);
+        }
+    free(worker);
+    return result;
+}

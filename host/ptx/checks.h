@@ -1,0 +1,14 @@
+/* Rules that a row's syntax and roles cannot say: operand values, vector lengths, combinations of qualifiers. */
+#ifndef CLAB_PTX_CHECKS_H
+#define CLAB_PTX_CHECKS_H
+
+#include "ptx/match.h"
+
+/* Extra rules of one row, after qualifiers and operands fit. On refusal `why` says what is wrong. */
+bool ptx_check_row(const struct ptx_match_context *context, const struct ptx_insn *insn, enum ptx_row row, char *why,
+                   size_t size);
+/* A vector where `mov` takes a packed scalar: mov.b64 {a, b}, … */
+bool ptx_check_pack(const struct ptx_match_context *context, const struct ptx_insn *insn,
+                    const struct ptx_operand *vector, char *why, size_t size);
+
+#endif

@@ -1,0 +1,617 @@
+/* Matching: which rows of insn.def take an opcode's qualifiers (each qualifier in exactly one slot, each mandatory slot
+   filled), which of them take the operands, and whether the module's .version and .target have that row. Type rules:
+   PTX ISA 9.0, 9.2 "Type Information for Instructions and Operands", as ptxas 13.0 applies them. */
+#include "ptx/match.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "ptx/checks.h"
+
+enum { MAX_WORDS = PTX_MAX_MODS + PTX_MAX_TYPES + PTX_MAX_SPACES, MAX_STEPS = 20000, MAX_CANDIDATES = 64 };
+
+struct words {
+    ptx_word words[MAX_WORDS];
+    unsigned count;
+};
+
+/* --- qualifiers against slots */
+
+struct assignment {
+    const struct words *words;
+    const struct ptx_variant *variant;
+    const struct ptx_choice *chosen[MAX_WORDS]; /* by slot */
+    unsigned steps;
+};
+
+static const struct ptx_choice *choice_of(const struct ptx_slot *slot, ptx_word word)
+{
+    for (unsigned i = 0; i < slot->n_choices; i++)
+        if (slot->choices[i].word == word)
+            return &slot->choices[i];
+    return NULL;
+}
+
+/* Places words[at..): each in a free slot; types after the previous type's slot, spaces after the previous space's. */
+static bool assign(struct assignment *a, unsigned at, unsigned least_type, unsigned least_space)
+{
+    if (at == a->words->count) {
+        for (unsigned i = 0; i < a->variant->n_slots; i++)
+            if (!a->chosen[i] && !a->variant->slots[i].optional)
+                return false;
+        return true;
+    }
+    if (a->steps++ > MAX_STEPS)
+        return false;
+    ptx_word word = a->words->words[at];
+    unsigned kind = word & PTX_WORD_KIND;
+    unsigned first = kind == PTX_WORD_TYPE ? least_type : kind == PTX_WORD_SPACE ? least_space : 0;
+    for (unsigned i = first; i < a->variant->n_slots; i++) {
+        if (a->chosen[i])
+            continue;
+        a->chosen[i] = choice_of(&a->variant->slots[i], word);
+        if (!a->chosen[i])
+            continue;
+        if (assign(a, at + 1, kind == PTX_WORD_TYPE ? i + 1 : least_type, kind == PTX_WORD_SPACE ? i + 1 : least_space))
+            return true;
+        a->chosen[i] = NULL;
+    }
+    return false;
+}
+
+static struct ptx_candidate candidate_of(const struct assignment *a)
+{
+    const struct ptx_row_info *row = &ptx_rows[a->variant->row];
+    struct ptx_candidate result = {.row = a->variant->row, .isa = row->isa, .sm = row->sm};
+    result.on[0] = (uint8_t)row->on;
+    result.on[1] = PTX_ON_ALL_FROM;
+    for (unsigned i = 0; i < a->variant->n_slots; i++) {
+        const struct ptx_choice *choice = a->chosen[i];
+        if (!choice)
+            continue;
+        if (choice->isa > result.isa) {
+            result.isa = choice->isa;
+            result.isa_word = choice->word;
+        }
+        if (choice->sm > result.sm) {
+            result.sm = choice->sm;
+            result.sm_word = choice->word;
+        }
+        if (choice->on != PTX_ON_ALL_FROM) {
+            result.on[1] = choice->on;
+            result.on_word = choice->word;
+        }
+    }
+    return result;
+}
+
+/* Why no variant of the root takes the words: the first word that no slot of the closest variant takes, or the first
+   mandatory slot that stays empty. */
+static const char *qualifier_fault(struct clab_arena *arena, const struct ptx_root *root, const struct words *words)
+{
+    unsigned best_score = 0;
+    const struct ptx_variant *best = NULL;
+    ptx_word bad = 0, best_bad = 0;
+    const struct ptx_slot *missing = NULL, *best_missing = NULL;
+    for (unsigned v = 0; v < root->n_variants; v++) {
+        const struct ptx_variant *variant = &root->variants[v];
+        bool used[MAX_WORDS] = {false};
+        unsigned score = 1;
+        bad = 0;
+        for (unsigned w = 0; w < words->count; w++) {
+            unsigned i = 0;
+            while (i < variant->n_slots && (used[i] || !choice_of(&variant->slots[i], words->words[w])))
+                i++;
+            if (i < variant->n_slots) {
+                used[i] = true;
+                score += 3;
+            } else if (!bad) {
+                bad = words->words[w];
+            }
+        }
+        missing = NULL;
+        for (unsigned i = 0; i < variant->n_slots; i++) {
+            if (!used[i] && !variant->slots[i].optional) {
+                missing = &variant->slots[i];
+                score = score > 1 ? score - 1 : score;
+            }
+        }
+        if (score > best_score) {
+            best_score = score;
+            best = variant;
+            best_bad = bad;
+            best_missing = missing;
+        }
+    }
+    if (!best)
+        return clab_arena_printf(arena, "no form of '%s' is known", root->name);
+    struct clab_str text = {0};
+    if (best_bad && best_missing)
+        clab_str_addf(&text, "'.%s' does not belong to '%s'; expected ", ptx_word_text(best_bad), root->name);
+    else if (best_bad)
+        clab_str_addf(&text, "'.%s' does not belong to '%s' with these qualifiers", ptx_word_text(best_bad), root->name);
+    else if (best_missing)
+        clab_str_addf(&text, "'%s' lacks ", root->name);
+    else
+        clab_str_addf(&text, "the qualifiers of '%s' are in an order that has no meaning", root->name);
+    for (unsigned i = 0; best_missing && i < best_missing->n_choices && i < 24; i++)
+        clab_str_addf(&text, "%s.%s", i == 0 ? "" : i + 1 == best_missing->n_choices ? " or " : ", ",
+                      ptx_word_text(best_missing->choices[i].word));
+    clab_str_addf(&text, " (form: %s)", ptx_rows[best->row].syntax);
+    const char *result = text.text ? clab_arena_strndup(arena, text.text, text.bytes < 900 ? text.bytes : 900) : NULL;
+    clab_str_free(&text);
+    return result;
+}
+
+static bool words_read(struct clab_arena *arena, struct ptx_opcode *opcode, const char *text, size_t bytes,
+                       struct words *out)
+{
+    const struct ptx_forms *forms = ptx_forms_get();
+    size_t at = 0;
+    while (at < bytes && text[at] != '.')
+        at++;
+    const struct ptx_root *root = ptx_root_get(forms, text, at);
+    if (!root) {
+        char name[64];
+        snprintf(name, sizeof name, "%.*s", at < sizeof name ? (int)at : (int)sizeof name - 1, text);
+        const char *near = clab_nearest_name(name, forms->root_names, forms->n_roots);
+        opcode->fault = near ? clab_arena_printf(arena, "unknown instruction '%s'; did you mean '%s'?", name, near)
+                             : clab_arena_printf(arena, "unknown instruction '%s'", name);
+        return false;
+    }
+    struct ptx_insn *pattern = &opcode->pattern;
+    while (at < bytes) {
+        size_t start = ++at;
+        while (at < bytes && text[at] != '.')
+            at++;
+        ptx_word word = ptx_word_get(text + start, at - start);
+        if (!word) {
+            char name[64];
+            size_t length = at - start;
+            snprintf(name, sizeof name, "%.*s", length < sizeof name ? (int)length : (int)sizeof name - 1, text + start);
+            const char *near = clab_nearest_name(name, forms->word_names, forms->n_words);
+            opcode->fault =
+                near ? clab_arena_printf(arena, "unknown qualifier '.%s' of '%s'; did you mean '.%s'?", name, root->name, near)
+                     : clab_arena_printf(arena, "unknown qualifier '.%s' of '%s'", name, root->name);
+            return false;
+        }
+        unsigned index = ptx_word_index(word);
+        bool fits = true;
+        switch (word & PTX_WORD_KIND) {
+        case PTX_WORD_TYPE:
+            if ((fits = pattern->n_types < PTX_MAX_TYPES))
+                pattern->types[pattern->n_types++] = (uint8_t)index;
+            break;
+        case PTX_WORD_SPACE:
+            if ((fits = pattern->n_spaces < PTX_MAX_SPACES))
+                pattern->spaces[pattern->n_spaces++] = (uint8_t)index;
+            break;
+        default:
+            if ((fits = pattern->n_mods < PTX_MAX_MODS)) {
+                pattern->mods[pattern->n_mods++] = (uint16_t)index;
+                pattern->mod_bits[index / 64] |= UINT64_C(1) << (index % 64);
+            }
+        }
+        if (!fits) {
+            opcode->fault = clab_arena_printf(arena, "'%s' has too many qualifiers", root->name);
+            return false;
+        }
+        out->words[out->count++] = word;
+    }
+    opcode->root = root;
+    return true;
+}
+
+struct ptx_opcode *ptx_opcode_read(struct clab_arena *arena, const char *text, size_t bytes)
+{
+    struct ptx_opcode *opcode = clab_arena_alloc(arena, sizeof *opcode);
+    if (!opcode || !ptx_forms_get())
+        return NULL;
+    struct words words = {.count = 0};
+    opcode->vector = 1;
+    if (!words_read(arena, opcode, text, bytes, &words)) {
+        opcode->root = NULL;
+        return opcode->fault ? opcode : NULL;
+    }
+    if (ptx_has(&opcode->pattern, PTX_MOD_V2))
+        opcode->vector = 2;
+    else if (ptx_has(&opcode->pattern, PTX_MOD_V4))
+        opcode->vector = 4;
+    else if (ptx_has(&opcode->pattern, PTX_MOD_V8))
+        opcode->vector = 8;
+    const struct ptx_root *root = opcode->root;
+    struct ptx_candidate found[MAX_CANDIDATES];
+    for (unsigned v = 0; v < root->n_variants && opcode->n_candidates < MAX_CANDIDATES; v++) {
+        struct assignment a = {.words = &words, .variant = &root->variants[v]};
+        if (assign(&a, 0, 0, 0))
+            found[opcode->n_candidates++] = candidate_of(&a);
+    }
+    if (opcode->n_candidates == 0) {
+        opcode->fault = qualifier_fault(arena, root, &words);
+        opcode->root = NULL;
+        return opcode->fault ? opcode : NULL;
+    }
+    struct ptx_candidate *kept = clab_arena_array(arena, opcode->n_candidates, sizeof *kept);
+    if (!kept)
+        return NULL;
+    memcpy(kept, found, opcode->n_candidates * sizeof *kept);
+    opcode->candidates = kept;
+    return opcode;
+}
+
+/* --- operands against roles */
+
+struct attempt {
+    const struct ptx_match_context *context;
+    const struct ptx_opcode *opcode;
+    const struct ptx_insn *insn;
+    enum ptx_row row;
+    char why[320];
+    uint32_t operand; /* at fault */
+};
+
+static bool refuse(struct attempt *attempt, unsigned operand, const char *text)
+{
+    snprintf(attempt->why, sizeof attempt->why, "%s", text);
+    attempt->operand = operand;
+    return false;
+}
+
+static bool is_integer(enum ptx_type_class class)
+{
+    return class == PTX_CLASS_UNSIGNED || class == PTX_CLASS_SIGNED;
+}
+
+/* May a register of type `reg` stand where an instruction of type `type` reads or writes one? */
+static bool register_fits(enum ptx_type reg, enum ptx_type type, bool widens)
+{
+    const struct ptx_type_info *r = &ptx_types[reg], *t = &ptx_types[type];
+    if (t->class == PTX_CLASS_PRED || r->class == PTX_CLASS_PRED)
+        return t->class == r->class;
+    if (reg == type)
+        return true;
+    bool wider = widens && r->bits > t->bits && (t->class == PTX_CLASS_BITS || is_integer(t->class)) &&
+                 (r->class == PTX_CLASS_BITS || is_integer(r->class) || t->class == PTX_CLASS_BITS);
+    if (r->bits != t->bits)
+        return wider;
+    if (r->class == PTX_CLASS_BITS || t->class == PTX_CLASS_BITS)
+        return true;
+    return is_integer(r->class) && is_integer(t->class);
+}
+
+static enum ptx_type role_type(const struct ptx_role *role, const struct ptx_insn *insn)
+{
+    enum ptx_type type = PTX_NONE;
+    switch (role->by) {
+    case PTX_ROLE_FIXED:
+        return (enum ptx_type)role->type;
+    case PTX_ROLE_ANY:
+        return PTX_NONE;
+    case PTX_ROLE_INDEX:
+        return role->type < insn->n_types ? (enum ptx_type)insn->types[role->type] : PTX_NONE;
+    case PTX_ROLE_DOUBLE:
+        type = insn->n_types ? (enum ptx_type)insn->types[0] : PTX_NONE;
+        break;
+    }
+    switch (type) {
+    case PTX_U16:
+        return PTX_U32;
+    case PTX_S16:
+        return PTX_S32;
+    case PTX_U32:
+        return PTX_U64;
+    case PTX_S32:
+        return PTX_S64;
+    default:
+        return PTX_NONE;
+    }
+}
+
+static bool mismatch(struct attempt *attempt, unsigned index, enum ptx_type type, const struct ptx_operand *operand)
+{
+    char text[300];
+    if (operand->kind == PTX_OPERAND_REG && attempt->context->regs)
+        snprintf(text, sizeof text, "operand %u: register '%s' is .%s, '%s' needs .%s here", index + 1,
+                 attempt->context->regs[operand->reg].name, ptx_types[attempt->context->regs[operand->reg].type].text,
+                 attempt->opcode->root->name, ptx_types[type].text);
+    else
+        snprintf(text, sizeof text, "operand %u of '%s' does not fit type .%s", index + 1, attempt->opcode->root->name,
+                 ptx_types[type].text);
+    return refuse(attempt, index, text);
+}
+
+/* A literal where a value of `type` is read. */
+static bool literal_fits(const struct ptx_operand *operand, enum ptx_type type)
+{
+    if (type == PTX_NONE)
+        return operand->kind == PTX_OPERAND_INT;
+    const struct ptx_type_info *t = &ptx_types[type];
+    switch (t->class) {
+    case PTX_CLASS_FLOAT:
+        return operand->kind == PTX_OPERAND_FLOAT && (type == PTX_F32 || type == PTX_F64);
+    case PTX_CLASS_PACKED:
+        return false;
+    case PTX_CLASS_BITS:
+        if (operand->kind == PTX_OPERAND_FLOAT)
+            return operand->is_exact && (operand->is_f32_bits ? type == PTX_B32 : type == PTX_B64);
+        return true;
+    default:
+        return operand->kind == PTX_OPERAND_INT;
+    }
+}
+
+static bool scalar_fits(struct attempt *attempt, unsigned index, const struct ptx_role *role,
+                        const struct ptx_operand *operand)
+{
+    enum ptx_type type = role->letter == 'p' ? PTX_PRED : role_type(role, attempt->insn);
+    char text[200];
+    bool written = role->letter == 'w' || role->letter == 'x';
+    switch (operand->kind) {
+    case PTX_OPERAND_REG: {
+        enum ptx_type reg = attempt->context->regs[operand->reg].type;
+        if (role->letter == 'i')
+            return refuse(attempt, index, "an integer constant is needed here");
+        if (operand->negated && type != PTX_PRED && operand->component == PTX_COMPONENT_NONE && !role->negates)
+            return refuse(attempt, index, "only a predicate can be negated");
+        if (operand->negated && written)
+            return refuse(attempt, index, "a result cannot be negated");
+        if (operand->component != PTX_COMPONENT_NONE && !role->selects)
+            return refuse(attempt, index, "a part selector is for video instructions only");
+        if (type == PTX_NONE)
+            return reg != PTX_PRED || refuse(attempt, index, "a predicate cannot be used here");
+        return register_fits(reg, type, role->widens) || mismatch(attempt, index, type, operand);
+    }
+    case PTX_OPERAND_INT:
+        if (written)
+            return refuse(attempt, index, "the result must be a register");
+        for (unsigned i = 0; i < role->n_values; i++)
+            if (operand->imm == role->values[i])
+                return true;
+        if (role->n_values) {
+            snprintf(text, sizeof text, "%lld is not allowed as operand %u of '%s'", (long long)operand->imm, index + 1,
+                     attempt->opcode->root->name);
+            return refuse(attempt, index, text);
+        }
+        if (role->letter == 'i' || type == PTX_PRED)
+            return true;
+        return literal_fits(operand, type) || mismatch(attempt, index, type, operand);
+    case PTX_OPERAND_FLOAT:
+        if (written)
+            return refuse(attempt, index, "the result must be a register");
+        if (role->letter == 'i' || role->letter == 'p')
+            return refuse(attempt, index, "an integer constant is needed here");
+        return literal_fits(operand, type) || mismatch(attempt, index, type, operand);
+    case PTX_OPERAND_SREG: {
+        if (role->letter != 'e')
+            return refuse(attempt, index, "a special register can be read by mov and cvt only");
+        const struct ptx_sreg_info *sreg = &ptx_sregs[operand->sreg];
+        if (sreg->components > 1 && operand->component == PTX_COMPONENT_NONE)
+            return refuse(attempt, index, "a special register with members needs .x, .y, .z or .w here");
+        if (type == PTX_PRED || sreg->type == PTX_PRED)
+            return type == sreg->type || mismatch(attempt, index, type, operand);
+        const struct ptx_type_info *t = &ptx_types[type];
+        bool narrow = t->bits == 16 && ptx_types[sreg->type].bits == 32;
+        if (t->class == PTX_CLASS_FLOAT || (t->bits != ptx_types[sreg->type].bits && !narrow && !role->widens))
+            return mismatch(attempt, index, type, operand);
+        return true;
+    }
+    case PTX_OPERAND_SYMBOL:
+    case PTX_OPERAND_FUNCTION:
+        if (role->letter == 'f' && operand->kind == PTX_OPERAND_FUNCTION)
+            return true;
+        if (role->letter != 'e')
+            return refuse(attempt, index, "a register is needed here, not the address of a variable or function");
+        if (type == PTX_PRED || (ptx_types[type].class != PTX_CLASS_BITS && !is_integer(ptx_types[type].class)) ||
+            ptx_types[type].bits < 32 || ptx_types[type].bits > 64)
+            return mismatch(attempt, index, type, operand);
+        return true;
+    case PTX_OPERAND_SINK:
+        if (written && role->sinks)
+            return true;
+        return refuse(attempt, index, written ? "the result of this instruction cannot be discarded"
+                                              : "'_' has no value to read");
+    case PTX_OPERAND_LABEL:
+        return refuse(attempt, index, "a label cannot be used here");
+    default:
+        return refuse(attempt, index, "an operand of another kind is needed here");
+    }
+}
+
+static bool vector_fits(struct attempt *attempt, unsigned index, const struct ptx_role *role, unsigned length,
+                        const struct ptx_operand *operand)
+{
+    char text[160];
+    if (operand->kind == PTX_OPERAND_SREG && role->letter == 'e')
+        return (ptx_sregs[operand->sreg].components == length && operand->component == PTX_COMPONENT_NONE) ||
+               refuse(attempt, index, "a special register with as many members as the vector is needed here");
+    if (operand->kind == PTX_OPERAND_SINK && role->letter == 'w' && role->sinks)
+        return true;
+    if (operand->kind != PTX_OPERAND_VECTOR) {
+        if (length == 1)
+            return scalar_fits(attempt, index, role, operand);
+        snprintf(text, sizeof text, "operand %u must be a vector {…} of %u", index + 1, length);
+        return refuse(attempt, index, text);
+    }
+    if (operand->n_elements != length) {
+        snprintf(text, sizeof text, "operand %u must be a vector of %u, not of %u", index + 1, length,
+                 (unsigned)operand->n_elements);
+        return refuse(attempt, index, text);
+    }
+    struct ptx_role element = *role;
+    element.sinks = role->letter == 'w';
+    for (uint32_t i = 0; i < operand->n_elements; i++)
+        if (!scalar_fits(attempt, index, &element, &operand->elements[i]))
+            return false;
+    return true;
+}
+
+static bool address_fits(struct attempt *attempt, unsigned index, const struct ptx_role *role,
+                         const struct ptx_operand *operand)
+{
+    (void)role;
+    if (operand->kind != PTX_OPERAND_ADDRESS)
+        return refuse(attempt, index, "an address in brackets is needed here");
+    const struct ptx_operand *base = &operand->elements[0];
+    if (base->kind == PTX_OPERAND_REG) {
+        const struct ptx_type_info *type = &ptx_types[attempt->context->regs[base->reg].type];
+        if ((type->class != PTX_CLASS_BITS && !is_integer(type->class)) || (type->bits != 32 && type->bits != 64))
+            return refuse(attempt, index, "an address register must be a 32- or 64-bit integer or .b register");
+    }
+    return true;
+}
+
+static bool operand_fits(struct attempt *attempt, unsigned index, const struct ptx_role *role,
+                         const struct ptx_operand *operand)
+{
+    if (operand->kind == PTX_OPERAND_PAIR) {
+        if (!role->pair)
+            return refuse(attempt, index, "a pair d|p is not allowed here");
+        struct ptx_role first = *role, second = *role;
+        first.sinks = second.sinks = true;
+        second.by = PTX_ROLE_FIXED;
+        second.type = (uint8_t)role->pair_type;
+        return scalar_fits(attempt, index, &first, &operand->elements[0]) &&
+               scalar_fits(attempt, index, &second, &operand->elements[1]);
+    }
+    if (role->pair == 2)
+        return refuse(attempt, index, "a pair d|p is needed here");
+    switch (role->letter) {
+    case 'a':
+        return address_fits(attempt, index, role, operand);
+    case 'l':
+        return operand->kind == PTX_OPERAND_LABEL || refuse(attempt, index, "a label is needed here");
+    case 'u':
+        return operand->kind == PTX_OPERAND_LIST || refuse(attempt, index, "a list in parentheses is needed here");
+    default:
+        break;
+    }
+    if (role->vector == PTX_ROLE_BY_MOD)
+        return vector_fits(attempt, index, role, attempt->opcode->vector, operand);
+    if (role->vector == PTX_ROLE_CLASS) {
+        unsigned length = operand->kind == PTX_OPERAND_VECTOR ? operand->n_elements : 1;
+        return vector_fits(attempt, index, role, length, operand);
+    }
+    if (role->vector != PTX_ROLE_SCALAR)
+        return vector_fits(attempt, index, role, role->vector, operand);
+    if (operand->kind == PTX_OPERAND_VECTOR && attempt->row != PTX_MOV)
+        return refuse(attempt, index, "a vector is not allowed here");
+    if (operand->kind == PTX_OPERAND_VECTOR)
+        return ptx_check_pack(attempt->context, attempt->insn, operand, attempt->why, sizeof attempt->why) ||
+               (attempt->operand = index, false);
+    return scalar_fits(attempt, index, role, operand);
+}
+
+/* Do the operands fit the row? Optional roles without a condition take what is left over, from the left. */
+static bool operands_fit(struct attempt *attempt, enum ptx_row row)
+{
+    const struct ptx_form *form = &ptx_forms_get()->forms[row];
+    const struct ptx_insn *insn = attempt->insn;
+    unsigned required = 0;
+    attempt->row = row;
+    for (unsigned i = 0; i < form->n_roles; i++) {
+        const struct ptx_role *role = &form->roles[i];
+        if (role->when ? ptx_has(insn, (enum ptx_mod)ptx_word_index(role->when)) : !role->optional)
+            required++;
+    }
+    if (insn->n_operands < required) {
+        snprintf(attempt->why, sizeof attempt->why, "'%s' needs %u operands, not %u (form: %s)",
+                 attempt->opcode->root->name, required, (unsigned)insn->n_operands, ptx_rows[row].syntax);
+        attempt->operand = UINT32_MAX;
+        return false;
+    }
+    unsigned spare = insn->n_operands - required, at = 0;
+    for (unsigned i = 0; i < form->n_roles; i++) {
+        const struct ptx_role *role = &form->roles[i];
+        if (role->when && !ptx_has(insn, (enum ptx_mod)ptx_word_index(role->when)))
+            continue;
+        if (!role->when && role->optional) {
+            if (!spare)
+                continue;
+            spare--;
+        }
+        if (!operand_fits(attempt, at, role, &insn->operands[at]))
+            return false;
+        at++;
+    }
+    if (at < insn->n_operands) {
+        snprintf(attempt->why, sizeof attempt->why, "'%s' has %u operands too many (form: %s)",
+                 attempt->opcode->root->name, (unsigned)insn->n_operands - at, ptx_rows[row].syntax);
+        attempt->operand = at;
+        return false;
+    }
+    return ptx_check_row(attempt->context, insn, row, attempt->why, sizeof attempt->why) ||
+           (attempt->operand = UINT32_MAX, false);
+}
+
+/* --- version and target */
+
+static void feature_name(const struct ptx_opcode *opcode, const struct ptx_candidate *candidate, ptx_word word,
+                         char *out, size_t size)
+{
+    if (word)
+        snprintf(out, size, "qualifier '.%s' of '%s'", ptx_word_text(word), opcode->root->name);
+    else
+        snprintf(out, size, "instruction '%.*s'", (int)strcspn(ptx_rows[candidate->row].syntax, " {"),
+                 ptx_rows[candidate->row].syntax);
+}
+
+static bool available(const struct ptx_match_context *context, const struct ptx_opcode *opcode,
+                      const struct ptx_candidate *candidate, char *why, size_t size)
+{
+    static const char *const set_text[] = {
+#define PTX_ON(id, text) text,
+#include "ptx/targets.def"
+#undef PTX_ON
+    };
+    char name[128], suffix[2] = {context->target.suffix, 0};
+    if (context->target.sm < candidate->sm) {
+        feature_name(opcode, candidate, candidate->sm_word, name, sizeof name);
+        snprintf(why, size, "%s requires .target sm_%u or higher, not sm_%u%s", name, candidate->sm, context->target.sm,
+                 suffix);
+        return false;
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        if (!ptx_target_in((enum ptx_targets)candidate->on[i], context->target)) {
+            feature_name(opcode, candidate, i ? candidate->on_word : 0, name, sizeof name);
+            snprintf(why, size, "%s is not supported on .target sm_%u%s; it needs %s", name, context->target.sm, suffix,
+                     set_text[candidate->on[i]]);
+            return false;
+        }
+    }
+    if (context->version < candidate->isa) {
+        feature_name(opcode, candidate, candidate->isa_word, name, sizeof name);
+        snprintf(why, size, "%s requires PTX ISA .version %u.%u or later, not %u.%u", name, candidate->isa / 10,
+                 candidate->isa % 10, context->version / 10, context->version % 10);
+        return false;
+    }
+    return true;
+}
+
+bool ptx_match(const struct ptx_match_context *context, const struct ptx_opcode *opcode, struct ptx_insn *insn, char *why,
+               size_t size, uint32_t *out_operand)
+{
+    struct attempt attempt = {.context = context, .opcode = opcode, .insn = insn, .operand = UINT32_MAX};
+    bool operands_good = false, any = false;
+    uint32_t furthest = 0;
+    *out_operand = UINT32_MAX;
+    for (uint32_t i = 0; i < opcode->n_candidates; i++) {
+        const struct ptx_candidate *candidate = &opcode->candidates[i];
+        if (operands_fit(&attempt, candidate->row)) {
+            if (available(context, opcode, candidate, attempt.why, sizeof attempt.why)) {
+                insn->row = candidate->row;
+                return true;
+            }
+            if (!operands_good)
+                snprintf(why, size, "%s", attempt.why);
+            *out_operand = UINT32_MAX;
+            operands_good = true;
+        } else if (!operands_good && (!any || (attempt.operand != UINT32_MAX && attempt.operand > furthest))) {
+            snprintf(why, size, "%s", attempt.why);
+            *out_operand = attempt.operand;
+            furthest = attempt.operand == UINT32_MAX ? 0 : attempt.operand;
+            any = true;
+        }
+    }
+    return false;
+}

@@ -1,0 +1,606 @@
+/* Constant expressions (PTX ISA 9.0, 4.5 "Constants") and initialisers of variables (5.4.4 "Initializers"): nested
+   braces, addresses of variables and functions with offsets, generic(), and mask(sym) bytes of an address.
+   Left out: .texref and .samplerref fields are read and dropped (textures are not executed). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ptx/parser.h"
+
+static bool expression(struct ptx_parser *parser, struct ptx_value *out, int least);
+
+double ptx_value_double(const struct ptx_value *value)
+{
+    double result;
+    if (!value->is_float)
+        return value->is_unsigned ? (double)value->bits : (double)(int64_t)value->bits;
+    if (value->is_f32_bits) {
+        float narrow;
+        uint32_t bits = (uint32_t)value->bits;
+        memcpy(&narrow, &bits, sizeof narrow);
+        return (double)narrow;
+    }
+    memcpy(&result, &value->bits, sizeof result);
+    return result;
+}
+
+static struct ptx_value from_double(double value)
+{
+    struct ptx_value result = {.is_float = true};
+    memcpy(&result.bits, &value, sizeof value);
+    return result;
+}
+
+static struct ptx_value from_bits(uint64_t bits, bool is_unsigned)
+{
+    return (struct ptx_value){.bits = bits, .is_unsigned = is_unsigned};
+}
+
+static bool is_zero(const struct ptx_value *value)
+{
+    return value->is_float ? ptx_value_double(value) == 0.0 : value->bits == 0;
+}
+
+static bool primary(struct ptx_parser *parser, struct ptx_value *out)
+{
+    const struct ptx_token *token = &parser->token;
+    if (token->kind == PTX_TOKEN_INT) {
+        *out = from_bits(token->value, token->is_unsigned);
+        ptx_next(parser);
+        return true;
+    }
+    if (token->kind == PTX_TOKEN_FLOAT) {
+        *out = (struct ptx_value){.is_float = true,
+                                  .is_f32_bits = token->is_f32,
+                                  .is_exact = token->bytes > 1 && (token->text[1] | 32) != 0 &&
+                                              token->text[0] == '0' &&
+                                              ((token->text[1] | 32) == 'f' || (token->text[1] | 32) == 'd'),
+                                  .bits = token->value};
+        ptx_next(parser);
+        return true;
+    }
+    if (token->kind == PTX_TOKEN_NAME && token->bytes == 7 && memcmp(token->text, "WARP_SZ", 7) == 0) {
+        *out = from_bits(32, false);
+        ptx_next(parser);
+        return true;
+    }
+    if (ptx_accept(parser, '(')) {
+        if (parser->token.kind == PTX_TOKEN_DOT) { /* a cast: (.s64) or (.u64) */
+            bool is_unsigned = ptx_is_dot(parser, ".u64");
+            if (!is_unsigned && !ptx_is_dot(parser, ".s64"))
+                return ptx_fail(parser, "a cast in a constant is (.s64) or (.u64)");
+            ptx_next(parser);
+            if (!ptx_expect(parser, ')', "after the cast") || !expression(parser, out, 100))
+                return false;
+            if (out->is_float) {
+                double value = ptx_value_double(out);
+                bool fits = is_unsigned ? value > -1.0 && value < 18446744073709551616.0
+                                        : value >= -9223372036854775808.0 && value < 9223372036854775808.0;
+                if (!fits)
+                    return ptx_fail(parser, "the cast's value does not fit 64 bits");
+                *out = from_bits(is_unsigned ? (uint64_t)value : (uint64_t)(int64_t)value, is_unsigned);
+            }
+            out->is_unsigned = is_unsigned;
+            return true;
+        }
+        return expression(parser, out, 0) && ptx_expect(parser, ')', "after the constant expression");
+    }
+    return ptx_fail(parser, "expected a constant");
+}
+
+static bool unary(struct ptx_parser *parser, struct ptx_value *out)
+{
+    if (parser->nesting >= PTX_MAX_NESTING)
+        return ptx_fail(parser, "the constant expression is nested too deeply");
+    parser->nesting++;
+    int operator = parser->token.kind == PTX_TOKEN_PUNCT ? parser->token.punct : 0;
+    bool good;
+    if (operator == '-' || operator == '+' || operator == '!' || operator == '~') {
+        ptx_next(parser);
+        good = unary(parser, out);
+        if (!good) {
+            parser->nesting--;
+            return false;
+        }
+        if (out->is_float && operator == '~')
+            good = ptx_fail(parser, "'~' needs an integer");
+        else if (operator == '!')
+            *out = from_bits(is_zero(out), false);
+        else if (operator == '~')
+            out->bits = ~out->bits;
+        else if (operator == '-' && out->is_float)
+            out->bits ^= out->is_f32_bits ? UINT64_C(1) << 31 : UINT64_C(1) << 63;
+        else if (operator == '-')
+            out->bits = 0 - out->bits;
+    } else {
+        good = primary(parser, out);
+    }
+    parser->nesting--;
+    return good;
+}
+
+static int precedence(int punct)
+{
+    switch (punct) {
+    case '*':
+    case '/':
+    case '%':
+        return 11;
+    case '+':
+    case '-':
+        return 10;
+    case PTX_PUNCT_SHL:
+    case PTX_PUNCT_SHR:
+        return 9;
+    case '<':
+    case '>':
+    case PTX_PUNCT_LE:
+    case PTX_PUNCT_GE:
+        return 8;
+    case PTX_PUNCT_EQ:
+    case PTX_PUNCT_NE:
+        return 7;
+    case '&':
+        return 6;
+    case '^':
+        return 5;
+    case '|':
+        return 4;
+    case PTX_PUNCT_AND:
+        return 3;
+    case PTX_PUNCT_OR:
+        return 2;
+    case '?':
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+static bool apply_float(struct ptx_parser *parser, int operator, const struct ptx_value *left,
+                        const struct ptx_value *right, struct ptx_value *out)
+{
+    double a = ptx_value_double(left), b = ptx_value_double(right);
+    switch (operator) {
+    case '+':
+        *out = from_double(a + b);
+        return true;
+    case '-':
+        *out = from_double(a - b);
+        return true;
+    case '*':
+        *out = from_double(a * b);
+        return true;
+    case '/':
+        *out = from_double(a / b);
+        return true;
+    case '<':
+        *out = from_bits(a < b, false);
+        return true;
+    case '>':
+        *out = from_bits(a > b, false);
+        return true;
+    case PTX_PUNCT_LE:
+        *out = from_bits(a <= b, false);
+        return true;
+    case PTX_PUNCT_GE:
+        *out = from_bits(a >= b, false);
+        return true;
+    case PTX_PUNCT_EQ:
+        *out = from_bits(a == b, false);
+        return true;
+    case PTX_PUNCT_NE:
+        *out = from_bits(a != b, false);
+        return true;
+    case PTX_PUNCT_AND:
+        *out = from_bits(a != 0 && b != 0, false);
+        return true;
+    case PTX_PUNCT_OR:
+        *out = from_bits(a != 0 || b != 0, false);
+        return true;
+    default:
+        return ptx_fail(parser, "this operator needs integers");
+    }
+}
+
+static bool apply(struct ptx_parser *parser, int operator, const struct ptx_value *left, const struct ptx_value *right,
+                  struct ptx_value *out)
+{
+    if (left->is_float || right->is_float)
+        return apply_float(parser, operator, left, right, out);
+    uint64_t a = left->bits, b = right->bits;
+    bool is_unsigned = left->is_unsigned || right->is_unsigned;
+    int64_t sa = (int64_t)a, sb = (int64_t)b;
+    switch (operator) {
+    case '+':
+        *out = from_bits(a + b, is_unsigned);
+        return true;
+    case '-':
+        *out = from_bits(a - b, is_unsigned);
+        return true;
+    case '*':
+        *out = from_bits(a * b, is_unsigned);
+        return true;
+    case '/':
+    case '%':
+        if (b == 0)
+            return ptx_fail(parser, "division by zero in a constant");
+        if (is_unsigned)
+            *out = from_bits(operator == '/' ? a / b : a % b, true);
+        else if (sb == -1)
+            *out = from_bits(operator == '/' ? 0 - a : 0, false);
+        else
+            *out = from_bits((uint64_t)(operator == '/' ? sa / sb : sa % sb), false);
+        return true;
+    case PTX_PUNCT_SHL:
+        *out = from_bits(b > 63 ? 0 : a << b, left->is_unsigned);
+        return true;
+    case PTX_PUNCT_SHR:
+        if (left->is_unsigned)
+            *out = from_bits(b > 63 ? 0 : a >> b, true);
+        else
+            *out = from_bits((uint64_t)(sa < 0 ? ~(~sa >> (b > 63 ? 63 : b)) : sa >> (b > 63 ? 63 : b)), false);
+        return true;
+    case '<':
+        *out = from_bits(is_unsigned ? a < b : sa < sb, false);
+        return true;
+    case '>':
+        *out = from_bits(is_unsigned ? a > b : sa > sb, false);
+        return true;
+    case PTX_PUNCT_LE:
+        *out = from_bits(is_unsigned ? a <= b : sa <= sb, false);
+        return true;
+    case PTX_PUNCT_GE:
+        *out = from_bits(is_unsigned ? a >= b : sa >= sb, false);
+        return true;
+    case PTX_PUNCT_EQ:
+        *out = from_bits(a == b, false);
+        return true;
+    case PTX_PUNCT_NE:
+        *out = from_bits(a != b, false);
+        return true;
+    case '&':
+        *out = from_bits(a & b, is_unsigned);
+        return true;
+    case '^':
+        *out = from_bits(a ^ b, is_unsigned);
+        return true;
+    case '|':
+        *out = from_bits(a | b, is_unsigned);
+        return true;
+    case PTX_PUNCT_AND:
+        *out = from_bits(a && b, false);
+        return true;
+    default:
+        *out = from_bits(a || b, false);
+        return true;
+    }
+}
+
+/* Operators of precedence `least` and above, to the left first; ?: to the right. */
+static bool expression(struct ptx_parser *parser, struct ptx_value *out, int least)
+{
+    if (!unary(parser, out))
+        return false;
+    for (;;) {
+        int operator = parser->token.kind == PTX_TOKEN_PUNCT ? parser->token.punct : 0;
+        int level = precedence(operator);
+        if (level == 0 || level < least)
+            return true;
+        if (parser->nesting >= PTX_MAX_NESTING)
+            return ptx_fail(parser, "the constant expression is nested too deeply");
+        ptx_next(parser);
+        parser->nesting++;
+        struct ptx_value right, other;
+        bool good;
+        if (operator == '?') {
+            good = expression(parser, &right, 1) && ptx_expect(parser, ':', "of the conditional") &&
+                   expression(parser, &other, 1);
+            if (good)
+                *out = is_zero(out) ? other : right;
+        } else {
+            struct ptx_value left = *out;
+            good = expression(parser, &right, level + 1) && apply(parser, operator, &left, &right, out);
+        }
+        parser->nesting--;
+        if (!good)
+            return false;
+    }
+}
+
+bool ptx_constant(struct ptx_parser *parser, struct ptx_value *out)
+{
+    return expression(parser, out, 0);
+}
+
+bool ptx_constant_u32(struct ptx_parser *parser, uint32_t limit, uint32_t *out)
+{
+    struct ptx_value value;
+    if (!ptx_constant(parser, &value))
+        return false;
+    if (value.is_float || value.bits > limit)
+        return ptx_fail(parser, "expected an integer from 0 to %u", (unsigned)limit);
+    *out = (uint32_t)value.bits;
+    return true;
+}
+
+/* --- initialisers */
+
+struct filling {
+    struct ptx_var *var;
+    const uint64_t *dims; /* dims[0] may be 0: as many as there are */
+    unsigned n_dims;
+    uint64_t element_bytes;
+};
+
+/* Room in var->data up to `end`, while its size is still growing. */
+static bool data_reach(struct ptx_parser *parser, struct ptx_var *var, uint64_t end)
+{
+    enum { LIMIT = 1 << 30 };
+    if (end > LIMIT)
+        return ptx_fail(parser, "'%s' is too large to be initialised: more than %d bytes", var->name, LIMIT);
+    struct ptx_list *bytes = &parser->bytes;
+    if (end > bytes->capacity) {
+        size_t capacity = bytes->capacity ? bytes->capacity : 4096;
+        while (capacity < end)
+            capacity *= 2;
+        unsigned char *grown = clab_arena_alloc(&parser->scratch, capacity);
+        if (!grown)
+            return ptx_no_memory(parser);
+        if (bytes->count)
+            memcpy(grown, bytes->items, bytes->count);
+        bytes->items = grown;
+        bytes->capacity = capacity;
+    }
+    if (end > bytes->count) {
+        memset((unsigned char *)bytes->items + bytes->count, 0, end - bytes->count);
+        bytes->count = (size_t)end;
+    }
+    return true;
+}
+
+/* A variable or function whose address is stored, with what may follow: + or - an offset. */
+static bool address_of(struct ptx_parser *parser, struct ptx_reloc *reloc)
+{
+    if (parser->token.kind != PTX_TOKEN_NAME)
+        return ptx_fail(parser, "expected the name of a variable or function");
+    struct ptx_name *name = ptx_intern(parser, parser->token.text, parser->token.bytes);
+    struct ptx_binding *binding = name ? ptx_lookup(parser, name) : NULL;
+    if (!name)
+        return false;
+    if (!binding || (binding->kind != PTX_BIND_VAR && binding->kind != PTX_BIND_FUNCTION)) {
+        const char *near = ptx_nearest_declared(parser, name);
+        return near ? ptx_fail(parser, "'%s' is not declared; did you mean '%s'?", name->text, near)
+                    : ptx_fail(parser, "'%s' is not declared", name->text);
+    }
+    reloc->var = binding->var;
+    reloc->func = binding->function;
+    ptx_next(parser);
+    while (ptx_is(parser, '+') || ptx_is(parser, '-')) {
+        bool minus = ptx_is(parser, '-');
+        ptx_next(parser);
+        struct ptx_value offset;
+        if (!expression(parser, &offset, 11))
+            return false;
+        if (offset.is_float)
+            return ptx_fail(parser, "an offset must be an integer");
+        reloc->addend = (int64_t)((uint64_t)reloc->addend + (minus ? 0 - offset.bits : offset.bits));
+    }
+    return true;
+}
+
+static bool is_generic(const struct ptx_parser *parser)
+{
+    return parser->token.kind == PTX_TOKEN_NAME && parser->token.bytes == 7 &&
+           memcmp(parser->token.text, "generic", 7) == 0;
+}
+
+static bool symbol_value(struct ptx_parser *parser, struct ptx_reloc *reloc)
+{
+    if (is_generic(parser)) {
+        ptx_next(parser);
+        reloc->generic = true;
+        if (!ptx_expect(parser, '(', "after generic") || !address_of(parser, reloc) ||
+            !ptx_expect(parser, ')', "after the symbol"))
+            return false;
+        while (ptx_is(parser, '+') || ptx_is(parser, '-')) { /* generic(sym) + 4 */
+            bool minus = ptx_is(parser, '-');
+            ptx_next(parser);
+            struct ptx_value offset;
+            if (!expression(parser, &offset, 11))
+                return false;
+            reloc->addend = (int64_t)((uint64_t)reloc->addend + (minus ? 0 - offset.bits : offset.bits));
+        }
+        return true;
+    }
+    return address_of(parser, reloc);
+}
+
+static void store(unsigned char *at, uint64_t bits, uint64_t bytes)
+{
+    for (uint64_t i = 0; i < bytes; i++)
+        at[i] = (unsigned char)(i < 8 ? bits >> (8 * i) : 0); /* little-endian, like the device */
+}
+
+static bool scalar_value(struct ptx_parser *parser, const struct filling *filling, uint64_t offset)
+{
+    struct ptx_var *var = filling->var;
+    const struct ptx_type_info *type = &ptx_types[var->type];
+    uint64_t bytes = filling->element_bytes;
+    struct ptx_reloc reloc = {.offset = offset, .bytes = (uint8_t)bytes};
+    bool symbolic = false;
+    struct ptx_value value = {0};
+    if (!data_reach(parser, var, offset + bytes))
+        return false;
+    if (parser->token.kind == PTX_TOKEN_NAME && !(parser->token.bytes == 7 && !memcmp(parser->token.text, "WARP_SZ", 7))) {
+        symbolic = true;
+        if (bytes != 4 && bytes != 8)
+            return ptx_fail(parser, "an address needs elements of 4 or 8 bytes, '%s' is .%s", var->name, type->text);
+        if (!symbol_value(parser, &reloc))
+            return false;
+    } else {
+        if (!ptx_constant(parser, &value))
+            return false;
+        if (ptx_is(parser, '(') && !value.is_float) { /* 0xFF00(sym): one byte of the address */
+            uint64_t mask = value.bits;
+            unsigned shift = 0;
+            while (shift < 64 && mask != UINT64_C(0xff) << shift)
+                shift += 8;
+            if (shift >= 64)
+                return ptx_fail(parser, "a mask selects one byte of an address: 0xFF, 0xFF00, …");
+            ptx_next(parser);
+            symbolic = true;
+            reloc.bytes = 1;
+            reloc.shift = (uint8_t)shift;
+            if (!symbol_value(parser, &reloc) || !ptx_expect(parser, ')', "after the symbol"))
+                return false;
+        }
+    }
+    if (symbolic) {
+        struct ptx_reloc *kept = ptx_list_add(parser, &parser->relocs, sizeof *kept);
+        if (!kept)
+            return false;
+        *kept = reloc;
+        return true;
+    }
+    uint64_t bits = value.bits;
+    if (type->class == PTX_CLASS_FLOAT && bytes >= 4) {
+        double wide = ptx_value_double(&value);
+        float narrow = (float)wide;
+        if (!value.is_float)
+            return ptx_fail(parser, "'%s' is .%s and needs a floating-point constant", var->name, type->text);
+        if (bytes == 8) {
+            memcpy(&bits, &wide, sizeof bits);
+        } else if (!value.is_f32_bits) {
+            uint32_t word;
+            memcpy(&word, &narrow, sizeof word);
+            bits = word;
+        }
+    } else if (value.is_float && !value.is_exact) {
+        return ptx_fail(parser, "'%s' is .%s and needs an integer constant", var->name, type->text);
+    }
+    unsigned char *data = parser->bytes.items;
+    store(data + offset, bits, bytes);
+    if (bytes == 16 && !value.is_unsigned && (int64_t)bits < 0)
+        memset(data + offset + 8, 0xff, 8);
+    return true;
+}
+
+/* Elements of one dimension (level) inside their braces; the last level holds scalars. */
+static bool brace_values(struct ptx_parser *parser, const struct filling *filling, unsigned level, uint64_t offset,
+                         uint64_t *out_count)
+{
+    uint64_t step = filling->element_bytes;
+    for (unsigned i = level + 1; i < filling->n_dims; i++)
+        step *= filling->dims[i];
+    uint64_t count = 0, flat = filling->element_bytes;
+    if (!ptx_expect(parser, '{', "of the initialiser"))
+        return false;
+    /* Braces of inner levels may be left out: then elements follow each other. */
+    uint64_t at = 0, limit = filling->dims[level] ? step * filling->dims[level] : 0;
+    while (!ptx_is(parser, '}')) {
+        bool nested = ptx_is(parser, '{');
+        if (nested && level + 1 >= filling->n_dims) {
+            /* {{1}, {2}}: one brace more than dimensions, around a scalar */
+            if (parser->nesting >= PTX_MAX_NESTING)
+                return ptx_fail(parser, "the initialiser is nested too deeply");
+        }
+        if (limit && at >= limit)
+            return ptx_fail(parser, "too many values for '%s'", filling->var->name);
+        if (nested && level + 1 < filling->n_dims) {
+            uint64_t inner;
+            at = (at + step - 1) / step * step;
+            if (!brace_values(parser, filling, level + 1, offset + at, &inner))
+                return false;
+            at += step;
+        } else {
+            bool braced = ptx_accept(parser, '{');
+            if (!scalar_value(parser, filling, offset + at) ||
+                (braced && !ptx_expect(parser, '}', "after the value")))
+                return false;
+            at += flat;
+        }
+        count = (at + step - 1) / step;
+        if (!ptx_accept(parser, ','))
+            break;
+    }
+    *out_count = count;
+    return ptx_expect(parser, '}', "after the initialiser's values");
+}
+
+/* { addr_mode_0 = wrap, filter_mode = linear }: fields of .texref, .samplerref and .surfref, read and dropped. */
+static bool opaque_fields(struct ptx_parser *parser)
+{
+    if (!ptx_expect(parser, '{', "of the initialiser"))
+        return false;
+    while (!ptx_is(parser, '}')) {
+        if (parser->token.kind != PTX_TOKEN_NAME)
+            return ptx_fail(parser, "expected the name of a field");
+        ptx_next(parser);
+        if (!ptx_expect(parser, '=', "after the field"))
+            return false;
+        if (parser->token.kind == PTX_TOKEN_NAME) {
+            ptx_next(parser);
+        } else {
+            struct ptx_value value;
+            if (!ptx_constant(parser, &value))
+                return false;
+        }
+        if (!ptx_accept(parser, ','))
+            break;
+    }
+    return ptx_expect(parser, '}', "after the fields");
+}
+
+bool ptx_initialiser(struct ptx_parser *parser, struct ptx_var *var, const uint64_t *dims, unsigned n_dims)
+{
+    if (ptx_types[var->type].class == PTX_CLASS_OPAQUE)
+        return opaque_fields(parser);
+    if (var->space != PTX_SPACE_GLOBAL && var->space != PTX_SPACE_CONST)
+        return ptx_fail(parser, "only .global and .const variables can be initialised");
+    struct filling filling = {.var = var, .dims = dims, .n_dims = n_dims, .element_bytes = ptx_types[var->type].bits / 8u};
+    uint64_t levels[6];
+    if (n_dims + 1u > sizeof levels / sizeof levels[0])
+        return ptx_fail(parser, "too many dimensions");
+    unsigned n_levels = 0;
+    for (unsigned i = 0; i < n_dims; i++)
+        levels[n_levels++] = dims[i];
+    if (var->vector > 1)
+        levels[n_levels++] = var->vector;
+    filling.dims = levels;
+    filling.n_dims = n_levels;
+    parser->bytes.count = 0;
+    parser->relocs.count = 0;
+    uint64_t count = 1;
+    if (n_levels == 0) {
+        bool braced = ptx_accept(parser, '{');
+        if (!scalar_value(parser, &filling, 0) || (braced && !ptx_expect(parser, '}', "after the value")))
+            return false;
+    } else if (!brace_values(parser, &filling, 0, 0, &count)) {
+        return false;
+    }
+    if (var->is_unsized) {
+        uint64_t row = filling.element_bytes;
+        for (unsigned i = 1; i < n_levels; i++)
+            row *= levels[i];
+        var->bytes = count * row;
+        var->is_unsized = false;
+    }
+    bool any = parser->relocs.count > 0;
+    const unsigned char *bytes = parser->bytes.items;
+    for (size_t i = 0; i < parser->bytes.count && !any; i++)
+        any = bytes[i] != 0;
+    if (!any)
+        return true; /* all zero, which every variable is anyway */
+    enum { LIMIT = 1 << 30 };
+    parser->initialised_bytes += var->bytes;
+    if (var->bytes > LIMIT || parser->initialised_bytes > LIMIT)
+        return ptx_fail(parser, "more than %d bytes of initialised variables", LIMIT);
+    var->data = clab_arena_alloc(parser->arena, (size_t)var->bytes);
+    if (!var->data)
+        return ptx_no_memory(parser);
+    size_t used = parser->bytes.count < var->bytes ? parser->bytes.count : (size_t)var->bytes;
+    memcpy(var->data, bytes, used);
+    var->n_relocs = (uint32_t)parser->relocs.count;
+    var->relocs = ptx_list_copy(parser, &parser->relocs, sizeof *var->relocs);
+    return !parser->failed;
+}
