@@ -9,8 +9,28 @@ local function textbook(p)
   }
 end
 
+-- The tile form while the whole input passes in a few waves, the pipeline form beyond (kernels/reduce/fast.cuh).
+local PIPELINE_FROM = 2 ^ 26
+
+local function fast(p)
+  local launch = { block = 256, grid = round_up(ceil_div(p.n, 4096), p.cluster), args = { "input", "sum", u64(p.n) } }
+  if p.n >= PIPELINE_FROM then
+    launch.block, launch.grid, launch.smem_bytes = 512, fit { per = "cluster" }, 6 * 32768
+  end
+  return launch
+end
+
 local function one_per_cta(launch) return launch.ctas end
 local function one_per_cluster(launch) return launch.clusters end
+
+-- What the predictions need: the median of a measured row, or nil.
+local function median(row)
+  return row.status == "ok" and row.time and row.time.kind == "measured" and row.time.cold_ns.median or nil
+end
+
+local function is_textbook(row) return row.variant ~= "fast" and row.variant ~= "fast_cluster" end
+
+local function percent(ratio) return string.format("%+.1f %%", 100 * (ratio - 1)) end
 
 return {
   summary = "Sum n floats with one global atomic per CTA, or one per cluster through distributed shared memory",
@@ -19,7 +39,9 @@ return {
   check   = { n = 65537 },
 
   buffers = function(p)
-    assert(p.block <= 1024 and next_pow2(p.block) == p.block, "block must be a power of two up to 1024")
+    assert(p.block >= 32 and p.block <= 1024 and next_pow2(p.block) == p.block,
+           "block must be a power of two from 32 to 1024")
+    assert(p.offset % 4 == 0, "offset must be a multiple of 4, the size of a float")
     return {
       input = { type = "f32", count = p.n, fill = { "ones", "bits(7)" }, offset_bytes = p.offset },
       sum   = { type = "f32", count = 1, fill = 0, reset = "launch", expect = { sum_of = "input" },
@@ -44,6 +66,83 @@ return {
       about = "cooperative groups: map_shared_rank, rank 0 collects" },
     { name = "mapa", source = "../ptx/reduce_mapa.ptx", entry = "reduce_mapa", requires = "sm_90",
       must_contain = { "barrier.cluster", "mapa" }, atomics = one_per_cluster,
-      about = "the same by hand: barrier.cluster, mapa, ld.shared::cluster" },
+      about = "by hand in PTX: barrier.cluster, mapa, ld.shared::cluster" },
+    { name = "inline", source = "reduce/inline.cu", entry = "reduce_inline", requires = "sm_90",
+      must_contain = { "barrier.cluster", "mapa" }, atomics = one_per_cluster,
+      about = "CUDA C++ with inline PTX" },
+    { name = "relaxed", source = "reduce/relaxed.cu", entry = "reduce_relaxed", requires = "sm_90",
+      must_contain = { "barrier.cluster", "mapa" }, atomics = one_per_cluster,
+      about = "the second arrive relaxed: it publishes nothing" },
+    { name = "split", source = "reduce/split.cu", entry = "reduce_split", requires = "sm_90",
+      must_contain = { "barrier.cluster", "mapa" }, atomics = one_per_cluster,
+      about = "totals pushed to rank 0; the block sum between arrive and wait" },
+    { name = "parallel", source = "reduce/parallel.cu", entry = "reduce_parallel", requires = "sm_90",
+      must_contain = { "barrier.cluster", "mapa" }, atomics = one_per_cluster,
+      about = "one collecting thread per CTA of the cluster" },
+    { name = "static", source = "reduce/static.cu", entry = "reduce_static", requires = "sm_90", static_cluster = 4,
+      must_contain = { "barrier.cluster", "mapa" }, atomics = one_per_cluster,
+      about = "cooperative groups, the cluster fixed when compiled (__cluster_dims__)" },
+    { name = "fast", source = "reduce/fast.cu", entry = "reduce_fast", requires = "sm_90", cluster = false,
+      launch = fast, atomics = one_per_cta, about = "as fast as DRAM: float4 tiles, or a ring of bulk copies" },
+    { name = "fast_cluster", source = "reduce/fast_cluster.cu", entry = "reduce_fast_cluster", requires = "sm_90",
+      must_contain = { "barrier.cluster", "mapa" }, launch = fast, atomics = one_per_cluster,
+      about = "the same with a finish through distributed shared memory" },
+  },
+
+  -- As a course text states them.
+  predictions = {
+    { "every sum is exact", function(rows)
+        local right, rounds = 0, false
+        for _, row in ipairs(rows) do
+          rounds = rounds or row.params.n > 2 ^ 24
+          if row.status == "wrong" then return false, row.variant .. ": " .. row.reason end
+          if row.status == "ok" then right = right + 1 end
+        end
+        if right > 0 then return true, right .. " rows" .. (rounds and ", to the rounding of f32 adds" or "") end
+      end },
+    { "the potential cluster size is at least 8", function(rows, dev)
+        if dev.potential_cluster then return dev.potential_cluster >= 8, "it is " .. dev.potential_cluster end
+        for _, row in ipairs(rows) do
+          if row.status == "ok" and (row.params.cluster or 0) == 8 then return true, row.variant .. " ran with 8" end
+        end
+      end },
+    { "all rows of the textbook kernel are within 10 % of each other", function(rows)
+        local least, most, fastest, slowest
+        for _, row in ipairs(rows) do
+          local ns = is_textbook(row) and median(row)
+          if ns and (not least or ns < least) then least, fastest = ns, row end
+          if ns and (not most or ns > most) then most, slowest = ns, row end
+        end
+        if fastest ~= slowest then
+          return most <= 1.1 * least, string.format("%s with cluster %s is %s of %s with cluster %s", slowest.variant,
+            slowest.params.cluster or "none", percent(most / least), fastest.variant, fastest.params.cluster or "none")
+        end
+      end },
+    { "a cluster of 1 is within 2 % of the baseline", function(rows)
+        local worst, name
+        for _, row in ipairs(rows) do
+          local against = is_textbook(row) and median(row) and row.params.cluster == 1 and row.rates.vs_baseline
+          if against and (not worst or math.abs(against.ratio - 1) > math.abs(worst - 1)) then
+            worst, name = against.ratio, row.variant
+          end
+        end
+        if worst then return math.abs(worst - 1) <= 0.02, name .. ": " .. percent(worst) end
+      end },
+    { "collecting in parallel moves no row beyond noise", function(rows)
+        local serial, compared = {}, 0
+        for _, row in ipairs(rows) do
+          if row.variant == "inline" and median(row) then serial[row.params.cluster] = row.rates.vs_baseline end
+        end
+        for _, row in ipairs(rows) do
+          local one, many = serial[row.params.cluster], row.rates and row.rates.vs_baseline
+          if row.variant == "parallel" and median(row) and one and many then
+            compared = compared + 1
+            if one.low > many.high or many.low > one.high then
+              return false, string.format("cluster %s: %s", row.params.cluster, percent(many.ratio / one.ratio))
+            end
+          end
+        end
+        if compared > 0 then return true, compared .. " cluster sizes: the intervals overlap" end
+      end },
   },
 }

@@ -80,7 +80,7 @@ int clab_cmd_compile(struct clab_cli *cli, int argc, char **argv, struct clab_er
         status = clab_error_set(error, CLAB_USAGE, "--emit wants ptx, cubin or both, got '%s'", emit);
     if (status == CLAB_OK && mkdir(folder, 0777) != 0 && errno != EEXIST)
         status = clab_error_set(error, CLAB_OUTPUT, "cannot make %s: %s", folder, strerror(errno));
-    struct clab_compiler_options options = {0};
+    struct clab_compiler_options options = {.interrupted = cli->interrupted};
     struct clab_compiler *compiler = status == CLAB_OK ? clab_compiler_new(&options) : NULL;
     snprintf(archs, sizeof archs, "%s", o[0].set ? o[0].text : "sm_90");
     char *rest = NULL;

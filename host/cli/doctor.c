@@ -36,7 +36,7 @@ int clab_cmd_doctor(struct clab_cli *cli, int argc, char **argv, struct clab_err
     clab_status status = clab_options_parse(o, argc, argv, NULL, 0, &n, error);
     if (status != CLAB_OK)
         return clab_status_exit(status);
-    struct clab_compiler_options options = {0};
+    struct clab_compiler_options options = {.interrupted = cli->interrupted};
     struct clab_compiler *compiler = clab_compiler_new(&options);
     if (compiler == NULL)
         return clab_status_exit(clab_error_set(error, CLAB_NO_MEMORY, "no memory for the compile service"));

@@ -150,10 +150,10 @@ static void print_counters(FILE *file, const json_t *counters)
 }
 
 /* Compiles (or takes) the file for the session's device and puts the image where the worker can read it. */
-static clab_status make_image(const struct clab_session *session, const char *file, const char *entry, const char *arch,
+static clab_status make_image(struct clab_cli *cli, const struct clab_session *session, const char *file, const char *entry, const char *arch,
                               struct clab_image *image, char *path, struct clab_error *error)
 {
-    struct clab_compiler_options options = {0};
+    struct clab_compiler_options options = {.interrupted = cli->interrupted};
     struct clab_compiler *compiler = clab_compiler_new(&options);
     if (compiler == NULL)
         return clab_error_set(error, CLAB_NO_MEMORY, "no memory for the compile service");
@@ -243,7 +243,7 @@ int clab_cmd_launch(struct clab_cli *cli, int argc, char **argv, struct clab_err
         opened = status == CLAB_OK;
     }
     if (status == CLAB_OK)
-        status = make_image(&session, positional[0], positional[1], clab_option_get(o, "--arch")->text, &image, path, error);
+        status = make_image(cli, &session, positional[0], positional[1], clab_option_get(o, "--arch")->text, &image, path, error);
     if (status == CLAB_OK) {
         bool timed = clab_json_bool(session.facts, "timed", false);
         status = launch(&session, &image, path, positional[0], positional[1], row, buffers,

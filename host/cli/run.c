@@ -190,7 +190,7 @@ int clab_cmd_run(struct clab_cli *cli, int argc, char **argv, struct clab_error 
     status = clab_records_open(&writer, json_path, error);
     if (status != CLAB_OK)
         return clab_status_exit(status);
-    struct clab_compiler_options compiler_options = {0};
+    struct clab_compiler_options compiler_options = {.interrupted = cli->interrupted};
     struct clab_compiler *compiler = clab_compiler_new(&compiler_options);
     if (compiler == NULL)
         return clab_status_exit(clab_error_set(error, CLAB_NO_MEMORY, "no memory for the compile service"));

@@ -6,6 +6,7 @@
 #ifndef CLAB_COMPILE_COMPILE_H
 #define CLAB_COMPILE_COMPILE_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -45,6 +46,8 @@ struct clab_compiler_options {
         *cache_dir; /* NULL: $CLUSTERLAB_CACHE, $XDG_CACHE_HOME/clusterlab, ~/.cache/clusterlab; "": none */
     unsigned int workers;    /* at most this many at once; 0: one per core */
     unsigned int timeout_ms; /* per request; 0: 120,000 */
+    const volatile sig_atomic_t
+        *interrupted; /* once not 0, what is unfinished ends as INTERRUPTED; NULL: never */
 };
 
 struct clab_compiler;
@@ -64,7 +67,7 @@ size_t clab_compiler_compiled(const struct clab_compiler *compiler);
    as that keeps all busy (precompiled headers live in one process). results[i] answers requests[i]; the
    caller frees each with clab_compile_result_free. `progress` (may be NULL) is told how many are done after
    each. Statuses: COMPILE (file, line and column of the first error, log), NO_TOOLKIT, NOT_FOUND, PTX_TARGET,
-   LOAD, WORKER, TIMEOUT, USAGE. */
+   LOAD, WORKER, TIMEOUT, USAGE, INTERRUPTED. */
 void clab_compile_all(struct clab_compiler *compiler, const struct clab_compile_request *requests,
                       size_t count, struct clab_compile_result *results,
                       void (*progress)(void *context, size_t done, size_t count), void *context);

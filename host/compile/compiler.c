@@ -37,6 +37,7 @@ struct clab_compiler {
     struct clab_cache cache;
     char *program; /* NULL: the running one */
     unsigned int worker_limit, timeout_ms;
+    const volatile sig_atomic_t *interrupted;
     struct worker workers[MOST_WORKERS];
     size_t compiled;
 };
@@ -79,6 +80,7 @@ struct clab_compiler *clab_compiler_new(const struct clab_compiler_options *opti
     if (compiler->worker_limit > MOST_WORKERS)
         compiler->worker_limit = MOST_WORKERS;
     compiler->timeout_ms = options->timeout_ms > 0 ? options->timeout_ms : DEFAULT_TIMEOUT_MS;
+    compiler->interrupted = options->interrupted;
     return compiler;
 }
 
@@ -191,14 +193,13 @@ static clab_status take_image(const struct clab_compile_request *request, struct
     return status;
 }
 
-static bool finish(struct batch *batch, size_t index, clab_status status)
+static void finish(struct batch *batch, size_t index, clab_status status)
 {
     batch->results[index].status = status;
     batch->tasks[index].state = TASK_DONE;
     batch->done++;
     if (batch->progress != NULL)
         batch->progress(batch->context, batch->done, batch->count);
-    return status == CLAB_OK;
 }
 
 /* Does what can be done in this process; what remains is TASK_WAITING or TASK_ALIAS. */
@@ -499,6 +500,19 @@ static void wait_for_workers(struct batch *batch)
     }
 }
 
+/* Ends everything that is not done. */
+static void give_up(struct batch *batch)
+{
+    for (size_t i = 0; i < MOST_WORKERS; i++)
+        if (batch->compiler->workers[i].busy)
+            stop_worker(&batch->compiler->workers[i]);
+    for (size_t i = 0; i < batch->count; i++)
+        if (batch->tasks[i].state != TASK_DONE)
+            finish(batch, i,
+                   clab_error_set(&batch->results[i].error, CLAB_INTERRUPTED,
+                                  "%s was not compiled: interrupted", batch->tasks[i].request.source_path));
+}
+
 void clab_compile_all(struct clab_compiler *compiler, const struct clab_compile_request *requests,
                       size_t count, struct clab_compile_result *results,
                       void (*progress)(void *context, size_t done, size_t count), void *context)
@@ -516,7 +530,10 @@ void clab_compile_all(struct clab_compiler *compiler, const struct clab_compile_
         prepare(&batch, i);
     }
     while (batch.tasks != NULL && batch.done < count) {
-        dispatch(&batch);
+        if (compiler->interrupted != NULL && *compiler->interrupted)
+            give_up(&batch);
+        else
+            dispatch(&batch);
         if (batch.done < count)
             wait_for_workers(&batch);
     }

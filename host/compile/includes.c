@@ -134,8 +134,10 @@ static void scan_text(struct scan *scan, const char *path, const char *text, int
             before == copy || before[-1] == '\n' || before[-1] == '/'; /* '/': a comment ends there */
         if (strncmp(behind, "_next", 5) == 0)
             behind += 5;
-        while (behind[0] == '/' && behind[1] == '*') {
-            const char *end = strstr(behind + 2, "*/");
+        for (;;) {
+            while (*behind == ' ' || *behind == '\t')
+                behind++;
+            const char *end = behind[0] == '/' && behind[1] == '*' ? strstr(behind + 2, "*/") : NULL;
             if (end == NULL)
                 break;
             behind = end + 2;

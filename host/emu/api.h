@@ -15,7 +15,7 @@
 
 #include "base/error.h"
 #include "emu/core.h"
-#include "emu/handle.h"
+#include "emu/api_handle.h"
 #include "emu/log.h"
 
 #define API_DRIVER_VERSION 13000
@@ -29,6 +29,7 @@ struct api_device {
     CUuuid uuid;
     struct api_context *primary; /* NULL until first retained; then kept, active or not */
     unsigned primary_flags;
+    CUresult poison; /* left by a kernel: no new context until the one that it ran in is gone */
     struct api_pool *default_pool, *current_pool; /* made on first use */
 };
 /* The one emulated device; NULL before cuInit. */
@@ -171,15 +172,17 @@ struct api_library {
     CUlibrary handle;
     char *text; /* PTX, for contexts that come later */
     size_t text_bytes;
-    struct emu_module *parsed; /* loaded once at cuLibraryLoadData; given to the first context that asks, then NULL */
-    struct emu_module *names;  /* the module that owns the entry names: `parsed` for ever, even after that */
-    struct api_module **modules; /* one per context that asked */
-    size_t n_modules;
+    struct emu_module *names;  /* loaded at cuLibraryLoadData; owns the entries' names */
+    struct emu_module *parsed; /* the same until the first context takes it, then NULL */
+    unsigned refs;             /* the handle's, and one per module */
     struct api_kernel *kernels;
     unsigned n_kernels;
 };
 
 void api_module_release(struct api_module *module);
+/* Takes it out of its context; its handles are dead. It lives on for queued launches. */
+void api_module_drop(struct api_module *module);
+void api_library_release(struct api_library *library);
 /* The function object of an entry, made on first use. */
 CUresult api_module_function(struct api_module *module, const char *name, struct api_function **out_function);
 /* A CUfunction, or a CUkernel cast to one (then the function in `context`). */
@@ -206,7 +209,7 @@ CUresult api_image_load(struct api_device *device, const void *image, size_t byt
                         struct emu_module **out_module, char **out_text, size_t *out_text_bytes,
                         struct clab_error *error);
 
-/* ---- memory (allocation.c, api_memory.c) ---- */
+/* ---- memory (api_allocation.c, api_memory.c) ---- */
 
 struct api_allocation {
     uint64_t base, bytes;
@@ -240,7 +243,7 @@ void *api_memory(uint64_t address, uint64_t bytes);
 /* Is it inside the range that the device's memory is reserved in (live or not)? Then it is no host memory. */
 bool api_memory_reserved(uint64_t address);
 
-/* ---- work: what streams and graphs are made of (work.c) ---- */
+/* ---- work: what streams and graphs are made of (api_work.c) ---- */
 
 enum api_work_kind {
     API_WORK_EMPTY,
@@ -322,7 +325,7 @@ void api_work_fini(struct api_work *work);
 /* A copy that owns its own memory and references. With the lock. */
 CUresult api_work_copy(const struct api_work *work, struct api_work *out_work);
 
-/* ---- streams and events (queue.c, api_stream.c, api_event.c) ---- */
+/* ---- streams and events (api_queue.c, api_stream.c, api_event.c) ---- */
 
 struct api_stream {
     CUstream handle;
@@ -408,7 +411,7 @@ CUresult api_exec_run(struct api_context *context, struct api_exec *exec, struct
 void api_exec_release(struct api_exec *exec);
 void api_exec_hold(struct api_exec *exec);
 
-/* ---- launches (launch_rules.c) ---- */
+/* ---- launches (api_launch_rules.c) ---- */
 
 /* Everything that cuLaunchKernelEx refuses, in its order; fills launch->cluster. `attributes` as in CUlaunchConfig.
    launch->function, grid, block, dynamic_shared_bytes are set by the caller. */
@@ -424,6 +427,5 @@ CUresult api_cluster_shape(const struct api_function *function, const CUlaunchCo
 
 /* ---- channel (api_export.c) ---- */
 void api_counters_set(const struct clab_counters *counters);
-const void *api_channel(void);
 
 #endif

@@ -65,16 +65,12 @@ void api_contexts_end(struct api_context *context)
             event->handle = NULL;
             api_event_release(event);
         }
-    while (context->modules != NULL) {
-        struct api_module *module = context->modules;
-        context->modules = module->next;
-        module->context = NULL;
-        emu_handle_free(module->handle);
-        module->handle = NULL;
-        api_module_release(module);
-    }
+    while (context->modules != NULL)
+        api_module_drop(context->modules);
     api_allocations_free(context->handle);
     clab_error_clear(&context->fault);
+    if (context->sticky != CUDA_SUCCESS)
+        api_device()->poison = CUDA_SUCCESS;
     context->sticky = CUDA_SUCCESS;
 }
 
@@ -121,6 +117,8 @@ static CUresult create(const char *call, CUcontext *pctx, bool plain, unsigned f
         return api_fail(CUDA_ERROR_INVALID_VALUE, "unknown context flags in 0x%x", flags);
     if (!plain)
         return api_fail(CUDA_ERROR_NOT_SUPPORTED, "execution affinity and CIG contexts are not emulated");
+    if (api_device()->poison != CUDA_SUCCESS)
+        return api_fail(api_device()->poison, "a kernel of another context failed: that one must go first");
     struct api_thread *thread = api_thread();
     if (thread->depth == API_STACK_MAX)
         return api_fail(CUDA_ERROR_OUT_OF_MEMORY, "%d contexts are already pushed", API_STACK_MAX);

@@ -1,7 +1,7 @@
 /* "Initialization" and "Version Management": cuInit, cuDriverGetVersion, and the options that the environment sets
    (CLUSTERLAB_EMU_ARCH, _SCHEDULE, _SEED, _ISA, _INITIAL_CLUSTERS, _DECLINE, _DRIVER, _THREADS, _BUDGET, _TRACE).
    One device is emulated. */
-#include "emu/options.h"
+#include "emu/api_options.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* "Execution Control": cuLaunchKernel, cuLaunchKernelEx, cuLaunchCooperativeKernel. Leaves out the launch
-   calls of CUDA 3 (cuParamSet*, cuLaunchGrid). A launch is checked (launch_rules.c), its parameters are copied, and it is queued. */
+   calls of CUDA 3 (cuParamSet*, cuLaunchGrid). A launch is checked (api_launch_rules.c), its parameters are copied, and it is queued. */
 #include "emu/api.h"
 
 #include <stdlib.h>
@@ -31,16 +31,18 @@ static CUresult take_params(const struct emu_kernel_info *info, void **params, v
     if (params == NULL && extra == NULL)
         return api_set_error(CUDA_ERROR_INVALID_VALUE, "the kernel has %u parameters, none are given", info->n_params);
     uint32_t last = info->n_params - 1, needed = info->param_offsets[last] + info->param_sizes[last];
-    if (extra != NULL && buffer_bytes < needed)
-        return api_set_error(CUDA_ERROR_INVALID_VALUE, "the parameter buffer has %zu bytes, the kernel reads %u",
-                             buffer_bytes, needed);
+    /* An H200's driver takes a shorter buffer (what it lacks is undefined: zero here), and refuses a longer one so. */
+    if (extra != NULL && buffer_bytes > needed)
+        return api_set_error(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, "the parameter buffer has %zu bytes, the kernel's "
+                             "parameters %u", buffer_bytes, needed);
     unsigned char *block = calloc(1, info->param_bytes > needed ? info->param_bytes : needed);
     if (block == NULL)
         return api_set_error(CUDA_ERROR_OUT_OF_MEMORY, "no memory for kernel parameters");
     launch->params = block;
     launch->param_bytes = info->param_bytes > needed ? info->param_bytes : needed;
     if (extra != NULL) {
-        memcpy(block, buffer, needed);
+        if (buffer_bytes > 0)
+            memcpy(block, buffer, buffer_bytes);
         return CUDA_SUCCESS;
     }
     for (uint32_t i = 0; i < info->n_params; i++) {

@@ -8,9 +8,9 @@
 
 #include "base/process.h"
 #include "base/str.h"
-#include "emu/jit.h"
+#include "emu/api_jit.h"
 
-static void library_free(struct api_library *library)
+static void kernels_free(struct api_library *library)
 {
     while (library->kernels != NULL) {
         struct api_kernel *kernel = library->kernels;
@@ -18,13 +18,23 @@ static void library_free(struct api_library *library)
         emu_handle_free(kernel->handle);
         free(kernel);
     }
+}
+
+static void library_free(struct api_library *library)
+{
+    kernels_free(library);
     if (library->handle != NULL)
         emu_handle_free(library->handle);
     if (library->names != NULL)
         emu_module_unload(library->names);
-    free(library->modules);
     free(library->text);
     free(library);
+}
+
+void api_library_release(struct api_library *library)
+{
+    if (--library->refs == 0)
+        library_free(library);
 }
 
 /* One kernel object per entry, in the order of the text. */
@@ -73,6 +83,7 @@ static CUresult load(CUlibrary *out_handle, const void *image, size_t bytes, con
         library_free(library);
         return result;
     }
+    library->refs = 1;
     library->parsed = library->names;
     *out_handle = library->handle;
     return CUDA_SUCCESS;
@@ -125,7 +136,7 @@ CUresult CUDAAPI cuLibraryLoadFromFile(CUlibrary *library, const char *fileName,
     return api_result(result);
 }
 
-/* Its modules go with it, once what is queued is done. */
+/* Its handles die at once, its modules when the launches that use them are done. */
 CUresult CUDAAPI cuLibraryUnload(CUlibrary library)
 {
     API_ENTER();
@@ -134,32 +145,12 @@ CUresult CUDAAPI cuLibraryUnload(CUlibrary library)
         return api_fail(CUDA_ERROR_INVALID_HANDLE, "not a live library");
     emu_handle_free(library);
     found->handle = NULL;
+    kernels_free(found);
     size_t cursor = 0;
-    for (struct api_context *context; (context = emu_handle_next(EMU_HANDLE_CONTEXT, &cursor)) != NULL;)
-        for (struct api_stream *stream = context->streams; stream != NULL;) {
-            if (api_stream_idle(stream)) {
-                stream = stream->next;
-            } else {
-                api_wait_for_change();
-                stream = context->streams;
-            }
-        }
-    cursor = 0;
-    for (struct api_module *module; (module = emu_handle_next(EMU_HANDLE_MODULE, &cursor)) != NULL;) {
-        if (module->library != found)
-            continue;
-        for (struct api_module **link = &module->context->modules; *link != NULL; link = &(*link)->next)
-            if (*link == module) {
-                *link = module->next;
-                break;
-            }
-        if (module->emu != found->names)
-            emu_module_unload(module->emu);
-        module->emu = NULL;
-        emu_handle_free(module->handle);
-        api_module_release(module);
-    }
-    library_free(found);
+    for (struct api_module *module; (module = emu_handle_next(EMU_HANDLE_MODULE, &cursor)) != NULL;)
+        if (module->library == found)
+            api_module_drop(module);
+    api_library_release(found);
     return api_leave();
 }
 
@@ -192,6 +183,7 @@ CUresult api_library_module(struct api_context *context, struct api_library *lib
         return api_set_error(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a module");
     }
     library->parsed = NULL;
+    library->refs++;
     module->context = context;
     module->emu = emu;
     module->library = library;
@@ -202,13 +194,25 @@ CUresult api_library_module(struct api_context *context, struct api_library *lib
     return CUDA_SUCCESS;
 }
 
+static struct api_function *known_function(const struct api_module *module, const char *name)
+{
+    struct api_function *function = module->functions;
+    while (function != NULL && strcmp(function->info.function->name, name) != 0)
+        function = function->next;
+    return function;
+}
+
 CUresult api_kernel_function(struct api_context *context, struct api_kernel *kernel,
                              struct api_function **out_function)
 {
     struct api_module *module;
     CUresult result = api_library_module(context, kernel->library, &module);
-    if (result == CUDA_SUCCESS)
-        result = api_module_function(module, kernel->name, out_function);
+    if (result != CUDA_SUCCESS)
+        return result;
+    *out_function = known_function(module, kernel->name);
+    if (*out_function != NULL)
+        return CUDA_SUCCESS;
+    result = api_module_function(module, kernel->name, out_function);
     if (result == CUDA_SUCCESS)
         (*out_function)->settings = kernel->settings;
     return result;
@@ -407,7 +411,14 @@ CUresult CUDAAPI cuKernelSetAttribute(CUfunction_attribute attrib, int val, CUke
     CUresult result = enter_kernel_device(__func__, kernel, dev, &found, &info);
     if (result != CUDA_SUCCESS)
         return result;
-    return api_result(api_settings_set(&found->settings, &info, attrib, val));
+    result = api_settings_set(&found->settings, &info, attrib, val);
+    size_t cursor = 0;
+    for (struct api_module *module; (module = emu_handle_next(EMU_HANDLE_MODULE, &cursor)) != NULL;) {
+        struct api_function *function = known_function(module, found->name);
+        if (result == CUDA_SUCCESS && module->library == found->library && function != NULL)
+            api_settings_set(&function->settings, &info, attrib, val);
+    }
+    return api_result(result);
 }
 
 CUresult CUDAAPI cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CUdevice dev)

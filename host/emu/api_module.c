@@ -8,8 +8,8 @@
 
 #include "base/process.h"
 #include "base/str.h"
-#include "emu/image.h"
-#include "emu/jit.h"
+#include "emu/api_image.h"
+#include "emu/api_jit.h"
 
 #define IMAGE_FILE_LIMIT ((size_t)1 << 30)
 
@@ -23,9 +23,28 @@ void api_module_release(struct api_module *module)
         emu_handle_free(function->handle);
         free(function);
     }
-    if (module->emu != NULL && module->library == NULL)
+    if (module->library == NULL || module->emu != module->library->names)
         emu_module_unload(module->emu);
+    if (module->library != NULL)
+        api_library_release(module->library);
     free(module);
+}
+
+void api_module_drop(struct api_module *module)
+{
+    for (struct api_module **link = &module->context->modules; *link != NULL; link = &(*link)->next)
+        if (*link == module) {
+            *link = module->next;
+            break;
+        }
+    module->context = NULL;
+    emu_handle_free(module->handle);
+    module->handle = NULL;
+    for (struct api_function *function = module->functions; function != NULL; function = function->next) {
+        emu_handle_free(function->handle);
+        function->handle = NULL;
+    }
+    api_module_release(module);
 }
 
 /* Takes over `emu`. */
@@ -53,7 +72,7 @@ static CUresult load(struct api_context *context, CUmodule *out_handle, const vo
 {
     uint64_t start = clab_now_ns();
     struct emu_module *emu = NULL;
-    struct api_module *module;
+    struct api_module *module = NULL;
     struct clab_error error = {0};
     unsigned long long id = context->id;
     CUresult result = api_image_load(api_device(), image, bytes, name, &emu, NULL, NULL, &error);
@@ -128,18 +147,7 @@ CUresult CUDAAPI cuModuleUnload(CUmodule hmod)
     CUresult result = api_context_wait(context);
     if (result != CUDA_SUCCESS || emu_handle_get(EMU_HANDLE_MODULE, hmod) != module)
         return api_result(result);
-    for (struct api_module **link = &module->context->modules; *link != NULL; link = &(*link)->next)
-        if (*link == module) {
-            *link = module->next;
-            break;
-        }
-    module->context = NULL;
-    emu_handle_free(hmod);
-    for (struct api_function *function = module->functions; function != NULL; function = function->next) {
-        emu_handle_free(function->handle);
-        function->handle = NULL;
-    }
-    api_module_release(module);
+    api_module_drop(module);
     return api_leave();
 }
 

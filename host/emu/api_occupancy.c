@@ -13,7 +13,7 @@ static CUresult enter_function(const char *call, CUfunction handle, struct api_f
 
 static uint32_t ctas(const struct api_function *function, int threads, size_t dynamic)
 {
-    if (dynamic > UINT32_MAX)
+    if (dynamic > api_dynamic_shared_limit(&function->settings, &function->info)) /* not opted in: none, on the H200 */
         return 0;
     return emu_occupancy_ctas(api_device()->machine, function->kernel, (uint32_t)threads, (uint32_t)dynamic);
 }
@@ -107,7 +107,8 @@ CUresult CUDAAPI cuOccupancyAvailableDynamicSMemPerBlock(size_t *dynamicSmemSize
     if (ctas(function, blockSize, 0) < (uint32_t)numBlocks)
         return api_fail(CUDA_ERROR_INVALID_VALUE, "%d CTAs of %d threads do not fit one SM", numBlocks, blockSize);
     const struct emu_model *model = api_device()->model;
-    uint32_t each = model->shared_per_sm_bytes / (uint32_t)numBlocks / 128 * 128 - 1024;
+    /* The 1 KiB that is reserved per CTA is not taken off: an H200's driver does not either. */
+    uint32_t each = model->shared_per_sm_bytes / (uint32_t)numBlocks / 128 * 128;
     uint32_t left = each > function->info.static_shared_bytes ? each - function->info.static_shared_bytes : 0;
     uint32_t most = api_dynamic_shared_limit(&function->settings, &function->info);
     *dynamicSmemSize = left < most ? left : most;
@@ -116,19 +117,24 @@ CUresult CUDAAPI cuOccupancyAvailableDynamicSMemPerBlock(size_t *dynamicSmemSize
 
 /* ---- clusters ---- */
 
-static CUresult check_config(const struct api_function *function, const CUlaunchConfig *config, uint32_t *out_threads)
+/* What both cluster queries check. A block that no launch would take has no place: *out_threads is 0 then. */
+static CUresult check_config(const struct api_function *function, const CUlaunchConfig *config, uint32_t *out_threads,
+                             uint32_t out_cluster[3], bool *out_has)
 {
-    uint64_t threads = (uint64_t)config->blockDimX * config->blockDimY * config->blockDimZ;
-    (void)function;
-    if (config->blockDimX > 1024 || config->blockDimY > 1024 || threads == 0 || threads > 1024)
-        return api_set_error(CUDA_ERROR_INVALID_VALUE, "a block of %llu threads", (unsigned long long)threads);
-    *out_threads = (uint32_t)threads;
-    return CUDA_SUCCESS;
+    uint64_t plane = (uint64_t)config->blockDimX * config->blockDimY, threads = plane * config->blockDimZ;
+    if (threads == 0 || config->gridDimX == 0 || config->gridDimY == 0 || config->gridDimZ == 0 ||
+        config->gridDimX > INT32_MAX || config->gridDimY > UINT16_MAX || config->gridDimZ > UINT16_MAX)
+        return api_set_error(CUDA_ERROR_INVALID_VALUE, "grid %u x %u x %u of blocks of %llu threads", config->gridDimX,
+                             config->gridDimY, config->gridDimZ, (unsigned long long)threads);
+    *out_threads = plane > 1024 || threads > 1024 ? 0 : (uint32_t)threads;
+    return api_cluster_shape(function, config, out_cluster, out_has);
 }
 
-static uint32_t clusters(const struct api_function *function, uint32_t threads, uint32_t dynamic, uint32_t size)
+static uint32_t clusters(const struct api_function *function, uint32_t threads, uint32_t dynamic, uint64_t size)
 {
-    return emu_occupancy_clusters(api_device()->machine, function->kernel, threads, dynamic, size);
+    if (threads == 0 || size > UINT32_MAX || dynamic > api_dynamic_shared_limit(&function->settings, &function->info))
+        return 0;
+    return emu_occupancy_clusters(api_device()->machine, function->kernel, threads, dynamic, (uint32_t)size);
 }
 
 CUresult CUDAAPI cuOccupancyMaxActiveClusters(int *numClusters, CUfunction func, const CUlaunchConfig *config)
@@ -140,17 +146,16 @@ CUresult CUDAAPI cuOccupancyMaxActiveClusters(int *numClusters, CUfunction func,
     API_REQUIRE(numClusters != NULL && config != NULL);
     uint32_t threads, cluster[3];
     bool has;
-    result = check_config(function, config, &threads);
-    if (result == CUDA_SUCCESS)
-        result = api_cluster_shape(function, config, cluster, &has);
+    result = check_config(function, config, &threads, cluster, &has);
     if (result != CUDA_SUCCESS)
         return api_result(result);
     uint64_t size = (uint64_t)cluster[0] * cluster[1] * cluster[2];
-    *numClusters = !has || size > UINT32_MAX ? 0
-                                             : (int)clusters(function, threads, config->sharedMemBytes, (uint32_t)size);
+    *numClusters = has ? (int)clusters(function, threads, config->sharedMemBytes, size) : 0;
     return api_leave();
 }
 
+/* The largest size that fits somewhere. The kernel's own cluster directives do not narrow it on an H200, though the
+   manual says so; a configuration that they refuse is refused here too. */
 CUresult CUDAAPI cuOccupancyMaxPotentialClusterSize(int *clusterSize, CUfunction func, const CUlaunchConfig *config)
 {
     struct api_function *function;
@@ -158,21 +163,15 @@ CUresult CUDAAPI cuOccupancyMaxPotentialClusterSize(int *clusterSize, CUfunction
     if (result != CUDA_SUCCESS)
         return result;
     API_REQUIRE(clusterSize != NULL && config != NULL);
-    const struct ptx_directives *directives = &function->info.function->directives;
     const struct emu_model *model = api_device()->model;
-    uint32_t threads;
-    result = check_config(function, config, &threads);
+    uint32_t threads, cluster[3];
+    bool has;
+    result = check_config(function, config, &threads, cluster, &has);
     if (result != CUDA_SUCCESS)
         return api_result(result);
     uint32_t size = function->settings.nonportable_allowed ? model->max_cluster : model->max_cluster_portable;
-    if (directives->maxclusterrank != 0 && size > directives->maxclusterrank)
-        size = directives->maxclusterrank;
-    if (directives->has_reqnctapercluster)
-        size = directives->reqnctapercluster[0] * (directives->reqnctapercluster[1] != 0 ? directives->reqnctapercluster[1] : 1) *
-               (directives->reqnctapercluster[2] != 0 ? directives->reqnctapercluster[2] : 1);
-    else
-        while (size > 0 && clusters(function, threads, config->sharedMemBytes, size) == 0)
-            size--;
+    while (size > 0 && clusters(function, threads, config->sharedMemBytes, size) == 0)
+        size--;
     *clusterSize = (int)size;
     return api_leave();
 }

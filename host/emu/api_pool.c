@@ -108,7 +108,7 @@ CUresult CUDAAPI cuMemPoolDestroy(CUmemoryPool pool)
     if (api_device()->current_pool == found)
         api_device()->current_pool = api_device()->default_pool;
     emu_handle_free(pool);
-    /* Live allocations still count in it: the last one frees it (allocation.c). */
+    /* Live allocations still count in it: the last one frees it (api_allocation.c). */
     if (found->used_bytes == 0)
         free(found);
     else

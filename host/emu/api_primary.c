@@ -48,7 +48,7 @@ CUresult CUDAAPI cuDevicePrimaryCtxRelease(CUdevice dev)
     return cuDevicePrimaryCtxRelease_v2(dev);
 }
 
-/* Destroys everything in it; the retain count stays, so that the context is fresh at once for those who hold it. */
+/* Destroys everything in it. Those to whom it is current get CONTEXT_IS_DESTROYED until it is retained again. */
 CUresult CUDAAPI cuDevicePrimaryCtxReset_v2(CUdevice dev)
 {
     CUresult entered = enter_device(__func__, dev);
@@ -57,8 +57,7 @@ CUresult CUDAAPI cuDevicePrimaryCtxReset_v2(CUdevice dev)
     struct api_context *primary = api_device()->primary;
     if (primary != NULL && primary->active) {
         api_contexts_end(primary);
-        if (primary->retained > 0 && !api_context_activate(primary))
-            return api_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a context");
+        primary->retained = 0;
     }
     return api_leave();
 }

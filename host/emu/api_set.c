@@ -1,6 +1,6 @@
 /* "Memory Management": cuMemset in its forms: 8, 16 or 32-bit elements, one row or several, with and without a stream.
    All keep stream order and return at once, as documented for device memory; short ones are done on return. */
-#include "emu/copy.h"
+#include "emu/api_transfer.h"
 
 static CUresult set(const char *call, CUstream handle, uint64_t address, uint64_t pitch, unsigned element_bytes,
                     uint32_t value, uint64_t width, uint64_t height, bool synchronous)

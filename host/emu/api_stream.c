@@ -1,5 +1,5 @@
 /* "Stream Management" (capture is in api_capture.c, memory operations in api_stream_memory.c): making, waiting for,
-   asking and ending streams. Every stream is a queue (queue.c). Stream attributes that only steer hardware are kept
+   asking and ending streams. Every stream is a queue (api_queue.c). Stream attributes that only steer hardware are kept
    and given back; none has an effect. */
 #include "emu/api_context.h"
 

@@ -87,8 +87,9 @@ uint64_t emu_function_address(const struct emu_module *module, const struct ptx_
 const struct emu_code *emu_function_find(const struct emu_image *image, uint64_t address);
 
 /* Decodes `entry` and every function it can reach. Errors: UNSUPPORTED, the function's own error, NO_MEMORY. */
-clab_status emu_image_new(const struct emu_module *module, const struct ptx_function *entry, const struct emu_set *set,
-                          struct emu_image **out_image, struct clab_error *error);
+clab_status emu_image_new(const struct emu_module *module, const struct ptx_module *ptx,
+                          const struct ptx_function *entry, const struct emu_set *set, struct emu_image **out_image,
+                          struct clab_error *error);
 void emu_image_free(struct emu_image *image);
 
 /* --- used by image.c, implemented in decode.c: one function. */

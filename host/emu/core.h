@@ -46,6 +46,10 @@ void emu_machine_free(struct emu_machine *machine);
 const struct emu_model *emu_machine_model(const struct emu_machine *machine);
 struct emu_options *emu_machine_options(struct emu_machine *machine); /* set before a launch, not during one */
 
+/* Says that something changed that a running kernel may be waiting for (the host wrote device or mapped memory): a
+   kernel that spins is then not declared dead yet. Callable from any thread. */
+void emu_machine_progress(struct emu_machine *machine);
+
 /* --- memory (space.c): the arena is reserved address space; a device address is its host address, so that copies
    are memcpy after a check. Unallocated, freed and out-of-range bytes are never readable or writable by a kernel. */
 enum emu_memory_kind { EMU_MEMORY_DEVICE, EMU_MEMORY_CONST, EMU_MEMORY_MANAGED, EMU_MEMORY_HOST };

@@ -94,16 +94,15 @@ static inline uint32_t emu_encode(double x, const struct emu_format *format, uns
             break;
         case EMU_RS: {
             const uint64_t top = drop > random_bits ? rest >> (drop - random_bits) : rest << (random_bits - drop);
-            up = top + random >> random_bits;
+            up = (top + random) >> random_bits;
             break;
         }
         default:
             break;
         }
         exact = false;
+        /* A normal number's leading one adds 1 to the exponent field. */
         code = ((uint32_t)(base - format->least_exponent) << format->mantissa_bits) + (uint32_t)(kept + up);
-        if (base > exponent && exponent < format->least_exponent)
-            code = (uint32_t)(kept + up);
     }
     if (code <= format->max)
         return code | sign;

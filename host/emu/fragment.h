@@ -59,6 +59,8 @@ uint64_t emu_time_ns(struct emu_warp *warp, const struct emu_op *op);
 
 /* Makes a waiting fragment ready. */
 void emu_wake_fragment(struct emu_warp *warp, struct emu_fragment *fragment, enum emu_wake wake, uint64_t value);
+/* Merges another fragment into the running one, whose exec does not change yet. */
+void emu_absorb(struct emu_warp *warp, struct emu_fragment *other);
 /* Merges fragments of the warp that are ready at the same operation of the same frame. */
 void emu_merge_ready(struct emu_warp *warp);
 

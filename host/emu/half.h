@@ -69,7 +69,8 @@ static inline float emu_odd_f32(double x)
     const double back = f;
     const uint32_t u = emu_f32_bits(f);
     const bool inexact = (x > back || x < back) && back - back == 0;
-    const uint32_t toward = (x > back) == (f > 0) ? u + 1 : u - 1;
+    const bool larger = (x < 0 ? -x : x) > (back < 0 ? -back : back);
+    const uint32_t toward = larger ? u + 1 : u - 1;
     return emu_bits_f32(inexact && !(u & 1) ? toward : u);
 }
 

@@ -213,8 +213,3 @@ struct emu_mbarrier_view emu_mbarrier_view(const struct emu_cta *cta, uint32_t a
     const struct object object = unpack(*word_of(cta, address));
     return (struct emu_mbarrier_view){object.expected, object.pending, -object.tx, object.parity};
 }
-
-uint32_t emu_mbarrier_pending_of(uint64_t state)
-{
-    return unpack(state).pending;
-}

@@ -47,6 +47,11 @@ struct emu_mbarrier_view {
     unsigned parity;
 };
 struct emu_mbarrier_view emu_mbarrier_view(const struct emu_cta *cta, uint32_t address);
-uint32_t emu_mbarrier_pending_of(uint64_t state);
+
+/* mbarrier.pending_count, as ptxas 13.0 lowers it. */
+static inline uint32_t emu_mbarrier_pending_of(uint64_t state)
+{
+    return (UINT32_C(1) << 20) - ((uint32_t)(state >> 43) & EMU_MBARRIER_MAX);
+}
 
 #endif

@@ -20,9 +20,9 @@
 const struct emu_model emu_models[] = {
     {
         .arch = "sm_90", .name = "NVIDIA H200 (emulated by clusterlab)", .sm = 90, .cc_major = 9, .cc_minor = 0,
-        .sms = 132, .clock_khz = 1980000, .memory_clock_khz = 3201000, .bus_bits = 6144, .l2_bytes = 62914560, /* [M] */
+        .sms = 132, .clock_khz = 1980000, .memory_clock_khz = 3201000, .bus_bits = 6016, .l2_bytes = 62914560, /* [M] */
         .shared_per_sm_bytes = 228 * KIB, .shared_per_block_optin_bytes = 227 * KIB, .registers_per_sm = 65536,
-        .threads_per_sm = 2048, .ctas_per_sm = 32, .memory_bytes = 150110011392, /* [M] */
+        .threads_per_sm = 2048, .ctas_per_sm = 32, .memory_bytes = 150109880320, /* [M] */
         .max_cluster_portable = 8, .max_cluster = 16, /* [M] */
         .sm_groups = {18, 18, 16, 16, 16, 16, 16, 8, 2, 2, 2, 2}, /* [M] */
     },

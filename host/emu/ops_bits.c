@@ -103,14 +103,16 @@ EMU_EMITTER(emu_bfind)
 }
 
 /* --- fns: the offset-th set bit of mask from base on (upwards for a positive offset, downwards for a negative one,
-   base itself for 0). UNVERIFIED: base above 31 (undefined in the manual) finds nothing. */
+   base itself for 0). A base above 31 finds nothing. The least offset gives 0 on an H200 (driver 13.0, 2026-11-30). */
 static inline uint32_t nth_set(uint32_t mask, uint32_t base, int32_t offset)
 {
+    if (offset == INT32_MIN)
+        return 0;
     if (base > 31)
         return UINT32_MAX;
     if (offset == 0)
         return mask >> base & 1 ? base : UINT32_MAX;
-    int64_t left = offset < 0 ? -(int64_t)offset : offset;
+    int32_t left = offset < 0 ? -offset : offset;
     for (int32_t at = (int32_t)base; at >= 0 && at < 32; at += offset < 0 ? -1 : 1)
         if ((mask >> at & 1) && --left == 0)
             return (uint32_t)at;
@@ -124,7 +126,8 @@ EMU_EMITTER(emu_fns)
     return emu_emit_ternary(emit, insn, (struct emu_pair)EMU_PAIR(fns), PTX_B32, PTX_B32, PTX_U32, PTX_S32);
 }
 
-/* --- bfe, bfi: position and length are the low 8 bits of their operands. */
+/* --- bfe, bfi: position and length are the low 8 bits of their operands in the 32-bit forms. The manual says so of all,
+   but an H200 (driver 13.0, 2026-11-30) takes all 32 bits in the 64-bit forms. */
 static inline uint32_t low_ones(uint32_t count)
 {
     return count > 31 ? UINT32_MAX : (1u << (count & 31)) - 1;
@@ -153,9 +156,9 @@ static inline uint32_t extract(uint32_t a, uint32_t b, uint32_t c, bool is_signe
 
 static inline uint64_t extract_64(uint64_t a, uint32_t b, uint32_t c, bool is_signed)
 {
-    const uint32_t pos = b & 0xff, len = c & 0xff;
+    const uint32_t pos = smaller(b, 64), len = smaller(c, 64);
     const uint64_t shifted = pos > 63 ? 0 : a >> (pos & 63);
-    const uint64_t kept = low_ones_64(smaller(len, pos > 63 ? 0 : 64 - pos));
+    const uint64_t kept = low_ones_64(smaller(len, 64 - pos));
     const uint64_t sign = a >> smaller(pos + len - 1, 63) & 1;
     const uint64_t fill = is_signed && len && sign ? ~kept : 0;
     return (shifted & kept) | fill;
@@ -174,12 +177,22 @@ EMU_EMITTER(emu_bfe)
     return emu_emit_ternary(emit, insn, pairs[emu_is_signed(type)][is_64(type)], type, type, PTX_U32, PTX_U32);
 }
 
+static inline uint32_t low_byte(uint32_t x)
+{
+    return x & 0xff;
+}
+
+static inline uint32_t at_most_64(uint32_t x)
+{
+    return smaller(x, 64);
+}
+
 /* The fourth source row is in imm. */
-#define BFI(NAME, T, BITS, LOW_ONES)                                                                                  \
+#define BFI(NAME, T, BITS, LIMIT, LOW_ONES)                                                                                  \
     static inline T NAME##_one(T a, T b, uint32_t c, uint32_t e)                                                      \
     {                                                                                                                 \
-        const uint32_t pos = c & 0xff;                                                                                \
-        const T field = pos > BITS - 1 ? 0 : (T)(LOW_ONES(e & 0xff) << (pos & (BITS - 1)));                           \
+        const uint32_t pos = LIMIT(c);                                                                                \
+        const T field = pos > BITS - 1 ? 0 : (T)(LOW_ONES(LIMIT(e)) << (pos & (BITS - 1)));                           \
         return (T)((b & ~field) | ((a << (pos & (BITS - 1))) & field));                                               \
     }                                                                                                                 \
     static const struct emu_op *NAME##_masked(struct emu_warp *warp, const struct emu_op *op)                         \
@@ -204,8 +217,8 @@ EMU_EMITTER(emu_bfe)
         d[i] = NAME##_one(a[i], b[i], c[i], e[i]);                                                                    \
         return op + 1;                                                                                                \
     }
-BFI(bfi_b32, uint32_t, 32, low_ones)
-BFI(bfi_b64, uint64_t, 64, low_ones_64)
+BFI(bfi_b32, uint32_t, 32, low_byte, low_ones)
+BFI(bfi_b64, uint64_t, 64, at_most_64, low_ones_64)
 #undef BFI
 
 EMU_EMITTER(emu_bfi)

@@ -17,7 +17,7 @@ struct chain {
     unsigned n;
 };
 
-static void link_mode(struct chain *chain, struct emu_pair pair, enum ptx_type to, unsigned mode, bool flag)
+static void step_mode(struct chain *chain, struct emu_pair pair, enum ptx_type to, unsigned mode, bool flag)
 {
     chain->pairs[chain->n] = pair;
     chain->to[chain->n] = to;
@@ -26,12 +26,12 @@ static void link_mode(struct chain *chain, struct emu_pair pair, enum ptx_type t
     chain->n++;
 }
 
-static void link(struct chain *chain, struct emu_pair pair, enum ptx_type to)
+static void step(struct chain *chain, struct emu_pair pair, enum ptx_type to)
 {
-    link_mode(chain, pair, to, 0, false);
+    step_mode(chain, pair, to, 0, false);
 }
 
-/* d = last(…(first(a))). An operation in place may follow in place: rows of one type are reused. */
+/* d = last(…(first(a))). */
 static clab_status push_chain(struct emu_emit *emit, const struct ptx_insn *insn, const struct chain *chain,
                               enum ptx_type from, enum ptx_type to)
 {
@@ -95,11 +95,11 @@ static const struct emu_pair clamps[2][2][4] = {
     {{EMU_PAIR(sat_u8_from_s64), EMU_PAIR(sat_u16_from_s64), EMU_PAIR(sat_u32_from_s64), EMU_PAIR(sat_u64_from_s64)},
      {EMU_PAIR(sat_s8_from_s64), EMU_PAIR(sat_s16_from_s64), EMU_PAIR(sat_s32_from_s64), EMU_PAIR(sat_s64_from_s64)}}};
 
-static void link_clamp(struct chain *chain, enum ptx_type from, enum ptx_type to)
+static void step_clamp(struct chain *chain, enum ptx_type from, enum ptx_type to)
 {
     if (emu_lane_bytes(from) < 8)
-        link(chain, resize(from, PTX_U64), PTX_U64);
-    link(chain, clamps[emu_is_signed(from)][emu_is_signed(to)][emu_size_index(to)], to);
+        step(chain, resize(from, PTX_U64), PTX_U64);
+    step(chain, clamps[emu_is_signed(from)][emu_is_signed(to)][emu_size_index(to)], to);
 }
 
 EMU_EMITTER(emu_cvt_int)
@@ -107,9 +107,9 @@ EMU_EMITTER(emu_cvt_int)
     const enum ptx_type to = emu_type(insn, 0), from = emu_type(insn, 1);
     struct chain chain = {.n = 0};
     if (ptx_has(insn, PTX_MOD_SAT))
-        link_clamp(&chain, from, to);
+        step_clamp(&chain, from, to);
     else
-        link(&chain, resize(from, to), to);
+        step(&chain, resize(from, to), to);
     return push_chain(emit, insn, &chain, from, to);
 }
 
@@ -195,18 +195,18 @@ EMU_EMITTER(emu_cvt_to_float)
     struct chain chain = {.n = 0};
     if (to == PTX_F16 || to == PTX_BF16) {
         if (emu_lane_bytes(from) < 8)
-            link(&chain, resize(from, PTX_U64), PTX_U64);
-        link_mode(&chain, halves[to == PTX_BF16][is_signed], to, mode, false);
+            step(&chain, resize(from, PTX_U64), PTX_U64);
+        step_mode(&chain, halves[to == PTX_BF16][is_signed], to, mode, false);
     } else {
         /* 8- and 16-bit sources become s32, which holds both signs. */
         const bool wide = emu_lane_bytes(from) == 8, narrow = emu_lane_bytes(from) < 4;
         if (narrow)
-            link(&chain, resize(from, PTX_U32), PTX_U32);
-        const unsigned column = (wide ? 2 : 0) + (is_signed || narrow ? 0 : 1);
-        link_mode(&chain, (mode == EMU_RN ? nearest : directed)[to == PTX_F64][column], to, mode, false);
+            step(&chain, resize(from, PTX_U32), PTX_U32);
+        const unsigned column = (wide ? 2u : 0u) + (is_signed || narrow ? 0u : 1u);
+        step_mode(&chain, (mode == EMU_RN ? nearest : directed)[to == PTX_F64][column], to, mode, false);
     }
     if (ptx_has(insn, PTX_MOD_SAT))
-        link(&chain, saturate(to), to);
+        step(&chain, saturate(to), to);
     return push_chain(emit, insn, &chain, from, to);
 }
 
@@ -270,12 +270,12 @@ TO_INT(u64_from_f64, uint64_t, double, 0.0, 0x1p64, 0, UINT64_MAX, UINT64_C(0x80
 EMU_UNARY(widen_f16, float, uint16_t, emu_f16_to_f32(x))
 EMU_UNARY(widen_bf16, float, uint16_t, emu_bf16_to_f32(x))
 
-/* Links f16 and bf16 to f32; returns the type of the row. */
-static enum ptx_type link_widen(struct chain *chain, enum ptx_type from)
+/* Steps from f16 and bf16 to f32; returns the type of the row. */
+static enum ptx_type step_widen(struct chain *chain, enum ptx_type from)
 {
     if (from != PTX_F16 && from != PTX_BF16)
         return from;
-    link(chain, from == PTX_F16 ? (struct emu_pair)EMU_PAIR(widen_f16) : (struct emu_pair)EMU_PAIR(widen_bf16), PTX_F32);
+    step(chain, from == PTX_F16 ? (struct emu_pair)EMU_PAIR(widen_f16) : (struct emu_pair)EMU_PAIR(widen_bf16), PTX_F32);
     return PTX_F32;
 }
 
@@ -286,18 +286,18 @@ EMU_EMITTER(emu_cvt_to_int)
         {EMU_PAIR(s32_from_f64), EMU_PAIR(u32_from_f64), EMU_PAIR(s64_from_f64), EMU_PAIR(u64_from_f64)}};
     const enum ptx_type to = emu_type(insn, 0), from = emu_type(insn, 1);
     struct chain chain = {.n = 0};
-    const enum ptx_type wide = link_widen(&chain, from);
+    const enum ptx_type wide = step_widen(&chain, from);
     if (ptx_has(insn, PTX_MOD_FTZ))
-        link(&chain, (struct emu_pair)EMU_PAIR(ftz_f32), PTX_F32);
+        step(&chain, (struct emu_pair)EMU_PAIR(ftz_f32), PTX_F32);
     /* Truncation is what the C conversion does. */
     struct emu_pair round;
     if (!ptx_has(insn, PTX_MOD_RZI) && integral(insn, wide == PTX_F64, &round))
-        link(&chain, round, wide);
+        step(&chain, round, wide);
     const bool is_signed = emu_is_signed(to), narrow = emu_lane_bytes(to) < 4;
     const enum ptx_type middle = narrow ? (is_signed ? PTX_S32 : PTX_U32) : to;
-    link(&chain, pairs[wide == PTX_F64][(emu_lane_bytes(to) == 8 ? 2 : 0) + !is_signed], middle);
+    step(&chain, pairs[wide == PTX_F64][(emu_lane_bytes(to) == 8 ? 2u : 0u) + !is_signed], middle);
     if (narrow)
-        link_clamp(&chain, middle, to);
+        step_clamp(&chain, middle, to);
     return push_chain(emit, insn, &chain, from, to);
 }
 
@@ -332,31 +332,31 @@ EMU_EMITTER(emu_cvt_float)
     struct emu_pair round;
     const bool rounds = integral(insn, from == PTX_F64, &round);
     if (from == to && !rounds && !ftz && !sat && !relu && !finite && from != PTX_F32) {
-        link(&chain, from == PTX_F64 ? (struct emu_pair)EMU_PAIR(copy_64) : (struct emu_pair)EMU_PAIR(copy_16), to);
+        step(&chain, from == PTX_F64 ? (struct emu_pair)EMU_PAIR(copy_64) : (struct emu_pair)EMU_PAIR(copy_16), to);
         return push_chain(emit, insn, &chain, from, to);
     }
-    const enum ptx_type wide = link_widen(&chain, from);
+    const enum ptx_type wide = step_widen(&chain, from);
     if (ftz && from == PTX_F32)
-        link(&chain, (struct emu_pair)EMU_PAIR(ftz_f32), PTX_F32);
+        step(&chain, (struct emu_pair)EMU_PAIR(ftz_f32), PTX_F32);
     if (rounds)
-        link(&chain, round, wide);
+        step(&chain, round, wide);
     if (relu)
-        link(&chain, (struct emu_pair)EMU_PAIR(relu_f32), PTX_F32);
+        step(&chain, (struct emu_pair)EMU_PAIR(relu_f32), PTX_F32);
     switch (to) {
     case PTX_F64:
         if (wide == PTX_F32)
-            link(&chain, (struct emu_pair)EMU_PAIR(f64_from_f32), PTX_F64);
+            step(&chain, (struct emu_pair)EMU_PAIR(f64_from_f32), PTX_F64);
         break;
     case PTX_F32:
         if (wide == PTX_F64)
-            link_mode(&chain,
+            step_mode(&chain,
                       mode == EMU_RN ? (struct emu_pair)EMU_PAIR(f32_from_f64)
                                      : (struct emu_pair)EMU_PAIR(f32_from_f64_rounded),
                       PTX_F32, mode, false);
         else
-            link(&chain, (struct emu_pair)EMU_PAIR(canon_f32), PTX_F32);
+            step(&chain, (struct emu_pair)EMU_PAIR(canon_f32), PTX_F32);
         if (ftz)
-            link(&chain, (struct emu_pair)EMU_PAIR(ftz_f32), PTX_F32);
+            step(&chain, (struct emu_pair)EMU_PAIR(ftz_f32), PTX_F32);
         break;
     default: {
         const bool is_bf16 = to == PTX_BF16;
@@ -365,10 +365,10 @@ EMU_EMITTER(emu_cvt_float)
             pair = is_bf16 ? (struct emu_pair)EMU_PAIR(bf16_from_f64_mode) : (struct emu_pair)EMU_PAIR(f16_from_f64_mode);
         else if (mode != EMU_RN || finite)
             pair = is_bf16 ? (struct emu_pair)EMU_PAIR(bf16_from_f32_mode) : (struct emu_pair)EMU_PAIR(f16_from_f32_mode);
-        link_mode(&chain, pair, to, mode, finite);
+        step_mode(&chain, pair, to, mode, finite);
     }
     }
     if (sat)
-        link(&chain, saturate(to), to);
+        step(&chain, saturate(to), to);
     return push_chain(emit, insn, &chain, from, to);
 }

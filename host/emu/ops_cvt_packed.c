@@ -251,7 +251,7 @@ EMU_EMITTER(emu_cvt_rs)
         /* The upper elements use the upper half of rbits; f4 elements a byte each. */
         unsigned at = i < n / 2 ? 16 : 0, count = to == PTX_F16X2 ? 13 : 16;
         if (is_f4) {
-            at = (i % 2 ? 0 : 16) + (i < 2 ? 8 : 0);
+            at = (i % 2 ? 0u : 16u) + (i < 2 ? 8u : 0u);
             count = 8;
         }
         struct emu_op *op = emu_push(emit, stochastic, stochastic);

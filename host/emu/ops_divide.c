@@ -8,8 +8,8 @@
 #include "emu/alu.h"
 #include "emu/round.h"
 
-/* --- integer division. A divisor of 0 is undefined in the manual: all ones, and the dividend as the remainder.
-   The least value divided by -1 wraps. */
+/* --- integer division. A divisor of 0 is undefined in the manual: quotient and remainder are all ones on an H200 (driver
+   13.0, 2026-11-30). The least value divided by -1 wraps. */
 #define SIGNED_DIVISION(NAME, T, U)                                                                                   \
     static inline T NAME##_quotient(T x, T y)                                                                         \
     {                                                                                                                 \
@@ -17,7 +17,7 @@
     }                                                                                                                 \
     static inline T NAME##_remainder(T x, T y)                                                                        \
     {                                                                                                                 \
-        return y == 0 ? x : y == -1 ? 0 : (T)(x % y);                                                                 \
+        return y == 0 ? (T)-1 : y == -1 ? 0 : (T)(x % y);                                                                 \
     }
 SIGNED_DIVISION(s16, int16_t, uint16_t)
 SIGNED_DIVISION(s32, int32_t, uint32_t)
@@ -30,9 +30,9 @@ EMU_BINARY(div_u64, uint64_t, uint64_t, uint64_t, y ? x / y : UINT64_MAX)
 EMU_BINARY(div_s16, int16_t, int16_t, int16_t, s16_quotient(x, y))
 EMU_BINARY(div_s32, int32_t, int32_t, int32_t, s32_quotient(x, y))
 EMU_BINARY(div_s64, int64_t, int64_t, int64_t, s64_quotient(x, y))
-EMU_BINARY(rem_u16, uint16_t, uint16_t, uint16_t, y ? x % y : x)
-EMU_BINARY(rem_u32, uint32_t, uint32_t, uint32_t, y ? x % y : x)
-EMU_BINARY(rem_u64, uint64_t, uint64_t, uint64_t, y ? x % y : x)
+EMU_BINARY(rem_u16, uint16_t, uint16_t, uint16_t, y ? x % y : UINT16_MAX)
+EMU_BINARY(rem_u32, uint32_t, uint32_t, uint32_t, y ? x % y : UINT32_MAX)
+EMU_BINARY(rem_u64, uint64_t, uint64_t, uint64_t, y ? x % y : UINT64_MAX)
 EMU_BINARY(rem_s16, int16_t, int16_t, int16_t, s16_remainder(x, y))
 EMU_BINARY(rem_s32, int32_t, int32_t, int32_t, s32_remainder(x, y))
 EMU_BINARY(rem_s64, int64_t, int64_t, int64_t, s64_remainder(x, y))

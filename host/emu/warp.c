@@ -52,6 +52,12 @@ static void fragment_free(struct emu_warp *warp, struct emu_fragment *fragment)
     fragment->frame = NULL;
 }
 
+void emu_absorb(struct emu_warp *warp, struct emu_fragment *other)
+{
+    warp->fragment->mask |= other->mask;
+    fragment_free(warp, other);
+}
+
 struct emu_fragment *emu_split(struct emu_warp *warp, uint32_t lanes, const struct emu_op *pc)
 {
     struct emu_fragment *from = warp->fragment, *to = fragment_new(warp);

@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/str.h"
 #include "driver/channel.h"
 #include "emu/machine.h"
 #include "emu/op.h"
@@ -19,6 +20,7 @@
 #define EMU_NAMED_BARRIERS  16
 
 struct emu_code;
+struct emu_hooks;
 struct emu_kernel;
 
 /* One activation of a function: a register file and a piece of the threads' local memory. Shared by the fragments
@@ -92,6 +94,7 @@ struct emu_cta {
     uint32_t ctaid[3]; /* %ctaid */
     uint64_t linear;   /* ctaid.x + nctaid.x * (ctaid.y + nctaid.y * ctaid.z) */
     uint32_t n_warps, n_threads, live_threads;
+    uint32_t started; /* bit per warp that has run */
     uint32_t ready, polling; /* bit per warp: has something to run; runs, but only polled the last time */
     struct emu_warp *warps;
     /* Shared memory: `shared` is byte EMU_SHARED_FIRST of the window; shared_bytes static and dynamic together,
@@ -127,6 +130,7 @@ struct emu_cluster {
     uint64_t index;        /* linear %clusterid */
     uint32_t clusterid[3]; /* %clusterid */
     uint32_t size;         /* CTAs */
+    uint32_t n_all_warps;  /* of the context */
     uint32_t live_threads, live_ctas;
     uint32_t ready;        /* bit per CTA with a ready warp */
     struct emu_cta *ctas;  /* by rank */
@@ -147,11 +151,17 @@ struct emu_thread {
     uint64_t progress;         /* stores, arrivals, completions, exits so far */
     uint64_t barriers, cluster_barriers, ctas, clusters; /* for clab_counters */
     uint64_t warp_insns, thread_insns, spin_warp_insns, spin_thread_insns;
+    enum emu_fault_kind fault_kind; /* of the next fault, see emu_fault_kind_set */
     bool clock_read;           /* some warp read a clock since this was last cleared */
     struct emu_cluster *residents;
     struct emu_pool *pool;     /* register files, shared memory and cluster contexts to reuse */
-    bool stuck;
-    uint64_t stuck_epoch;
+    uint64_t issued_told;      /* instructions already in run->issued */
+    /* No-progress detection; the atomic ones are read by the launch's other host threads. */
+    _Atomic bool stuck, done;
+    _Atomic uint64_t stuck_epoch;
+    uint64_t stuck_since_ns, idle_ns; /* real time; virtual time passed since */
+    unsigned idle_rounds;
+    pthread_t handle;
 };
 
 /* One launch while it runs; shared by its host threads. */
@@ -170,6 +180,7 @@ struct emu_run {
     uint64_t start_ns;                  /* host clock when the launch began: origin of %globaltimer */
     _Atomic uint64_t time_ns;           /* virtual time since then, the latest of all host threads */
     _Atomic uint64_t next_cluster;      /* index of the next cluster to start, for emu_cluster_take */
+    _Atomic uint32_t clc_requests;      /* answered so far, for options.decline */
     _Atomic uint32_t resident;          /* CTAs */
     _Atomic uint64_t issued;            /* warp instructions, for the budget; updated between slices */
     uint32_t resident_limit;            /* CTAs */
@@ -179,8 +190,11 @@ struct emu_run {
     pthread_mutex_t lock;               /* for what follows */
     clab_status status;
     enum emu_fault_kind fault_kind; /* emu_fault_kind_set; EMU_FAULT_NONE while nothing failed */
-    struct clab_error *error;
-    void *hooks;                        /* struct emu_hooks of hook.h; NULL without */
+    struct clab_error *error;           /* the caller's; may be NULL */
+    struct clab_error own_error;        /* used when it is */
+    struct clab_str report;             /* who waits where: becomes the error's log */
+    unsigned report_lines;              /* that may still be added */
+    const struct emu_hooks *hooks;      /* hook.h; NULL without */
 };
 
 /* A store, an atomic that changed memory, an arrival: something another thread may be waiting for. */

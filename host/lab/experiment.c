@@ -1,5 +1,6 @@
-/* The parent's side of experiment files: find and read the file, fork a child that evaluates it (sandbox.c, plan_*.c),
-   wait under a wall clock, and decode its answer. The child shares nothing but a pipe that carries one JSON text:
+/* The parent's side of experiment files: find and read the file, fork a child that evaluates it (sandbox.c,
+   plan_*.c), wait under a wall clock, and decode its answer. The child shares nothing but a pipe that carries
+   one JSON text:
    {"ok": value} or {"error": {...}}. */
 #include "lab/experiment.h"
 
@@ -64,8 +65,8 @@ static json_t *list_answer(struct child *child)
 static json_t *resolve_answer(struct child *child)
 {
     const json_t *row = json_array_get(json_object_get(child->job->plan, "rows"), child->job->row);
-    return clab_plan_row(&child->plan, (size_t)clab_json_int(row, "variant", 0), json_object_get(row, "params"),
-                         child->job->grid);
+    return clab_plan_row(&child->plan, (size_t)clab_json_int(row, "variant", 0),
+                         json_object_get(row, "params"), child->job->grid);
 }
 
 static json_t *plan_answer(struct child *child)
@@ -204,7 +205,8 @@ static clab_status run_job(struct job *job, json_t **out, struct clab_error *err
     int timeout_ms = job->request->timeout_ms > 0 ? job->request->timeout_ms : DEFAULT_TIMEOUT_MS;
     struct clab_str text = {0};
     int read_status =
-        read_answer(fds[0], clab_now_ns() + ((uint64_t)timeout_ms + GRACE_MS) * 1000000u, &text), wait_status = 0;
+            read_answer(fds[0], clab_now_ns() + ((uint64_t)timeout_ms + GRACE_MS) * 1000000u, &text),
+        wait_status = 0;
     close(fds[0]);
     if (read_status != 1)
         kill(pid, SIGKILL);
@@ -212,13 +214,15 @@ static clab_status run_job(struct job *job, json_t **out, struct clab_error *err
         continue;
     clab_status status;
     if (read_status == 0) {
-        clab_error_set(error, CLAB_EXPERIMENT, "the file's code was stopped after %d ms", timeout_ms + GRACE_MS);
+        clab_error_set(error, CLAB_EXPERIMENT, "the file's code was stopped after %d ms",
+                       timeout_ms + GRACE_MS);
         status = clab_error_at(error, job->shown, 0, 0);
     } else if (read_status < 0) {
-        status = clab_error_set(error, CLAB_NO_MEMORY, "the plan is larger than %zu MiB", ANSWER_MAX_BYTES >> 20);
+        status =
+            clab_error_set(error, CLAB_NO_MEMORY, "the plan is larger than %zu MiB", ANSWER_MAX_BYTES >> 20);
     } else if (WIFSIGNALED(wait_status)) {
-        clab_error_set(error, CLAB_EXPERIMENT, "evaluating the file ended with signal %d (%s)", WTERMSIG(wait_status),
-                       strsignal(WTERMSIG(wait_status)));
+        clab_error_set(error, CLAB_EXPERIMENT, "evaluating the file ended with signal %d (%s)",
+                       WTERMSIG(wait_status), strsignal(WTERMSIG(wait_status)));
         status = clab_error_at(error, job->shown, 0, 0);
     } else {
         status = decode_answer(text.text, text.bytes, out, error);
@@ -270,12 +274,11 @@ static json_t *strings_to_json(const char *const *strings, size_t n)
 /* The request as the plan keeps it, so that judge and resolve evaluate the same thing. */
 static json_t *request_to_json(const struct clab_lab_request *request)
 {
-    return json_pack("{s:o,s:s?,s:o,s:o,s:O?,s:b,s:i,s:I}", "sets", strings_to_json(request->sets, request->n_sets),
-                     "clusters", request->clusters, "variants",
-                     strings_to_json(request->variants, request->n_variants), "withs",
-                     strings_to_json(request->withs, request->n_withs), "device", request->device, "check",
-                     (int)request->check, "timeout_ms", request->timeout_ms, "max_bytes",
-                     (json_int_t)request->max_bytes);
+    return json_pack(
+        "{s:o,s:s?,s:o,s:o,s:O?,s:b,s:i,s:I}", "sets", strings_to_json(request->sets, request->n_sets),
+        "clusters", request->clusters, "variants", strings_to_json(request->variants, request->n_variants),
+        "withs", strings_to_json(request->withs, request->n_withs), "device", request->device, "check",
+        (int)request->check, "timeout_ms", request->timeout_ms, "max_bytes", (json_int_t)request->max_bytes);
 }
 
 struct kept_request {
@@ -354,7 +357,8 @@ clab_status clab_lab_plan(const struct clab_lab_request *request, json_t **out_p
     return status;
 }
 
-/* Runs a job over a finished plan. *out_changed: the file is no longer the one that was planned, nothing was run. */
+/* Runs a job over a finished plan. *out_changed: the file is no longer the one that was planned, nothing was
+ * run. */
 static clab_status run_over_plan(struct job *job, const json_t *plan, bool *out_changed, json_t **out,
                                  struct clab_error *error)
 {
@@ -398,14 +402,14 @@ static json_t *uniform_verdicts(const json_t *plan, const char *detail)
 {
     json_t *verdicts = json_array(), *prediction;
     size_t i;
-    json_array_foreach(json_object_get(plan, "predictions"), i, prediction)
-        json_array_append_new(verdicts, json_pack("{s:O,s:s,s:s,s:O}", "text", json_object_get(prediction, "text"),
-                                                  "verdict", "not measured", "detail", detail, "line",
-                                                  json_object_get(prediction, "line")));
+    json_array_foreach(json_object_get(plan, "predictions"), i, prediction) json_array_append_new(
+        verdicts, json_pack("{s:O,s:s,s:s,s:O}", "text", json_object_get(prediction, "text"), "verdict",
+                            "not measured", "detail", detail, "line", json_object_get(prediction, "line")));
     return verdicts;
 }
 
-clab_status clab_lab_judge(const json_t *plan, const json_t *rows, json_t **out_predictions, struct clab_error *error)
+clab_status clab_lab_judge(const json_t *plan, const json_t *rows, json_t **out_predictions,
+                           struct clab_error *error)
 {
     struct job job = {.task = TASK_JUDGE, .rows = rows};
     bool changed = false;

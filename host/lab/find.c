@@ -1,5 +1,5 @@
-/* The search for experiment files (design: "EXPERIMENT is a name, looked for in ./kernels, $CLUSTERLAB_PATH and the
-   installed tree, or a path"). A name found twice is the first one's. */
+/* The search for experiment files (design: "EXPERIMENT is a name, looked for in ./kernels, $CLUSTERLAB_PATH
+   and the installed tree, or a path"). A name found twice is the first one's. */
 #include "lab/find.h"
 
 #include "base/str.h"
@@ -52,7 +52,8 @@ static void find_folders(struct folders *folders)
     *strrchr(exe, '/') = '\0';
     snprintf(path, sizeof path, "%s/../share/clusterlab/kernels", exe); /* installed: bin/clusterlab */
     add_folder(folders, path);
-    snprintf(path, sizeof path, "%s/../../../../kernels", exe); /* built: build/<preset>/host/cli/clusterlab */
+    snprintf(path, sizeof path, "%s/../../../../kernels",
+             exe); /* built: build/<preset>/host/cli/clusterlab */
     add_folder(folders, path);
 }
 
@@ -82,7 +83,8 @@ char **clab_experiment_all(void)
         for (struct dirent *entry; dir != NULL && n < MAX_EXPERIMENTS && (entry = readdir(dir)) != NULL;) {
             size_t bytes = strlen(entry->d_name);
             char name[NAME_MAX + 1], other[NAME_MAX + 1];
-            bool twin = bytes <= 4 || entry->d_name[0] == '.' || strcmp(entry->d_name + bytes - 4, ".lua") != 0;
+            bool twin =
+                bytes <= 4 || entry->d_name[0] == '.' || strcmp(entry->d_name + bytes - 4, ".lua") != 0;
             clab_experiment_name(entry->d_name, name, sizeof name);
             for (size_t i = 0; i < first && !twin; i++) {
                 clab_experiment_name(all[i], other, sizeof other);
@@ -117,8 +119,9 @@ static clab_status unknown(const char *name, char **all, struct clab_error *erro
     clab_error_set(error, CLAB_EXPERIMENT, "there is no experiment '%s'%s%s%s; %s%s", name,
                    near != NULL ? "; did you mean '" : "", near != NULL ? near : "", near != NULL ? "'?" : "",
                    n > 0 ? "there are: " : "none was found", n > 0 ? known.text : "");
-    clab_error_remedy(error, "names are looked for in ./kernels, $CLUSTERLAB_PATH and the installed tree; a path to a "
-                             ".lua file works too");
+    clab_error_remedy(
+        error, "names are looked for in ./kernels, $CLUSTERLAB_PATH and the installed tree; a path to a "
+               ".lua file works too");
     for (size_t i = 0; i < n; i++)
         free((char *)(uintptr_t)names[i]);
     clab_str_free(&known);

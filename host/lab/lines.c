@@ -1,6 +1,7 @@
-/* From a field path to a line: a tokenizer for Lua 5.4 (manual §3.1) and just enough of its grammar to walk table
-   constructors. It never fails: what it cannot follow gives the line of the last step that it could. Left out:
-   fields set by assignment, metatables, values returned by other functions than the one in place. */
+/* From a field path to a line: a tokenizer for Lua 5.4 (manual §3.1) and just enough of its grammar to walk
+   table constructors. It never fails: what it cannot follow gives the line of the last step that it could.
+   Left out: fields set by assignment, metatables, values returned by other functions than the one in place.
+ */
 #include "lab/lines.h"
 
 #include <ctype.h>
@@ -33,7 +34,8 @@ static size_t long_open(const char *p, const char *end, size_t *level)
 }
 
 /* End of the long bracket's content that starts at p; *after is past its closing bracket. */
-static const char *long_close(const char *p, const char *end, size_t level, uint32_t *line, const char **after)
+static const char *long_close(const char *p, const char *end, size_t level, uint32_t *line,
+                              const char **after)
 {
     for (; p < end; p++) {
         if (*p == '\n')
@@ -117,7 +119,8 @@ static bool is(const struct token *token, const char *text)
            memcmp(token->text, text, token->bytes) == 0;
 }
 
-/* +1 for a token that opens a block or bracket, -1 for one that closes it. `while` and `for` open with their `do`. */
+/* +1 for a token that opens a block or bracket, -1 for one that closes it. `while` and `for` open with their
+ * `do`. */
 static int nesting(const struct token *token)
 {
     static const char *const opening[] = {"(", "{", "[", "function", "if", "do", "repeat"};
@@ -131,7 +134,8 @@ static int nesting(const struct token *token)
     return 0;
 }
 
-/* First token at or after `at` that ends the expression there: a separator or closing bracket at its own depth. */
+/* First token at or after `at` that ends the expression there: a separator or closing bracket at its own
+ * depth. */
 static size_t skip_expression(const struct scan *scan, size_t at)
 {
     int depth = 0;
@@ -168,9 +172,10 @@ static size_t find_field(const struct scan *scan, size_t at, const struct clab_s
         } else {
             position++;
         }
-        bool found = step->key != NULL ? key != NULL && key->kind != NUMBER && strlen(step->key) == key->bytes &&
-                                             memcmp(step->key, key->text, key->bytes) == 0
-                                       : key == NULL && position == step->index;
+        bool found = step->key != NULL
+                         ? key != NULL && key->kind != NUMBER && strlen(step->key) == key->bytes &&
+                               memcmp(step->key, key->text, key->bytes) == 0
+                         : key == NULL && position == step->index;
         if (found && value < scan->count) {
             *out_line = t[at].line;
             return value;

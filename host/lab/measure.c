@@ -1,155 +1,293 @@
-/* Cold measurement. Every launch is submitted while a one-thread kernel holds the stream, so that what the host needs to
-   submit it is not in the time; that kernel gives up after BLOCKER_LIMIT_NS by itself, well before any watchdog. */
+/* Cold measurement: warm-up until the clock is steady, then shuffled rounds of one sample a row until the stop rule is met
+   (design 6). Leaves out: kernels that wait for the host or for a later launch, which a held stream would lock up. */
 #include "lab/measure.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/process.h"
 #include "driver/call.h"
+#include "lab/stand.h"
+#include "lab/stats.h"
 
-#define BLOCKER_LIMIT_NS UINT64_C(5000000000)
+#define LEAST_WARMUP_ROUNDS 3
+#define LEAST_WARMUP_NS     UINT64_C(20000000)   /* a GPU that was idle raises its clock within some milliseconds */
+#define MOST_WARMUP_NS      UINT64_C(2000000000)
+#define STEADY              0.01                 /* change of the clock between two rounds that counts as steady */
+#define ROW_LIMIT_S         15
+#define TOTAL_LIMIT_S       120
+#define FIRST_CHECK_STEP    10
 
-/* Spins until the host stores a non-zero word at `flag`, or until the limit is over. PTX ISA 9.0: %globaltimer, ld.volatile. */
-static const char blocker_ptx[] =
-    ".version 7.8\n.target sm_90\n.address_size 64\n"
-    ".visible .entry clab_blocker(.param .u64 flag, .param .u64 limit_ns)\n{\n"
-    ".reg .pred %stop, %over;\n.reg .b32 %word;\n.reg .b64 %flag, %limit, %start, %now, %spent;\n"
-    "ld.param.u64 %flag, [flag];\nld.param.u64 %limit, [limit_ns];\nmov.u64 %start, %globaltimer;\n"
-    "again:\nld.volatile.global.u32 %word, [%flag];\nsetp.ne.u32 %stop, %word, 0;\n@%stop bra done;\n"
-    "mov.u64 %now, %globaltimer;\nsub.u64 %spent, %now, %start;\nsetp.lt.u64 %over, %spent, %limit;\n"
-    "@%over bra again;\ndone:\nret;\n}\n";
-
-struct stand {
-    const struct clab_device *device;
-    CUmodule module;
-    CUfunction blocker;
-    volatile uint32_t *flag; /* pinned host memory that the blocker polls */
-    CUdeviceptr flag_address;
-    CUdeviceptr flush;
-    size_t flush_bytes;
-    CUevent start, stop;
+struct cold_row {
+    const struct clab_measured_row *row;
+    struct clab_clock_row clock;
+    double *kept; /* samples of this and of earlier calls */
+    size_t n_kept, capacity;
 };
 
-static clab_status stand_init(struct stand *stand, const struct clab_device *device, struct clab_error *error)
+struct cold {
+    struct clab_stand stand;
+    const struct clab_measure_options *options;
+    const struct clab_measure_sink *sink;
+    struct clab_outcome *outcome;
+    struct cold_row *rows;
+    size_t n_rows;
+    size_t *order;
+    double *clocks; /* of the round in hand */
+    uint64_t start_ns;
+    double limit_s;
+};
+
+const char *clab_measure_end_text(enum clab_measure_end end)
 {
-    const struct clab_driver *driver = device->driver;
-    memset(stand, 0, sizeof *stand);
-    stand->device = device;
-    stand->flush_bytes = (size_t)device->l2_bytes * 2;
-    void *host = NULL;
-    clab_status status = CLAB_CALL(driver, error, cuModuleLoadDataEx, (&stand->module, blocker_ptx, 0, NULL, NULL),
-                                   "the stream blocker");
-    if (status == CLAB_OK)
-        status = CLAB_CALL(driver, error, cuModuleGetFunction, (&stand->blocker, stand->module, "clab_blocker"), NULL);
-    if (status == CLAB_OK)
-        status = CLAB_CALL(driver, error, cuMemHostAlloc, (&host, sizeof *stand->flag, CU_MEMHOSTALLOC_DEVICEMAP), NULL);
-    if (status == CLAB_OK) {
-        stand->flag = host;
-        status = CLAB_CALL(driver, error, cuMemHostGetDevicePointer_v2, (&stand->flag_address, host, 0), NULL);
-    }
-    if (status == CLAB_OK && stand->flush_bytes != 0)
-        status = CLAB_CALL(driver, error, cuMemAlloc_v2, (&stand->flush, stand->flush_bytes), "flush buffer");
-    if (status == CLAB_OK)
-        status = CLAB_CALL(driver, error, cuEventCreate, (&stand->start, CU_EVENT_DEFAULT), NULL);
-    if (status == CLAB_OK)
-        status = CLAB_CALL(driver, error, cuEventCreate, (&stand->stop, CU_EVENT_DEFAULT), NULL);
-    return status;
+    static const char *const texts[] = {"", "count", "noise target", "event resolution", "time limit"};
+    return texts[end];
 }
 
-static void stand_fini(struct stand *stand)
+static int ascending(const void *a, const void *b)
 {
-    const struct clab_driver *driver = stand->device->driver;
-    if (stand->start != NULL)
-        (void)driver->cuEventDestroy_v2(stand->start);
-    if (stand->stop != NULL)
-        (void)driver->cuEventDestroy_v2(stand->stop);
-    if (stand->flush != 0)
-        (void)driver->cuMemFree_v2(stand->flush);
-    if (stand->flag != NULL)
-        (void)driver->cuMemFreeHost((void *)(uintptr_t)stand->flag);
-    if (stand->module != NULL)
-        (void)driver->cuModuleUnload(stand->module);
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
 }
 
-static clab_status block(struct stand *stand, struct clab_error *error)
+/* Median of the known clocks; sorts them. NaN when there is none. */
+static double median_clock(double *clocks, size_t count)
 {
-    uint64_t limit = BLOCKER_LIMIT_NS;
-    void *params[] = {&stand->flag_address, &limit};
-    *stand->flag = 0;
-    return CLAB_CALL(stand->device->driver, error, cuLaunchKernel,
-                     (stand->blocker, 1, 1, 1, 1, 1, 1, 0, stand->device->stream, params, NULL), "the stream blocker");
+    size_t known = 0;
+    for (size_t i = 0; i < count; i++)
+        if (!isnan(clocks[i]))
+            clocks[known++] = clocks[i];
+    if (known == 0)
+        return (double)NAN;
+    qsort(clocks, known, sizeof *clocks, ascending);
+    return clab_quantile(clocks, known, 0.5);
 }
 
-/* One sample. The flag is released on every path, so that a refused launch cannot leave the stream blocked. */
-static clab_status sample(struct stand *stand, const struct clab_measured_row *row, double *out_ns,
+/* One launch of a row. The flag is released on every path, so that a refused launch cannot leave the stream held. */
+static clab_status launch(struct cold *cold, const struct clab_measured_row *row, double *out_ns, double *out_mhz,
                           struct clab_error *error)
 {
+    struct clab_stand *stand = &cold->stand;
     const struct clab_device *device = stand->device;
     const struct clab_driver *driver = device->driver;
-    clab_status status = clab_buffers_reset(device, row->buffers, 0, error);
-    if (status == CLAB_OK && stand->flush != 0)
-        status = CLAB_CALL(driver, error, cuMemsetD8Async, (stand->flush, 0xa5, stand->flush_bytes, device->stream),
-                           "flush");
+    cold->outcome->failed = row->id;
+    if (cold->sink->on_launch != NULL && !cold->sink->on_launch(cold->sink->context, row->id))
+        return clab_error_set(error, CLAB_OUTPUT, "the launch could not be announced");
+    clab_status status = row->prepare != NULL ? row->prepare(row->context, error) : CLAB_OK;
     if (status == CLAB_OK)
-        status = clab_device_wait(device, error);
+        status = clab_stand_flush(stand, error);
     if (status == CLAB_OK)
-        status = block(stand, error);
+        status = CLAB_CALL(driver, error, cuStreamSynchronize, (device->stream), NULL);
+    if (status != CLAB_OK)
+        return status;
+    status = clab_stand_block(stand, error);
+    if (status == CLAB_OK)
+        status = clab_clock_stamp(&stand->clock, false, error);
     if (status == CLAB_OK)
         status = CLAB_CALL(driver, error, cuEventRecord, (stand->start, device->stream), NULL);
     if (status == CLAB_OK)
-        status = clab_launch_submit(device, row->launch, error);
+        status = row->submit(row->context, error);
     if (status == CLAB_OK)
         status = CLAB_CALL(driver, error, cuEventRecord, (stand->stop, device->stream), NULL);
-    *stand->flag = 1;
     if (status == CLAB_OK)
-        status = clab_device_wait(device, error);
-    float ms = 0;
-    if (status == CLAB_OK)
-        status = CLAB_CALL(driver, error, cuEventElapsedTime, (&ms, stand->start, stand->stop), NULL);
-    *out_ns = (double)ms * 1e6;
+        status = clab_clock_stamp(&stand->clock, true, error);
+    clab_stand_release(stand);
+    return status == CLAB_OK ? clab_stand_read(stand, true, out_ns, out_mhz, error) : status;
+}
+
+/* Rounds whose times are not kept, until the clock of two rounds in a row agrees; sets the reference. */
+static clab_status warm_up(struct cold *cold, struct clab_error *error)
+{
+    const unsigned least = cold->options->warmup != 0 ? cold->options->warmup : LEAST_WARMUP_ROUNDS;
+    const uint64_t start_ns = clab_now_ns();
+    double last = (double)NAN;
+    for (unsigned round = 0;; round++) {
+        clab_stand_shuffle(&cold->stand, cold->order, cold->n_rows);
+        for (size_t i = 0; i < cold->n_rows; i++) {
+            double ns;
+            clab_status status = launch(cold, cold->rows[cold->order[i]].row, &ns, &cold->clocks[i], error);
+            if (status != CLAB_OK)
+                return status;
+        }
+        const double clock = median_clock(cold->clocks, cold->n_rows);
+        const uint64_t spent_ns = clab_now_ns() - start_ns;
+        const bool steady = isnan(clock) || fabs(clock - last) <= STEADY * clock;
+        last = clock;
+        cold->stand.clock.reference_mhz = clock;
+        if (spent_ns >= MOST_WARMUP_NS || (round + 1 >= least && steady && spent_ns >= LEAST_WARMUP_NS))
+            return CLAB_OK;
+    }
+}
+
+static clab_status keep(struct cold_row *row, double ns, struct clab_error *error)
+{
+    if (row->n_kept == row->capacity) {
+        size_t capacity = row->capacity != 0 ? row->capacity * 2 : 256;
+        double *kept = realloc(row->kept, capacity * sizeof *kept);
+        if (kept == NULL)
+            return clab_error_set(error, CLAB_NO_MEMORY, "no memory for %zu samples", capacity);
+        row->kept = kept;
+        row->capacity = capacity;
+    }
+    row->kept[row->n_kept++] = ns;
+    return CLAB_OK;
+}
+
+/* One kept sample of a row, after as many discarded ones as the clock demands. */
+static clab_status sample(struct cold *cold, struct cold_row *row, unsigned round, double *out_mhz,
+                          struct clab_error *error)
+{
+    for (;;) {
+        char reason[256];
+        unsigned pause_ms;
+        struct clab_sample taken = {.id = row->row->id, .round = round, .launches = 1};
+        clab_status status = launch(cold, row->row, &taken.ns, &taken.sm_mhz, error);
+        if (status != CLAB_OK)
+            return status;
+        clab_stand_look(&cold->stand, cold->stand.clock.reference_mhz * CLAB_CLOCK_LEAST > taken.sm_mhz);
+        const bool kept = clab_clock_keep(&cold->stand.clock, &row->clock, taken.sm_mhz, cold->stand.throttle, reason,
+                                          sizeof reason, &pause_ms);
+        taken.discarded = kept ? NULL : reason;
+        if (!cold->sink->on_sample(cold->sink->context, &taken))
+            return clab_error_set(error, CLAB_OUTPUT, "the sample could not be handed on");
+        if (kept) {
+            *out_mhz = taken.sm_mhz;
+            return keep(row, taken.ns, error);
+        }
+        clab_sleep_ms(pause_ms);
+    }
+}
+
+/* Whether the values come in steps and the median's interval is one step wide: more samples narrow it no further. */
+static bool at_resolution(const double *values, size_t n, const struct clab_summary *summary)
+{
+    double step = (double)INFINITY;
+    size_t distinct = 1;
+    for (size_t i = 1; i < n; i++)
+        if (values[i] - values[i - 1] > 0.5) { /* ns; the float milliseconds of an event differ by less for nothing */
+            step = fmin(step, values[i] - values[i - 1]);
+            distinct++;
+        }
+    return distinct <= n / 2 && summary->median_high - summary->median_low <= step * 1.001;
+}
+
+static enum clab_measure_end judge(struct cold *cold)
+{
+    bool target = true;
+    for (size_t i = 0; i < cold->n_rows; i++) {
+        struct cold_row *row = &cold->rows[i];
+        struct clab_summary summary;
+        clab_summary_of(row->kept, row->n_kept, &summary); /* sorts: the order of `kept` means nothing */
+        if (!summary.noisy)
+            continue;
+        target = false;
+        if (!at_resolution(row->kept, row->n_kept, &summary))
+            return CLAB_END_NONE;
+    }
+    return target ? CLAB_END_TARGET : CLAB_END_RESOLUTION;
+}
+
+static size_t fewest(const struct cold *cold)
+{
+    size_t least = SIZE_MAX;
+    for (size_t i = 0; i < cold->n_rows; i++)
+        if (cold->rows[i].n_kept < least)
+            least = cold->rows[i].n_kept;
+    return least;
+}
+
+static double spent_s(const struct cold *cold)
+{
+    return cold->options->spent_s + (double)(clab_now_ns() - cold->start_ns) * 1e-9;
+}
+
+static clab_status rounds(struct cold *cold, struct clab_error *error)
+{
+    const size_t wanted = cold->options->samples != 0 ? cold->options->samples : CLAB_MOST_ROUNDS;
+    size_t next_check = CLAB_LEAST_ROUNDS;
+    while (fewest(cold) < wanted) {
+        const unsigned round = cold->options->first_round + cold->outcome->rounds;
+        clab_stand_shuffle(&cold->stand, cold->order, cold->n_rows);
+        for (size_t i = 0; i < cold->n_rows; i++) {
+            clab_status status = sample(cold, &cold->rows[cold->order[i]], round, &cold->clocks[i], error);
+            if (status != CLAB_OK)
+                return status;
+        }
+        cold->outcome->rounds++;
+        /* The reference only rises: a warm-up that ended too early must not let slow samples pass. */
+        const double clock = median_clock(cold->clocks, cold->n_rows);
+        if (!isnan(clock) && clock > cold->stand.clock.reference_mhz)
+            cold->stand.clock.reference_mhz = clock;
+        if (cold->options->samples != 0)
+            continue;
+        if (fewest(cold) >= next_check) {
+            cold->outcome->end = judge(cold);
+            if (cold->outcome->end != CLAB_END_NONE)
+                return CLAB_OK;
+            next_check = fewest(cold) + (fewest(cold) / 10 > FIRST_CHECK_STEP ? fewest(cold) / 10 : FIRST_CHECK_STEP);
+        }
+        if (spent_s(cold) >= cold->limit_s) {
+            cold->outcome->end = CLAB_END_LIMIT;
+            return CLAB_OK;
+        }
+    }
+    cold->outcome->end = cold->options->samples != 0 ? CLAB_END_COUNT : CLAB_END_LIMIT;
+    return CLAB_OK;
+}
+
+static clab_status cold_init(struct cold *cold, const struct clab_measured_row *rows, struct clab_error *error)
+{
+    cold->rows = calloc(cold->n_rows + 1, sizeof *cold->rows);
+    cold->order = calloc(cold->n_rows + 1, sizeof *cold->order);
+    cold->clocks = calloc(cold->n_rows + 1, sizeof *cold->clocks);
+    if (cold->rows == NULL || cold->order == NULL || cold->clocks == NULL)
+        return clab_error_set(error, CLAB_NO_MEMORY, "no memory for %zu rows", cold->n_rows);
+    clab_status status = CLAB_OK;
+    for (size_t i = 0; i < cold->n_rows; i++) {
+        cold->order[i] = i;
+        cold->rows[i].row = &rows[i];
+        for (size_t j = 0; j < rows[i].n_earlier && status == CLAB_OK; j++)
+            status = keep(&cold->rows[i], rows[i].earlier[j], error);
+    }
+    const double row_s = cold->options->row_limit_s > 0 ? cold->options->row_limit_s : ROW_LIMIT_S;
+    const double total_s = cold->options->total_limit_s > 0 ? cold->options->total_limit_s : TOTAL_LIMIT_S;
+    cold->limit_s = fmin(row_s * (double)cold->n_rows, total_s);
     return status;
 }
 
-static uint64_t next_random(uint64_t *state)
-{
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    return *state;
-}
-
 clab_status clab_measure_cold(const struct clab_device *device, const struct clab_measured_row *rows, size_t n_rows,
-                              const struct clab_measure_options *options,
-                              bool (*on_sample)(void *context, unsigned id, unsigned round, double ns), void *context,
-                              unsigned *out_failed, struct clab_error *error)
+                              const struct clab_measure_options *options, const struct clab_measure_sink *sink,
+                              struct clab_outcome *out_outcome, struct clab_error *error)
 {
-    struct stand stand;
-    uint64_t random = options->seed * 2 + 1;
-    size_t *order = calloc(n_rows + 1, sizeof *order);
-    *out_failed = n_rows != 0 ? rows[0].id : 0;
-    if (order == NULL)
-        return clab_error_set(error, CLAB_NO_MEMORY, "no memory for the order of rows");
-    clab_status status = stand_init(&stand, device, error);
-    for (size_t i = 0; i < n_rows; i++)
-        order[i] = i;
-    for (unsigned round = 0; round < options->warmup + options->rounds && status == CLAB_OK; round++) {
-        for (size_t i = n_rows; i > 1; i--) {
-            size_t j = next_random(&random) % i, swap = order[i - 1];
-            order[i - 1] = order[j];
-            order[j] = swap;
-        }
-        for (size_t i = 0; i < n_rows && status == CLAB_OK; i++) {
-            const struct clab_measured_row *row = &rows[order[i]];
-            double ns = 0;
-            *out_failed = row->id;
-            status = sample(&stand, row, &ns, error);
-            if (status == CLAB_OK && round >= options->warmup &&
-                !on_sample(context, row->id, round - options->warmup, ns))
-                status = clab_error_set(error, CLAB_OUTPUT, "the sample could not be handed on");
-        }
+    struct cold cold = {.options = options, .sink = sink, .outcome = out_outcome, .n_rows = n_rows};
+    *out_outcome = (struct clab_outcome){.failed = n_rows != 0 ? rows[0].id : 0, .reference_mhz = (double)NAN};
+    if (n_rows == 0)
+        return CLAB_OK;
+    clab_status status = cold_init(&cold, rows, error);
+    bool standing = false;
+    if (status == CLAB_OK) {
+        standing = true;
+        status = clab_stand_init(&cold.stand, device, options, error);
     }
-    if (status == CLAB_OK || error == NULL || !clab_call_is_sticky((CUresult)error->native_code))
-        stand_fini(&stand);
-    free(order);
+    if (status == CLAB_OK)
+        status = warm_up(&cold, error);
+    cold.start_ns = clab_now_ns();
+    if (status == CLAB_OK) {
+        clab_stand_look(&cold.stand, true);
+        status = rounds(&cold, error);
+        clab_stand_look(&cold.stand, true);
+    }
+    out_outcome->spent_s = spent_s(&cold);
+    if (standing) {
+        clab_stand_report(&cold.stand, out_outcome);
+        clab_stand_fini(&cold.stand,
+                        status != CLAB_OK && error != NULL && clab_call_is_sticky((CUresult)error->native_code));
+    }
+    for (size_t i = 0; i < n_rows && cold.rows != NULL; i++)
+        free(cold.rows[i].kept);
+    free(cold.rows);
+    free(cold.order);
+    free(cold.clocks);
     return status;
 }

@@ -1,5 +1,6 @@
-/* Making a plan from an evaluated experiment file, in the child process. The parts: plan_file (the file's fields and
-   variants), plan_sweep (which rows there are), plan_row (one row), plan_launch, plan_buffers, tensor_map. */
+/* Making a plan from an evaluated experiment file, in the child process. The parts: plan_file (the file's
+   fields and variants), plan_sweep (which rows there are), plan_row (one row), plan_launch, plan_buffers,
+   tensor_map. */
 #ifndef CLAB_LAB_PLAN_H
 #define CLAB_LAB_PLAN_H
 
@@ -16,13 +17,13 @@ struct clab_plan {
     int root;       /* stack index of the table that the file returned */
     json_t *result; /* the plan */
     json_t *variants, *rows, *buffer_sets;
-    json_t *params; /* defaults with the request's values applied */
-    json_t *sweep;  /* name -> list of values, likewise */
+    json_t *params;        /* defaults with the request's values applied */
+    json_t *sweep;         /* name -> list of values, likewise */
     bool timed_reset_only; /* no buffer needs a reset outside the timed span */
 };
 
-/* Reads everything but the rows into plan->result: summary, variants (of the request too), columns, predictions'
-   texts, params, sweep. Leaves the root on the stack. */
+/* Reads everything but the rows into plan->result: summary, variants (of the request too), columns,
+   predictions' texts, params, sweep. Leaves the root on the stack. */
 void clab_plan_file(struct clab_plan *plan);
 /* Appends a variant for FILE[:ENTRY]. */
 void clab_plan_with(struct clab_plan *plan, const char *with);
@@ -31,25 +32,28 @@ void clab_plan_requested(struct clab_plan *plan);
 /* Adds every row: variant by variant, sweeps in name order, `cluster` innermost. */
 void clab_plan_rows(struct clab_plan *plan);
 
-/* One row for a variant and its parameters (NULL members of the sweep are in params already). grid: known CTA counts
-   that replace `fit`, or NULL. The result's "buffer_list" holds the buffers themselves. */
+/* One row for a variant and its parameters (NULL members of the sweep are in params already). grid: known CTA
+   counts that replace `fit`, or NULL. The result's "buffer_list" holds the buffers themselves. */
 json_t *clab_plan_row(struct clab_plan *plan, size_t variant, json_t *params, const uint32_t grid[3]);
 
 /* The buffers that the value on top of the stack (popped) describes, in name order. */
 json_t *clab_plan_buffers(struct clab_plan *plan, const struct clab_path *path);
-/* The launch that the value on top of the stack (popped) describes: {"launch": {...}, "args": [...]}. cluster: the
-   shape when the launch names none, or NULL for no cluster. buffers: names that arguments may use. */
+/* The launch that the value on top of the stack (popped) describes: {"launch": {...}, "args": [...]}.
+   cluster: the shape when the launch names none, or NULL for no cluster. buffers: names that arguments may
+   use. */
 json_t *clab_plan_launch(struct clab_plan *plan, const struct clab_path *path, const long long cluster[3],
                          const json_t *buffers, const uint32_t grid[3]);
-/* A kernel that runs beside or before the row's own, from the table at `index`: {"source", "entry", "launch", "args"}. */
-json_t *clab_plan_other_launch(struct clab_plan *plan, const struct clab_path *path, int index, const json_t *buffers);
+/* A kernel that runs beside or before the row's own, from the table at `index`: {"source", "entry", "launch",
+ * "args"}. */
+json_t *clab_plan_other_launch(struct clab_plan *plan, const struct clab_path *path, int index,
+                               const json_t *buffers);
 /* Raises unless `buffers` has one of that name. */
 void clab_plan_need_buffer(struct clab_plan *plan, const struct clab_path *path, const json_t *buffers,
                            const char *name);
 /* Whether the table at a stack index was made by the helper whose metatable is `meta` (sandbox.h). */
 bool clab_plan_made_by(lua_State *L, int index, const char *meta);
-/* A kernel named in passing (reference, companion): its "source" (made absolute, must exist) and "entry" fields of the
-   table at `index`, set on `object`. */
+/* A kernel named in passing (reference, companion): its "source" (made absolute, must exist) and "entry"
+   fields of the table at `index`, set on `object`. */
 void clab_plan_kernel(struct clab_plan *plan, const struct clab_path *path, int index, json_t *object);
 /* Absolute path of a source named in the experiment file; raises when there is no such file. New string. */
 json_t *clab_plan_source(struct clab_plan *plan, const struct clab_path *path, const char *source);

@@ -1,5 +1,5 @@
-/* Buffers as an experiment file writes them: type, count, fills, what they must hold afterwards. A buffer may lie at an
-   offset from its allocation, so that unaligned pointers can be tried. */
+/* Buffers as an experiment file writes them: type, count, fills, what they must hold afterwards. A buffer may
+   lie at an offset from its allocation, so that unaligned pointers can be tried. */
 #include "lab/plan.h"
 
 #include "base/str.h"
@@ -13,12 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_BUFFERS    64
-#define MAX_COUNT      ((long long)1 << 40)
-#define MAX_VALUES     ((long long)1 << 20)
-#define MAX_OFFSET     ((long long)1 << 30)
+#define MAX_BUFFERS 64
+#define MAX_COUNT   ((long long)1 << 40)
+#define MAX_VALUES  ((long long)1 << 20)
+#define MAX_OFFSET  ((long long)1 << 30)
 
-static const char *const buffer_fields[] = {"type", "count", "fill", "reset", "expect", "tolerance", "offset_bytes"};
+static const char *const buffer_fields[] = {"type",   "count",     "fill",        "reset",
+                                            "expect", "tolerance", "offset_bytes"};
 
 /* -- fills --------------------------------------------------------------------------------------------- */
 
@@ -36,8 +37,9 @@ static json_t *read_values(struct clab_plan *plan, const struct clab_path *path,
         struct clab_path item = {.up = path, .index = i};
         lua_rawgeti(eval->L, index, i);
         double number = clab_read_number(eval, &item, -1);
-        clab_eval_append(eval, values, lua_isinteger(eval->L, -1) ? json_integer(lua_tointeger(eval->L, -1))
-                                                                  : json_real(number));
+        clab_eval_append(eval, values,
+                         lua_isinteger(eval->L, -1) ? json_integer(lua_tointeger(eval->L, -1))
+                                                    : json_real(number));
         lua_pop(eval->L, 1);
     }
     return values;
@@ -52,7 +54,8 @@ static json_t *read_fill(struct clab_plan *plan, const struct clab_path *path, i
     index = lua_absindex(L, index);
     if (lua_type(L, index) == LUA_TNUMBER) {
         double value = clab_read_number(eval, path, index);
-        return value == 0 ? json_pack("{s:s}", "kind", "zero") : json_pack("{s:s,s:f}", "kind", "value", "value", value);
+        return value == 0 ? json_pack("{s:s}", "kind", "zero")
+                          : json_pack("{s:s,s:f}", "kind", "value", "value", value);
     }
     if (clab_plan_made_by(L, index, CLAB_META_VALUES))
         return json_pack("{s:s,s:o}", "kind", "values", "values", read_values(plan, path, index, count));
@@ -74,13 +77,15 @@ static json_t *read_fill(struct clab_plan *plan, const struct clab_path *path, i
         char *end;
         errno = 0;
         unsigned long long seed = strtoull(text + bytes + 1, &end, 10);
-        if (strncmp(names[i], text, bytes + 1) == 0 && isdigit((unsigned char)text[bytes + 1]) && errno == 0 &&
-            seed <= INT64_MAX && strcmp(end, ")") == 0)
+        if (strncmp(names[i], text, bytes + 1) == 0 && isdigit((unsigned char)text[bytes + 1]) &&
+            errno == 0 && seed <= INT64_MAX && strcmp(end, ")") == 0)
             return json_pack("{s:s%,s:I}", "kind", text, bytes, "seed", (json_int_t)seed);
     }
     const char *near = clab_nearest_name(text, names, sizeof names / sizeof *names);
-    clab_eval_fail(eval, path, "wanted zero, ones, iota, bits(SEED), random(SEED), a number or values { ... }; got '%.40s'%s%s%s",
-                   text, near != NULL ? "; did you mean '" : "", near != NULL ? near : "", near != NULL ? "'?" : "");
+    clab_eval_fail(
+        eval, path,
+        "wanted zero, ones, iota, bits(SEED), random(SEED), a number or values { ... }; got '%.40s'%s%s%s",
+        text, near != NULL ? "; did you mean '" : "", near != NULL ? near : "", near != NULL ? "'?" : "");
 }
 
 /* One fill, or a list of them that are each verified. */
@@ -147,7 +152,8 @@ static json_t *read_expect(struct clab_plan *plan, const struct clab_path *path,
             lua_pop(L, 1);
         }
         if (json_object_size(expect) != 1)
-            clab_eval_fail(eval, &at, "wanted exactly one of sum_of, value, values, fill, same_as, reference; got %zu",
+            clab_eval_fail(eval, &at,
+                           "wanted exactly one of sum_of, value, values, fill, same_as, reference; got %zu",
                            json_object_size(expect));
     }
     lua_pop(L, 1);
@@ -201,12 +207,12 @@ static json_t *read_buffer(struct clab_plan *plan, const struct clab_path *path,
     if (reset != NULL && strcmp(reset, "launch") == 0)
         plan->timed_reset_only = false;
     long long offset = clab_field_integer(eval, path, index, "offset_bytes", 0, MAX_OFFSET, 0);
-    return clab_eval_json(
-        eval, json_pack("{s:s,s:s,s:I,s:o,s:o,s:o,s:o,s:I}", "name", path->key, "type", type, "count",
-                        (json_int_t)count, "fill", read_fills(plan, path, index, count), "reset",
-                        reset != NULL ? json_string(reset) : json_null(), "expect",
-                        read_expect(plan, path, index, count), "tolerance", read_tolerance(plan, path, index),
-                        "offset_bytes", (json_int_t)offset));
+    return clab_eval_json(eval,
+                          json_pack("{s:s,s:s,s:I,s:o,s:o,s:o,s:o,s:I}", "name", path->key, "type", type,
+                                    "count", (json_int_t)count, "fill", read_fills(plan, path, index, count),
+                                    "reset", reset != NULL ? json_string(reset) : json_null(), "expect",
+                                    read_expect(plan, path, index, count), "tolerance",
+                                    read_tolerance(plan, path, index), "offset_bytes", (json_int_t)offset));
 }
 
 static int by_text(const void *a, const void *b)
@@ -252,7 +258,8 @@ json_t *clab_plan_buffers(struct clab_plan *plan, const struct clab_path *path)
     size_t n = 0;
     if (!lua_istable(L, table) || lua_rawlen(L, table) > 0) {
         char got[96];
-        clab_eval_fail(eval, path, "wanted named buffers, such as { input = { type = \"f32\", count = 8 } }; got %s",
+        clab_eval_fail(eval, path,
+                       "wanted named buffers, such as { input = { type = \"f32\", count = 8 } }; got %s",
                        lua_istable(L, table) ? "a list" : clab_value_text(L, table, got, sizeof got));
     }
     for (lua_pushnil(L); lua_next(L, table) != 0; lua_pop(L, 1)) {
@@ -264,7 +271,7 @@ json_t *clab_plan_buffers(struct clab_plan *plan, const struct clab_path *path)
     json_t *buffers = clab_eval_json(eval, json_array());
     for (size_t i = 0; i < n; i++) {
         struct clab_path at = {.up = path, .key = names[i]};
-        if (strlen(names[i]) >= sizeof ((struct clab_buffer *)0)->name)
+        if (strlen(names[i]) >= sizeof((struct clab_buffer *)0)->name)
             clab_eval_fail(eval, &at, "the name is too long");
         clab_push_field(eval, table, names[i]);
         clab_eval_append(eval, buffers, read_buffer(plan, &at, -1));

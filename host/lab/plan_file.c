@@ -1,5 +1,5 @@
-/* The fields of an experiment file and of its variants (design: "Experiment file"): checked, and copied into the
-   plan. Left to others: which rows there are (plan_sweep.c) and what one row needs (plan_row.c). */
+/* The fields of an experiment file and of its variants (design: "Experiment file"): checked, and copied into
+   the plan. Left to others: which rows there are (plan_sweep.c) and what one row needs (plan_row.c). */
 #include "lab/plan.h"
 
 #include "base/str.h"
@@ -19,9 +19,9 @@
 
 static const char *const file_fields[] = {"summary", "params", "sweep",    "buffers",     "launch", "bytes",
                                           "columns", "check",  "variants", "predictions", "hot",    "waive"};
-static const char *const variant_fields[] = {"name",         "about",    "source",  "entry",   "cluster",
-                                             "static_cluster", "baseline", "must_contain", "requires", "options",
-                                             "launch",       "waive",    "broken",  "atomics", "data"};
+static const char *const variant_fields[] = {
+    "name",     "about",   "source", "entry", "cluster", "static_cluster", "baseline", "must_contain",
+    "requires", "options", "launch", "waive", "broken",  "atomics",        "data"};
 
 /* -- sources ------------------------------------------------------------------------------------------- */
 
@@ -43,7 +43,8 @@ static void nearest_file(const char *path, char *near, size_t bytes)
     const char *names[256];
     size_t n = 0;
     near[0] = '\0';
-    snprintf(folder, sizeof folder, "%.*s", slash != NULL ? (int)(slash - path) : 1, slash != NULL ? path : ".");
+    snprintf(folder, sizeof folder, "%.*s", slash != NULL ? (int)(slash - path) : 1,
+             slash != NULL ? path : ".");
     DIR *dir = opendir(folder);
     if (dir == NULL)
         return;
@@ -147,7 +148,8 @@ static void read_variant(struct clab_plan *plan, const struct clab_path *path)
                            clab_json_text(json_array_get(plan->variants, i), "name", ""));
         }
     clab_eval_set(eval, variant, "baseline", json_boolean(baseline));
-    clab_eval_set(eval, variant, "cluster", json_boolean(clab_field_bool(eval, path, index, "cluster", true)));
+    clab_eval_set(eval, variant, "cluster",
+                  json_boolean(clab_field_bool(eval, path, index, "cluster", true)));
     json_t *fixed = json_null();
     if (clab_push_field(eval, index, "static_cluster") != LUA_TNIL) {
         struct clab_path at = {.up = path, .key = "static_cluster"};
@@ -182,8 +184,8 @@ void clab_plan_with(struct clab_plan *plan, const char *with)
                 end = at + bytes;
     }
     if (end == NULL)
-        clab_eval_refuse(eval, CLAB_USAGE, "--with %s: wanted FILE[:ENTRY] with a .cu, .ptx, .cubin or .fatbin file",
-                         with);
+        clab_eval_refuse(eval, CLAB_USAGE,
+                         "--with %s: wanted FILE[:ENTRY] with a .cu, .ptx, .cubin or .fatbin file", with);
     char file[PATH_MAX], real[PATH_MAX], stem[96], name[112], near[320];
     snprintf(file, sizeof file, "%.*s", (int)(end - with), with);
     if (*end == ':' && end[1] == '\0')
@@ -200,10 +202,10 @@ void clab_plan_with(struct clab_plan *plan, const char *with)
     snprintf(name, sizeof name, "%s", stem);
     for (int i = 2; variant_index(plan->variants, name) >= 0; i++)
         snprintf(name, sizeof name, "%s+%d", stem, i);
-    json_t *variant = json_pack("{s:s,s:s,s:s,s:o,s:b,s:b,s:n,s:[],s:[],s:n,s:n,s:i,s:i}", "name", name, "about", with,
-                                "source", real, "entry", *end == ':' ? json_string(end + 1) : json_null(), "baseline",
-                                0, "cluster", 1, "static_cluster", "must_contain", "options", "requires", "broken",
-                                "index", 0, "line", 0);
+    json_t *variant = json_pack(
+        "{s:s,s:s,s:s,s:o,s:b,s:b,s:n,s:[],s:[],s:n,s:n,s:i,s:i}", "name", name, "about", with, "source",
+        real, "entry", *end == ':' ? json_string(end + 1) : json_null(), "baseline", 0, "cluster", 1,
+        "static_cluster", "must_contain", "options", "requires", "broken", "index", 0, "line", 0);
     clab_eval_append(eval, plan->variants, clab_eval_json(eval, variant));
 }
 
@@ -286,7 +288,8 @@ static json_t *read_sweep(struct clab_plan *plan)
             const json_t *value = json_array_get(list, i);
             if (strcmp(name, "cluster") == 0) {
                 if (!clab_cluster_sides(value, sides))
-                    clab_eval_fail(eval, &item, "wanted a cluster of 1 to %d CTAs, as a number or { x, y, z }",
+                    clab_eval_fail(eval, &item,
+                                   "wanted a cluster of 1 to %d CTAs, as a number or { x, y, z }",
                                    CLAB_PLAN_MAX_CTAS);
             } else if (!is_scalar(value)) {
                 clab_eval_fail(eval, &item, "wanted a number, a text, true or false");
@@ -353,7 +356,8 @@ static void read_predictions(struct clab_plan *plan, json_t *out_predictions)
     if (clab_push_field(eval, plan->root, "predictions") != LUA_TNIL) {
         lua_Integer n = clab_read_list(eval, &path, -1);
         if (n > MAX_PREDICTIONS)
-            clab_eval_fail(eval, &path, "wanted at most %d predictions, got %lld", MAX_PREDICTIONS, (long long)n);
+            clab_eval_fail(eval, &path, "wanted at most %d predictions, got %lld", MAX_PREDICTIONS,
+                           (long long)n);
         for (lua_Integer i = 1; i <= n; i++) {
             struct clab_path item = {.up = &path, .index = i}, first = {.up = &item, .index = 1},
                              second = {.up = &item, .index = 2};
@@ -399,7 +403,8 @@ void clab_plan_file(struct clab_plan *plan)
     plan->root = lua_gettop(L);
     if (!lua_istable(L, -1)) {
         char got[96];
-        clab_eval_fail(eval, &root, "an experiment file returns a table: return { summary = ..., variants = ... }; got %s",
+        clab_eval_fail(eval, &root,
+                       "an experiment file returns a table: return { summary = ..., variants = ... }; got %s",
                        clab_value_text(L, -1, got, sizeof got));
     }
     clab_read_table(eval, &root, -1, file_fields, sizeof file_fields / sizeof *file_fields, false);

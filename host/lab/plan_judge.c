@@ -1,5 +1,5 @@
-/* Predictions judged: each function of the file gets the row records and says true (held), false (refuted) or nil (not
-   measured), and may add a sentence. It never changes what the run returns. */
+/* Predictions judged: each function of the file gets the row records and says true (held), false (refuted) or
+   nil (not measured), and may add a sentence. It never changes what the run returns. */
 #include "lab/plan.h"
 
 #include "lab/wire.h"
@@ -38,8 +38,9 @@ json_t *clab_plan_judge(struct clab_plan *plan, const json_t *rows, const json_t
             if (detail[0] == '\0' && lua_type(L, -1) == LUA_TSTRING)
                 detail = lua_tostring(L, -1);
         }
-        json_t *judged = json_pack("{s:O,s:s,s:s,s:O}", "text", json_object_get(prediction, "text"), "verdict", verdict,
-                                   "detail", detail, "line", json_object_get(prediction, "line"));
+        json_t *judged =
+            json_pack("{s:O,s:s,s:s,s:O}", "text", json_object_get(prediction, "text"), "verdict", verdict,
+                      "detail", detail, "line", json_object_get(prediction, "line"));
         clab_error_clear(&error);
         clab_eval_append(eval, verdicts, judged);
         lua_settop(L, base);

@@ -1,6 +1,7 @@
-/* A launch as an experiment file writes it: grid, block, cluster, shared memory, arguments, and a companion kernel on
-   its own stream. Checked here: limits that no device exceeds (CUDA C++ Programming Guide 13.0, "Compute Capabilities")
-   and that the cluster divides the grid. What depends on the device is checked where the launch is made. */
+/* A launch as an experiment file writes it: grid, block, cluster, shared memory, arguments, and a companion
+   kernel on its own stream. Checked here: limits that no device exceeds (CUDA C++ Programming Guide 13.0,
+   "Compute Capabilities") and that the cluster divides the grid. What depends on the device is checked where
+   the launch is made. */
 #include "lab/plan.h"
 
 #include "lab/wire.h"
@@ -8,18 +9,18 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MAX_ARGUMENTS         256
-#define MAX_THREADS           1024
-#define MAX_DYNAMIC_SMEM      (256 * 1024)
-#define MAX_GRID_X            INT32_MAX
-#define MAX_GRID_YZ           65535
+#define MAX_ARGUMENTS    256
+#define MAX_THREADS      1024
+#define MAX_DYNAMIC_SMEM (256 * 1024)
+#define MAX_GRID_X       INT32_MAX
+#define MAX_GRID_YZ      65535
 
-static const char *const launch_fields[] = {"grid",       "block",       "cluster", "smem_bytes",
-                                            "cooperative", "args",        "companion"};
+static const char *const launch_fields[] = {"grid",        "block", "cluster",  "smem_bytes",
+                                            "cooperative", "args",  "companion"};
 static json_t *sides_to_json(struct clab_eval *eval, const long long sides[3])
 {
-    return clab_eval_json(eval,
-                          json_pack("[I,I,I]", (json_int_t)sides[0], (json_int_t)sides[1], (json_int_t)sides[2]));
+    return clab_eval_json(
+        eval, json_pack("[I,I,I]", (json_int_t)sides[0], (json_int_t)sides[1], (json_int_t)sides[2]));
 }
 
 /* Whether the table at `index` was made by the helper whose metatable is `meta`. */
@@ -56,7 +57,8 @@ void clab_plan_need_buffer(struct clab_plan *plan, const struct clab_path *path,
     clab_eval_fail(plan->eval, path, "there is no buffer '%s'; there are: %s", name, names);
 }
 
-static json_t *read_argument(struct clab_plan *plan, const struct clab_path *path, int index, const json_t *buffers)
+static json_t *read_argument(struct clab_plan *plan, const struct clab_path *path, int index,
+                             const json_t *buffers)
 {
     static const char *const map_fields[] = {"tensor_map"};
     struct clab_eval *eval = plan->eval;
@@ -83,11 +85,13 @@ static json_t *read_argument(struct clab_plan *plan, const struct clab_path *pat
         return json_pack("{s:o}", "tensor_map", map);
     }
     char got[96];
-    clab_eval_fail(eval, path, "wanted a buffer's name, a typed scalar such as u32(7), or { tensor_map = ... }; got %s",
+    clab_eval_fail(eval, path,
+                   "wanted a buffer's name, a typed scalar such as u32(7), or { tensor_map = ... }; got %s",
                    clab_value_text(L, index, got, sizeof got));
 }
 
-static json_t *read_arguments(struct clab_plan *plan, const struct clab_path *path, int index, const json_t *buffers)
+static json_t *read_arguments(struct clab_plan *plan, const struct clab_path *path, int index,
+                              const json_t *buffers)
 {
     struct clab_eval *eval = plan->eval;
     struct clab_path at = {.up = path, .key = "args"};
@@ -107,7 +111,8 @@ static json_t *read_arguments(struct clab_plan *plan, const struct clab_path *pa
     return args;
 }
 
-/* fit { per = "cluster"|"cta", waves = 1, at_most = CTAs, ctas_per_sm = n }: as many CTAs as fit the device at once. */
+/* fit { per = "cluster"|"cta", waves = 1, at_most = CTAs, ctas_per_sm = n }: as many CTAs as fit the device
+ * at once. */
 static json_t *read_fit(struct clab_plan *plan, const struct clab_path *path, int index)
 {
     static const char *const fields[] = {"per", "waves", "at_most", "ctas_per_sm"};
@@ -121,9 +126,9 @@ static json_t *read_fit(struct clab_plan *plan, const struct clab_path *path, in
     long long waves = clab_field_integer(eval, path, index, "waves", 1, 1000000, 1);
     long long most = clab_field_integer(eval, path, index, "at_most", 1, MAX_GRID_X, 0);
     long long per_sm = clab_field_integer(eval, path, index, "ctas_per_sm", 1, 64, 0);
-    return clab_eval_json(eval, json_pack("{s:s,s:I,s:o,s:o}", "per", per, "waves", (json_int_t)waves, "at_most",
-                                          most > 0 ? json_integer(most) : json_null(), "ctas_per_sm",
-                                          per_sm > 0 ? json_integer(per_sm) : json_null()));
+    return clab_eval_json(eval, json_pack("{s:s,s:I,s:o,s:o}", "per", per, "waves", (json_int_t)waves,
+                                          "at_most", most > 0 ? json_integer(most) : json_null(),
+                                          "ctas_per_sm", per_sm > 0 ? json_integer(per_sm) : json_null()));
 }
 
 static void check_division(struct clab_plan *plan, const struct clab_path *path, const long long grid[3],
@@ -131,18 +136,19 @@ static void check_division(struct clab_plan *plan, const struct clab_path *path,
 {
     for (int i = 0; i < 3; i++)
         if (grid[i] % cluster[i] != 0)
-            clab_eval_fail(plan->eval, path,
-                           "%lldx%lldx%lld CTAs cannot be divided into clusters of %lldx%lldx%lld: %c = %lld is not a "
-                           "multiple of %lld",
-                           grid[0], grid[1], grid[2], cluster[0], cluster[1], cluster[2], "xyz"[i], grid[i],
-                           cluster[i]);
+            clab_eval_fail(
+                plan->eval, path,
+                "%lldx%lldx%lld CTAs cannot be divided into clusters of %lldx%lldx%lld: %c = %lld is not a "
+                "multiple of %lld",
+                grid[0], grid[1], grid[2], cluster[0], cluster[1], cluster[2], "xyz"[i], grid[i], cluster[i]);
 }
 
 /* The shape of the launch table at `index`. */
 static json_t *read_shape(struct clab_plan *plan, const struct clab_path *path, int index,
                           const long long default_cluster[3], const uint32_t known_grid[3])
 {
-    static const long long grid_high[3] = {MAX_GRID_X, MAX_GRID_YZ, MAX_GRID_YZ}, block_high[3] = {1024, 1024, 64},
+    static const long long grid_high[3] = {MAX_GRID_X, MAX_GRID_YZ, MAX_GRID_YZ},
+                           block_high[3] = {1024, 1024, 64},
                            cluster_high[3] = {CLAB_PLAN_MAX_CTAS, CLAB_PLAN_MAX_CTAS, CLAB_PLAN_MAX_CTAS};
     struct clab_eval *eval = plan->eval;
     lua_State *L = eval->L;
@@ -155,8 +161,8 @@ static json_t *read_shape(struct clab_plan *plan, const struct clab_path *path, 
         clab_eval_fail(eval, path, "a launch needs a `block`");
     clab_read_sides(eval, &block_path, -1, block_high, block);
     if (block[0] * block[1] * block[2] > MAX_THREADS)
-        clab_eval_fail(eval, &block_path, "wanted at most %d threads, got %lldx%lldx%lld", MAX_THREADS, block[0],
-                       block[1], block[2]);
+        clab_eval_fail(eval, &block_path, "wanted at most %d threads, got %lldx%lldx%lld", MAX_THREADS,
+                       block[0], block[1], block[2]);
     lua_pop(L, 1);
 
     bool clustered = default_cluster != NULL;
@@ -168,8 +174,8 @@ static json_t *read_shape(struct clab_plan *plan, const struct clab_path *path, 
         clustered = true;
         clab_read_sides(eval, &cluster_path, -1, cluster_high, cluster);
         if (cluster[0] * cluster[1] * cluster[2] > CLAB_PLAN_MAX_CTAS)
-            clab_eval_fail(eval, &cluster_path, "wanted at most %d CTAs, got %lldx%lldx%lld", CLAB_PLAN_MAX_CTAS,
-                           cluster[0], cluster[1], cluster[2]);
+            clab_eval_fail(eval, &cluster_path, "wanted at most %d CTAs, got %lldx%lldx%lld",
+                           CLAB_PLAN_MAX_CTAS, cluster[0], cluster[1], cluster[2]);
     }
     lua_pop(L, 1);
     if (!clustered)
@@ -192,17 +198,19 @@ static json_t *read_shape(struct clab_plan *plan, const struct clab_path *path, 
 
     long long smem = clab_field_integer(eval, path, index, "smem_bytes", 0, MAX_DYNAMIC_SMEM, 0);
     bool cooperative = clab_field_bool(eval, path, index, "cooperative", false);
-    return clab_eval_json(
-        eval, json_pack("{s:o,s:o,s:o,s:I,s:b,s:o}", "grid", json_is_null(fit) ? sides_to_json(eval, grid) : json_null(),
-                        "block", sides_to_json(eval, block), "cluster",
-                        clustered ? sides_to_json(eval, cluster) : json_null(), "smem_bytes", (json_int_t)smem,
-                        "cooperative", (int)cooperative, "fit", fit));
+    return clab_eval_json(eval,
+                          json_pack("{s:o,s:o,s:o,s:I,s:b,s:o}", "grid",
+                                    json_is_null(fit) ? sides_to_json(eval, grid) : json_null(), "block",
+                                    sides_to_json(eval, block), "cluster",
+                                    clustered ? sides_to_json(eval, cluster) : json_null(), "smem_bytes",
+                                    (json_int_t)smem, "cooperative", (int)cooperative, "fit", fit));
 }
 
-json_t *clab_plan_other_launch(struct clab_plan *plan, const struct clab_path *path, int index, const json_t *buffers)
+json_t *clab_plan_other_launch(struct clab_plan *plan, const struct clab_path *path, int index,
+                               const json_t *buffers)
 {
-    static const char *const fields[] = {"source", "entry", "grid", "block", "cluster", "smem_bytes", "cooperative",
-                                         "args"};
+    static const char *const fields[] = {"source",  "entry",      "grid",        "block",
+                                         "cluster", "smem_bytes", "cooperative", "args"};
     struct clab_eval *eval = plan->eval;
     index = lua_absindex(eval->L, index);
     clab_read_table(eval, path, index, fields, sizeof fields / sizeof *fields, false);

@@ -1,5 +1,5 @@
-/* One row of a plan: the file's functions called for one variant and one set of parameters. Rows that cannot run on
-   the device that was asked about are kept, with the reason, and nothing of them is evaluated. */
+/* One row of a plan: the file's functions called for one variant and one set of parameters. Rows that cannot
+   run on the device that was asked about are kept, with the reason, and nothing of them is evaluated. */
 #include "lab/plan.h"
 
 #include "base/str.h"
@@ -25,7 +25,8 @@ static char *describe(const json_t *params)
     return clab_str_take(&text);
 }
 
-/* Pushes what a file's functions get. `v` is the variant's own table; one added by the request has only a name. */
+/* Pushes what a file's functions get. `v` is the variant's own table; one added by the request has only a
+ * name. */
 static void push_params(struct clab_plan *plan, const json_t *params)
 {
     lua_State *L = plan->eval->L;
@@ -59,8 +60,8 @@ static void push_variant(struct clab_plan *plan, const json_t *variant)
     lua_remove(L, -2);
 }
 
-/* Pushes the value of a field that may be a function of (p, dev, v): its result, or the field itself. *path gets the
-   function's line. */
+/* Pushes the value of a field that may be a function of (p, dev, v): its result, or the field itself. *path
+   gets the function's line. */
 static void push_evaluated(struct clab_plan *plan, struct clab_path *path, int table, const json_t *variant,
                            const json_t *params)
 {
@@ -101,13 +102,14 @@ static json_t *unmet_target(struct clab_plan *plan, const json_t *variant)
         return NULL;
     const char *cc_text = clab_json_text(plan->request->device, "cc", "?");
     if (needed->reach == CLAB_REACH_EXACT && needed->number != cc)
-        return json_sprintf("needs %s, that is compute capability %d.%d exactly; the device has %s", needed->name,
-                            needed->major, needed->minor, cc_text);
+        return json_sprintf("needs %s, that is compute capability %d.%d exactly; the device has %s",
+                            needed->name, needed->major, needed->minor, cc_text);
     if (needed->reach == CLAB_REACH_FAMILY && (cc < needed->number || cc / 10 != needed->major))
-        return json_sprintf("needs the family of %s; the device has compute capability %s", needed->name, cc_text);
-    if (cc < needed->number)
-        return json_sprintf("needs compute capability %d.%d or later; the device has %s", needed->major, needed->minor,
+        return json_sprintf("needs the family of %s; the device has compute capability %s", needed->name,
                             cc_text);
+    if (cc < needed->number)
+        return json_sprintf("needs compute capability %d.%d or later; the device has %s", needed->major,
+                            needed->minor, cc_text);
     return NULL;
 }
 
@@ -120,8 +122,9 @@ static json_t *unmet_static(const json_t *variant, const long long sides[3])
     clab_cluster_sides(fixed, wanted);
     if (memcmp(wanted, sides, sizeof wanted) == 0)
         return NULL;
-    return json_sprintf("compiled for clusters of %lldx%lldx%lld (__cluster_dims__): the shape cannot be swept",
-                        wanted[0], wanted[1], wanted[2]);
+    return json_sprintf(
+        "compiled for clusters of %lldx%lldx%lld (__cluster_dims__): the shape cannot be swept", wanted[0],
+        wanted[1], wanted[2]);
 }
 
 static json_t *asked_waiver(struct clab_plan *plan, int table, struct clab_path *path, const json_t *variant,
@@ -171,8 +174,8 @@ static void push_launch(struct clab_plan *plan, const json_t *launch)
     lua_setfield(L, -2, "clusters");
 }
 
-static json_t *row_columns(struct clab_plan *plan, const char *context, const json_t *variant, const json_t *params,
-                           const json_t *launch)
+static json_t *row_columns(struct clab_plan *plan, const char *context, const json_t *variant,
+                           const json_t *params, const json_t *launch)
 {
     struct clab_eval *eval = plan->eval;
     lua_State *L = eval->L;
@@ -212,14 +215,16 @@ static json_t *row_columns(struct clab_plan *plan, const char *context, const js
     return values;
 }
 
-static json_t *row_bytes(struct clab_plan *plan, const char *context, const json_t *variant, const json_t *params)
+static json_t *row_bytes(struct clab_plan *plan, const char *context, const json_t *variant,
+                         const json_t *params)
 {
     lua_State *L = plan->eval->L;
     struct clab_path root = {.context = context}, path = {.up = &root, .key = "bytes"};
     json_t *bytes = json_null();
     push_evaluated(plan, &path, plan->root, variant, params);
     if (!lua_isnil(L, -1))
-        bytes = clab_eval_json(plan->eval, json_integer(clab_read_integer(plan->eval, &path, -1, 0, INT64_MAX)));
+        bytes =
+            clab_eval_json(plan->eval, json_integer(clab_read_integer(plan->eval, &path, -1, 0, INT64_MAX)));
     lua_pop(L, 1);
     return bytes;
 }
@@ -227,8 +232,8 @@ static json_t *row_bytes(struct clab_plan *plan, const char *context, const json
 static json_t *waived_row(struct clab_plan *plan, size_t variant, json_t *params, json_t *reason)
 {
     return clab_eval_json(plan->eval,
-                          json_pack("{s:i,s:O,s:n,s:[],s:n,s:{},s:n,s:o}", "variant", (int)variant, "params", params,
-                                    "launch", "args", "bytes", "columns", "buffer_list", "waived",
+                          json_pack("{s:i,s:O,s:n,s:[],s:n,s:{},s:n,s:o}", "variant", (int)variant, "params",
+                                    params, "launch", "args", "bytes", "columns", "buffer_list", "waived",
                                     clab_eval_json(plan->eval, reason)));
 }
 
@@ -256,8 +261,8 @@ json_t *clab_plan_row(struct clab_plan *plan, size_t index, json_t *params, cons
     if (reason == NULL && cluster != NULL)
         reason = unmet_static(variant, sides);
     if (reason == NULL && most > 0 && sides[0] * sides[1] * sides[2] > most)
-        reason = json_sprintf("a cluster of %lld CTAs; the device takes at most %lld", sides[0] * sides[1] * sides[2],
-                              most);
+        reason = json_sprintf("a cluster of %lld CTAs; the device takes at most %lld",
+                              sides[0] * sides[1] * sides[2], most);
     if (reason == NULL)
         reason = asked_waiver(plan, plan->root, &waive, variant, params);
     if (reason == NULL)
@@ -279,12 +284,13 @@ json_t *clab_plan_row(struct clab_plan *plan, size_t index, json_t *params, cons
     lua_pop(L, 1);
     push_evaluated(plan, own ? &own_launch : &launch_path, own ? table : plan->root, variant, params);
     bool clustered = (clab_json_bool(variant, "cluster", true) && cluster != NULL) || json_is_array(fixed);
-    json_t *launched = clab_plan_launch(plan, own ? &own_launch : &launch_path, clustered ? sides : NULL, buffers, grid);
+    json_t *launched =
+        clab_plan_launch(plan, own ? &own_launch : &launch_path, clustered ? sides : NULL, buffers, grid);
     const json_t *launch = json_object_get(launched, "launch");
-    json_t *row = json_pack("{s:i,s:O,s:O,s:O,s:o,s:o,s:o,s:n}", "variant", (int)index, "params", params, "launch", launch,
-                            "args", json_object_get(launched, "args"), "bytes",
-                            row_bytes(plan, context, variant, params), "columns",
-                            row_columns(plan, context, variant, params, launch), "buffer_list", buffers, "waived");
+    json_t *row = json_pack(
+        "{s:i,s:O,s:O,s:O,s:o,s:o,s:o,s:n}", "variant", (int)index, "params", params, "launch", launch,
+        "args", json_object_get(launched, "args"), "bytes", row_bytes(plan, context, variant, params),
+        "columns", row_columns(plan, context, variant, params, launch), "buffer_list", buffers, "waived");
     json_decref(launched);
     lua_settop(L, table - 1);
     free(context);

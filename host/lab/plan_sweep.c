@@ -1,5 +1,6 @@
-/* Which rows a plan has: the request's --set and --cluster applied to the file's parameters, then the product of all
-   swept lists for each chosen variant. A variant with `cluster = false` takes no part in the cluster sweep. */
+/* Which rows a plan has: the request's --set and --cluster applied to the file's parameters, then the product
+   of all swept lists for each chosen variant. A variant with `cluster = false` takes no part in the cluster
+   sweep. */
 #include "lab/plan.h"
 
 #include "base/str.h"
@@ -104,8 +105,8 @@ static json_t *parse_value(struct clab_plan *plan, const char *name, const json_
         json_t *cluster = parse_cluster(text);
         if (cluster == NULL)
             clab_eval_refuse(eval, CLAB_USAGE,
-                             "cluster '%s': wanted a size such as 4 or a shape such as 4x2, of 1 to %d CTAs", text,
-                             CLAB_PLAN_MAX_CTAS);
+                             "cluster '%s': wanted a size such as 4 or a shape such as 4x2, of 1 to %d CTAs",
+                             text, CLAB_PLAN_MAX_CTAS);
         return cluster;
     }
     if (json_is_string(like)) {
@@ -121,7 +122,8 @@ static json_t *parse_value(struct clab_plan *plan, const char *name, const json_
     }
     if (json_is_integer(like)) {
         if (!parse_integer(text, &whole))
-            clab_eval_refuse(eval, CLAB_USAGE, "--set %s=%s: wanted a whole number, such as 4096 or 2^12", name, text);
+            clab_eval_refuse(eval, CLAB_USAGE, "--set %s=%s: wanted a whole number, such as 4096 or 2^12",
+                             name, text);
         return clab_eval_json(eval, json_integer(whole));
     }
     char *end;
@@ -186,8 +188,8 @@ _Noreturn static void unknown_name(struct clab_plan *plan, const char *what, con
     for (size_t i = 0; i < n; i++)
         clab_str_addf(&known, "%s%s", i > 0 ? ", " : "", names[i]);
     clab_eval_refuse(plan->eval, CLAB_USAGE, "unknown %s '%s'%s%s%s; %s", what, name,
-                     near != NULL ? "; did you mean '" : "", near != NULL ? near : "", near != NULL ? "'?" : "",
-                     n > 0 ? known.text : "there are none");
+                     near != NULL ? "; did you mean '" : "", near != NULL ? near : "",
+                     near != NULL ? "'?" : "", n > 0 ? known.text : "there are none");
 }
 
 void clab_plan_requested(struct clab_plan *plan)
@@ -215,7 +217,8 @@ void clab_plan_requested(struct clab_plan *plan)
         set_parameter(plan, name, parse_list(plan, name, like, equals + 1));
     }
     if (request->clusters != NULL) {
-        if (json_object_get(plan->params, "cluster") == NULL && json_object_get(plan->sweep, "cluster") == NULL)
+        if (json_object_get(plan->params, "cluster") == NULL &&
+            json_object_get(plan->sweep, "cluster") == NULL)
             clab_eval_refuse(eval, CLAB_USAGE, "--cluster: this experiment has no `cluster` parameter");
         set_parameter(plan, "cluster", parse_list(plan, "cluster", NULL, request->clusters));
     }

@@ -1,5 +1,5 @@
-/* Typed readers over Lua values, and the errors they raise. An error is put together here, in one place, from the
-   field's path; its line comes from lines.c. */
+/* Typed readers over Lua values, and the errors they raise. An error is put together here, in one place, from
+   the field's path; its line comes from lines.c. */
 #include "lab/read.h"
 
 #include "base/str.h"
@@ -189,8 +189,8 @@ static void unknown_field(struct clab_eval *eval, const struct clab_path *path, 
               known.text != NULL ? known.text : "none");
 }
 
-void clab_read_table(struct clab_eval *eval, const struct clab_path *path, int index, const char *const *fields,
-                     size_t n_fields, bool list)
+void clab_read_table(struct clab_eval *eval, const struct clab_path *path, int index,
+                     const char *const *fields, size_t n_fields, bool list)
 {
     lua_State *L = eval->L;
     index = lua_absindex(L, index);
@@ -280,8 +280,8 @@ double clab_read_number(struct clab_eval *eval, const struct clab_path *path, in
     return lua_tonumber(eval->L, index);
 }
 
-const char *clab_field_string(struct clab_eval *eval, const struct clab_path *path, int index, const char *key,
-                              const char *otherwise)
+const char *clab_field_string(struct clab_eval *eval, const struct clab_path *path, int index,
+                              const char *key, const char *otherwise)
 {
     struct clab_path at = {.up = path, .key = key};
     const char *text = otherwise; /* the table keeps the string alive */
@@ -291,7 +291,8 @@ const char *clab_field_string(struct clab_eval *eval, const struct clab_path *pa
     return text;
 }
 
-bool clab_field_bool(struct clab_eval *eval, const struct clab_path *path, int index, const char *key, bool otherwise)
+bool clab_field_bool(struct clab_eval *eval, const struct clab_path *path, int index, const char *key,
+                     bool otherwise)
 {
     struct clab_path at = {.up = path, .key = key};
     bool value = otherwise;

@@ -1,5 +1,6 @@
-/* Reading an experiment's values off the Lua stack: every reader knows the field's path, so that every complaint names
-   path, line, wanted and got. All of them raise (never return) on a mistake; run them inside clab_sandbox_run. */
+/* Reading an experiment's values off the Lua stack: every reader knows the field's path, so that every
+   complaint names path, line, wanted and got. All of them raise (never return) on a mistake; run them inside
+   clab_sandbox_run. */
 #ifndef CLAB_LAB_READ_H
 #define CLAB_LAB_READ_H
 
@@ -12,9 +13,10 @@
 struct clab_path {
     const struct clab_path *up;
     const char *key;
-    long long index;        /* 1-based, when key is NULL */
-    uint32_t function_line; /* below here, values come from the function defined on that line; 0: as `up` says */
-    const char *context;    /* root only: added to messages, e.g. "n=7, cluster=2"; or NULL */
+    long long index; /* 1-based, when key is NULL */
+    uint32_t
+        function_line;   /* below here, values come from the function defined on that line; 0: as `up` says */
+    const char *context; /* root only: added to messages, e.g. "n=7, cluster=2"; or NULL */
 };
 
 /* Raises a CLAB_EXPERIMENT error "path: text", with the line of the field. */
@@ -38,8 +40,8 @@ const char *clab_value_text(lua_State *L, int index, char *text, size_t bytes);
 /* Pushes field `key` of the table at `index`; returns its Lua type. */
 int clab_push_field(struct clab_eval *eval, int index, const char *key);
 /* The value must be a table that has no other fields than these (and list items only when `list`). */
-void clab_read_table(struct clab_eval *eval, const struct clab_path *path, int index, const char *const *fields,
-                     size_t n_fields, bool list);
+void clab_read_table(struct clab_eval *eval, const struct clab_path *path, int index,
+                     const char *const *fields, size_t n_fields, bool list);
 /* The value must be a list; its length. */
 lua_Integer clab_read_list(struct clab_eval *eval, const struct clab_path *path, int index);
 /* A string, borrowed from the Lua value. */
@@ -52,8 +54,8 @@ long long clab_read_integer(struct clab_eval *eval, const struct clab_path *path
 double clab_read_number(struct clab_eval *eval, const struct clab_path *path, int index);
 
 /* Optional fields of the table at `index`: `otherwise` when absent. */
-const char *clab_field_string(struct clab_eval *eval, const struct clab_path *path, int index, const char *key,
-                              const char *otherwise);
+const char *clab_field_string(struct clab_eval *eval, const struct clab_path *path, int index,
+                              const char *key, const char *otherwise);
 bool clab_field_bool(struct clab_eval *eval, const struct clab_path *path, int index, const char *key,
                      bool otherwise);
 long long clab_field_integer(struct clab_eval *eval, const struct clab_path *path, int index, const char *key,
@@ -66,13 +68,14 @@ json_t *clab_field_strings(struct clab_eval *eval, const struct clab_path *path,
 void clab_read_sides(struct clab_eval *eval, const struct clab_path *path, int index, const long long high[3],
                      long long out_sides[3]);
 
-/* Calls the function at stack index `index` with the `n_arguments` values on top of the stack (popped), leaving one
-   result. Errors in it are raised with the file's own line, "path: message". *out_line: where it is defined. */
+/* Calls the function at stack index `index` with the `n_arguments` values on top of the stack (popped),
+   leaving one result. Errors in it are raised with the file's own line, "path: message". *out_line: where it
+   is defined. */
 void clab_call_function(struct clab_eval *eval, const struct clab_path *path, int index, int n_arguments,
                         uint32_t *out_line);
 
-/* Values across the border. Tables become arrays when their keys are 1..n (an empty one an object). Raises for
-   functions, NaN, infinities and tables deeper than 16. */
+/* Values across the border. Tables become arrays when their keys are 1..n (an empty one an object). Raises
+   for functions, NaN, infinities and tables deeper than 16. */
 json_t *clab_lua_to_json(struct clab_eval *eval, const struct clab_path *path, int index);
 /* Pushes a JSON value; null becomes nil. */
 void clab_json_to_lua(lua_State *L, const json_t *value);

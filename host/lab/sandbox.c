@@ -1,10 +1,11 @@
 /* The sandbox of experiment files (Lua 5.4 manual §6, minus what is named here).
 
-   Left out on purpose: io, os, package, debug, coroutine, utf8; load, loadfile, dofile, require, pcall, xpcall,
-   print, collectgarbage, setmetatable and the raw functions; string.dump, pack, unpack; table.move (a C loop of any
-   length); math.random. Changed: pairs goes in key order (Lua's own order differs from run to run), tostring and
-   string.format show no addresses, string.rep and the pattern functions refuse work that the count hook could not
-   interrupt. Without pcall nothing can catch the deadline's error; the parent's wall clock stands behind it. */
+   Left out on purpose: io, os, package, debug, coroutine, utf8; load, loadfile, dofile, require, pcall,
+   xpcall, print, collectgarbage, setmetatable and the raw functions; string.dump, pack, unpack; table.move (a
+   C loop of any length); math.random. Changed: pairs goes in key order (Lua's own order differs from run to
+   run), tostring and string.format show no addresses, string.rep and the pattern functions refuse work that
+   the count hook could not interrupt. Without pcall nothing can catch the deadline's error; the parent's wall
+   clock stands behind it. */
 #include "lab/sandbox.h"
 
 #include "base/process.h"
@@ -86,8 +87,8 @@ static int limited_rep(lua_State *L)
     return 1;
 }
 
-/* Refuses a pattern whose worst case is beyond PATTERN_MAX_STEPS: each unbounded repetition, and the search for a
-   start when the pattern is not anchored, may be tried at every position of the subject. */
+/* Refuses a pattern whose worst case is beyond PATTERN_MAX_STEPS: each unbounded repetition, and the search
+   for a start when the pattern is not anchored, may be tried at every position of the subject. */
 static int limited_pattern(lua_State *L)
 {
     size_t subject_bytes, pattern_bytes;
@@ -108,8 +109,9 @@ static int limited_pattern(lua_State *L)
             steps *= 2;
     }
     if (steps > PATTERN_MAX_STEPS)
-        return luaL_error(L, "pattern with too many repetitions for a text of %d bytes: it might take 1e%d steps",
-                          (int)subject_bytes, (int)log10(steps));
+        return luaL_error(
+            L, "pattern with too many repetitions for a text of %d bytes: it might take 1e%d steps",
+            (int)subject_bytes, (int)log10(steps));
     lua_pushvalue(L, lua_upvalueindex(1));
     lua_insert(L, 1);
     lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
@@ -288,7 +290,8 @@ static int helper_integer(lua_State *L)
 {
     lua_Integer value = luaL_checkinteger(L, 1);
     if (value < lua_tointeger(L, lua_upvalueindex(2)) || value > lua_tointeger(L, lua_upvalueindex(3)))
-        return luaL_error(L, "%s(%I): out of range", lua_tostring(L, lua_upvalueindex(1)), (LUAI_UACINT)value);
+        return luaL_error(L, "%s(%I): out of range", lua_tostring(L, lua_upvalueindex(1)),
+                          (LUAI_UACINT)value);
     lua_pushinteger(L, value);
     lua_replace(L, 1);
     return new_scalar(L, lua_tostring(L, lua_upvalueindex(1)));
@@ -298,7 +301,8 @@ static int helper_float(lua_State *L)
 {
     lua_Number value = luaL_checknumber(L, 1);
     if (!isfinite(value))
-        return luaL_error(L, "%s: wanted a finite number, got %f", lua_tostring(L, lua_upvalueindex(1)), value);
+        return luaL_error(L, "%s: wanted a finite number, got %f", lua_tostring(L, lua_upvalueindex(1)),
+                          value);
     return new_scalar(L, lua_tostring(L, lua_upvalueindex(1)));
 }
 
@@ -330,9 +334,9 @@ static void add_tagged(lua_State *L, const char *name, const char *meta)
 
 /* Every name that a file finds beside the libraries; used for "did you mean". */
 static const char *const global_names[] = {
-    "assert",   "error",   "ipairs",   "pairs",        "select", "tonumber", "tostring", "type", "math",
-    "string",   "table",   "ceil_div", "round_up",     "u32",    "u64",      "s32",      "s64",  "f32",
-    "f64",      "fit",     "values",   "cluster_size", "next_pow2",
+    "assert", "error",  "ipairs", "pairs",    "select",   "tonumber",     "tostring",  "type",
+    "math",   "string", "table",  "ceil_div", "round_up", "u32",          "u64",       "s32",
+    "s64",    "f32",    "f64",    "fit",      "values",   "cluster_size", "next_pow2",
 };
 
 /* -- opening ------------------------------------------------------------------------------------------- */
@@ -356,15 +360,15 @@ static void wrap(lua_State *L, const char *name, lua_CFunction function)
 
 static int open_body(lua_State *L)
 {
-    static const char *const base_names[] = {"assert", "error",    "ipairs",   "pairs", "select",
-                                             "tonumber", "tostring", "type", NULL};
-    static const char *const string_names[] = {"byte", "char",  "find", "format", "gmatch",  "gsub", "len",
-                                               "lower", "match", "rep",  "reverse", "sub", "upper", NULL};
+    static const char *const base_names[] = {"assert",   "error",    "ipairs", "pairs", "select",
+                                             "tonumber", "tostring", "type",   NULL};
+    static const char *const string_names[] = {"byte",  "char",  "find", "format",  "gmatch", "gsub",  "len",
+                                               "lower", "match", "rep",  "reverse", "sub",    "upper", NULL};
     static const char *const table_names[] = {"concat", "insert", "pack", "remove", "sort", "unpack", NULL};
-    static const char *const math_names[] = {"abs",  "ceil", "cos",        "deg",        "exp",  "floor",     "fmod",
-                                             "huge", "log",  "max",        "min",        "modf", "pi",        "rad",
-                                             "sin",  "sqrt", "tan",        "tointeger",  "type", "ult",       "acos",
-                                             "asin", "atan", "maxinteger", "mininteger", NULL};
+    static const char *const math_names[] = {
+        "abs",  "ceil", "cos",  "deg",  "exp",  "floor",      "fmod",       "huge", "log",
+        "max",  "min",  "modf", "pi",   "rad",  "sin",        "sqrt",       "tan",  "tointeger",
+        "type", "ult",  "acos", "asin", "atan", "maxinteger", "mininteger", NULL};
     luaL_requiref(L, LUA_GNAME, luaopen_base, 0);
     keep_fields(L, -1, base_names);
     luaL_requiref(L, LUA_TABLIBNAME, luaopen_table, 0);
@@ -428,12 +432,14 @@ clab_status clab_sandbox_open(struct clab_eval *eval, struct clab_error *error)
     eval->L = NULL;
     lua_State *L = lua_newstate(capped_alloc, eval);
     if (L == NULL)
-        return clab_error_set(error, CLAB_NO_MEMORY, "cannot create a Lua state in %zu bytes", eval->max_bytes);
+        return clab_error_set(error, CLAB_NO_MEMORY, "cannot create a Lua state in %zu bytes",
+                              eval->max_bytes);
     memcpy(lua_getextraspace(L), &eval, sizeof eval);
     lua_pushcfunction(L, open_body);
     if (lua_pcall(L, 0, 0, 0) != LUA_OK) {
         lua_close(L);
-        return clab_error_set(error, CLAB_NO_MEMORY, "cannot create a Lua state in %zu bytes", eval->max_bytes);
+        return clab_error_set(error, CLAB_NO_MEMORY, "cannot create a Lua state in %zu bytes",
+                              eval->max_bytes);
     }
     lua_sethook(L, deadline_hook, LUA_MASKCOUNT, HOOK_COUNT);
     eval->L = L;
@@ -475,9 +481,10 @@ static void suggest_global(struct clab_error *error, const char *message)
         return;
     memcpy(name, global + 9, bytes);
     name[bytes] = '\0';
-    static const char *const absent[] = {"io",   "os",     "package",     "require",   "load",      "loadfile",
-                                         "dofile", "pcall", "xpcall", "coroutine", "debug", "print", "setmetatable",
-                                         "getmetatable", "next", "rawget", "rawset", "collectgarbage", "utf8"};
+    static const char *const absent[] = {"io",       "os",     "package",        "require",      "load",
+                                         "loadfile", "dofile", "pcall",          "xpcall",       "coroutine",
+                                         "debug",    "print",  "setmetatable",   "getmetatable", "next",
+                                         "rawget",   "rawset", "collectgarbage", "utf8"};
     for (size_t i = 0; i < sizeof absent / sizeof *absent; i++)
         if (strcmp(name, absent[i]) == 0) {
             clab_error_remedy(error, "experiment files are data and pure functions: there is no '%s'", name);
@@ -514,7 +521,8 @@ clab_status clab_sandbox_error(struct clab_eval *eval, int lua_status, struct cl
     return clab_error_at(error, eval->file, line, 0);
 }
 
-clab_status clab_sandbox_run(struct clab_eval *eval, lua_CFunction body, void *argument, struct clab_error *error)
+clab_status clab_sandbox_run(struct clab_eval *eval, lua_CFunction body, void *argument,
+                             struct clab_error *error)
 {
     lua_State *L = eval->L;
     eval->fail.status = CLAB_OK;

@@ -1,5 +1,5 @@
-/* The Lua state that an experiment file runs in, inside the child process: capped memory, a deadline, and only the
-   library functions that cannot reach out, run away or differ from run to run. */
+/* The Lua state that an experiment file runs in, inside the child process: capped memory, a deadline, and
+   only the library functions that cannot reach out, run away or differ from run to run. */
 #ifndef CLAB_LAB_SANDBOX_H
 #define CLAB_LAB_SANDBOX_H
 
@@ -11,7 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Metatables of the values that the helper functions make; a file cannot forge them (it has no setmetatable). */
+/* Metatables of the values that the helper functions make; a file cannot forge them (it has no setmetatable).
+ */
 #define CLAB_META_SCALAR "clab.scalar" /* u32(7): { type = "u32", value = 7 } */
 #define CLAB_META_FIT    "clab.fit"    /* fit { per = "cluster" }: the same table */
 #define CLAB_META_VALUES "clab.values" /* values { 1, 2, 3 }: the same list */
@@ -37,9 +38,10 @@ void clab_sandbox_close(struct clab_eval *eval);
 struct clab_eval *clab_sandbox_eval(lua_State *L);
 /* Runs `body` (a lua_CFunction that gets `argument` as light userdata) protected. Any Lua error becomes a
    CLAB_EXPERIMENT error with file and line; what clab_eval_fail raised is returned as it is. */
-clab_status clab_sandbox_run(struct clab_eval *eval, lua_CFunction body, void *argument, struct clab_error *error);
-/* Turns the Lua error message on top of the stack (popped) into an error record: "experiment:12: text" gives the
-   line. For callers that use lua_pcall themselves. */
+clab_status clab_sandbox_run(struct clab_eval *eval, lua_CFunction body, void *argument,
+                             struct clab_error *error);
+/* Turns the Lua error message on top of the stack (popped) into an error record: "experiment:12: text" gives
+   the line. For callers that use lua_pcall themselves. */
 clab_status clab_sandbox_error(struct clab_eval *eval, int lua_status, struct clab_error *error);
 /* lua_pcall's message handler: adds the line to errors that have none. */
 int clab_sandbox_handler(lua_State *L);

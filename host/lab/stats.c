@@ -1,5 +1,5 @@
-/* Summaries and paired ratios of times. The bootstrap resamples sorted values by counting how often each position is
-   drawn, so that a resample's median costs one walk and no sort. Stopping rules are in stop.c. */
+/* Summaries and paired ratios of times. The bootstrap resamples sorted values by counting how often each
+   position is drawn, so that a resample's median costs one walk and no sort. Stopping rules are in stop.c. */
 #include "lab/stats.h"
 
 #include <math.h>
@@ -24,8 +24,9 @@ double clab_quantile(const double *values, size_t n, double q)
     return values[below] + (at - (double)below) * (values[below + 1] - values[below]);
 }
 
-/* Positions (0-based) of the order statistics between which the median lies with at least 95 % confidence, whatever
-   the distribution: the widest l with P(Binomial(n, 1/2) <= l) <= 2.5 %. False when n is too small. */
+/* Positions (0-based) of the order statistics between which the median lies with at least 95 % confidence,
+   whatever the distribution: the widest l with P(Binomial(n, 1/2) <= l) <= 2.5 %. False when n is too small.
+ */
 static bool median_positions(size_t n, size_t *low, size_t *high)
 {
     double log_half = -(double)n * log(2.0), cumulative = 0;
@@ -83,8 +84,8 @@ static uint64_t next_random(uint64_t *state)
     return z ^ (z >> 31);
 }
 
-/* A position in [0, n), n < 2^32: the high half of a product (Lemire 2019, without the rejection step, whose bias is
-   below n / 2^32). */
+/* A position in [0, n), n < 2^32: the high half of a product (Lemire 2019, without the rejection step, whose
+   bias is below n / 2^32). */
 static size_t below(uint64_t *state, size_t n)
 {
     return (size_t)(((next_random(state) >> 32) * (uint64_t)n) >> 32);

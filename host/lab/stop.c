@@ -1,21 +1,21 @@
-/* When a measurement has sampled enough (stats.h). The rules are nvbench's, as its documentation and sources of 2026
-   describe them: the relative standard deviation, and the entropy of the sample values. Left to the caller: the wall
-   limit. */
+/* When a measurement has sampled enough (stats.h). The rules are nvbench's, as its documentation and sources
+   of 2026 describe them: the relative standard deviation, and the entropy of the sample values. Left to the
+   caller: the wall limit. */
 #include "lab/stats.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define LEAST_SAMPLES    10
-#define STDREL_FIRST     5    /* sample from which the relative standard deviation is recorded */
-#define STDREL_WINDOW    512  /* records kept */
-#define STDREL_SETTLED   64   /* records needed before noise can count as settled */
-#define STDREL_EVERY     16   /* and samples between two such tests */
-#define STDREL_SPREAD    0.05 /* the records' own relative standard deviation when settled */
-#define STDREL_UNUSABLE  64   /* unusable estimates in a row that end it */
-#define ENTROPY_WINDOW   299
-#define ENTROPY_EVERY    2
+#define LEAST_SAMPLES   10
+#define STDREL_FIRST    5    /* sample from which the relative standard deviation is recorded */
+#define STDREL_WINDOW   512  /* records kept */
+#define STDREL_SETTLED  64   /* records needed before noise can count as settled */
+#define STDREL_EVERY    16   /* and samples between two such tests */
+#define STDREL_SPREAD   0.05 /* the records' own relative standard deviation when settled */
+#define STDREL_UNUSABLE 64   /* unusable estimates in a row that end it */
+#define ENTROPY_WINDOW  299
+#define ENTROPY_EVERY   2
 
 /* Exact values seen so far and how often (open addressing, a power of two of slots). */
 struct tally {

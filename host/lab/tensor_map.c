@@ -1,7 +1,7 @@
-/* Tensor maps as an experiment file describes them, tiled form, with every rule of cuTensorMapEncodeTiled (cuda.h of CUDA
-   13.0, comment of that function) checked before the driver is asked, so that the message says which rule broke, with
-   the value and the allowed ones. Left out: im2col maps; the alignment of the buffer's address, which only the launch
-   knows. */
+/* Tensor maps as an experiment file describes them, tiled form, with every rule of cuTensorMapEncodeTiled
+   (cuda.h of CUDA 13.0, comment of that function) checked before the driver is asked, so that the message
+   says which rule broke, with the value and the allowed ones. Left out: im2col maps; the alignment of the
+   buffer's address, which only the launch knows. */
 #include "lab/plan.h"
 
 #include "lab/wire.h"
@@ -17,18 +17,30 @@ static const struct element {
     int bits;
     bool is_float;
 } element_types[] = {
-    {"u8", 8, false},     {"u16", 16, false},     {"u32", 32, false},     {"s32", 32, false},
-    {"u64", 64, false},   {"s64", 64, false},     {"f16", 16, true},      {"f32", 32, true},
-    {"f64", 64, true},    {"bf16", 16, true},     {"f32_ftz", 32, true},  {"tf32", 32, true},
-    {"tf32_ftz", 32, true}, {"16u4_align8b", 4, false}, {"16u4_align16b", 4, false}, {"16u6_align16b", 6, false},
+    {"u8", 8, false},
+    {"u16", 16, false},
+    {"u32", 32, false},
+    {"s32", 32, false},
+    {"u64", 64, false},
+    {"s64", 64, false},
+    {"f16", 16, true},
+    {"f32", 32, true},
+    {"f64", 64, true},
+    {"bf16", 16, true},
+    {"f32_ftz", 32, true},
+    {"tf32", 32, true},
+    {"tf32_ftz", 32, true},
+    {"16u4_align8b", 4, false},
+    {"16u4_align16b", 4, false},
+    {"16u6_align16b", 6, false},
 };
 #define U4_ALIGN8  13
 #define U4_ALIGN16 14
 #define U6_ALIGN16 15
 
 static const char *const interleaves[] = {"none", "16B", "32B"};
-static const char *const swizzles[] = {"none", "32B", "64B", "128B", "128B_atom_32B", "128B_atom_32B_flip_8B",
-                                       "128B_atom_64B"};
+static const char *const swizzles[] = {
+    "none", "32B", "64B", "128B", "128B_atom_32B", "128B_atom_32B_flip_8B", "128B_atom_64B"};
 static const int swizzle_span[] = {0, 32, 64, 128, 128, 128, 128};
 static const char *const promotions[] = {"none", "64B", "128B", "256B"};
 static const char *const out_of_bounds[] = {"zeros", "nan"};
@@ -51,8 +63,8 @@ static int read_choice(struct clab_eval *eval, const struct clab_path *path, int
 }
 
 /* A list of n whole numbers in [low, high], a multiple of `unit` each. */
-static void read_numbers(struct clab_eval *eval, const struct clab_path *path, int index, const char *key, long long n,
-                         long long low, long long high, long long unit, long long *out)
+static void read_numbers(struct clab_eval *eval, const struct clab_path *path, int index, const char *key,
+                         long long n, long long low, long long high, long long unit, long long *out)
 {
     lua_State *L = eval->L;
     struct clab_path at = {.up = path, .key = key};
@@ -60,7 +72,8 @@ static void read_numbers(struct clab_eval *eval, const struct clab_path *path, i
         clab_eval_fail(eval, path, "a tensor map needs `%s` with %lld numbers", key, n);
     lua_Integer got = clab_read_list(eval, &at, -1);
     if (got != n)
-        clab_eval_fail(eval, &at, "wanted %lld numbers (the rank is that of `dims`), got %lld", n, (long long)got);
+        clab_eval_fail(eval, &at, "wanted %lld numbers (the rank is that of `dims`), got %lld", n,
+                       (long long)got);
     for (lua_Integer i = 1; i <= n; i++) {
         struct clab_path item = {.up = &at, .index = i};
         lua_rawgeti(L, -1, i);
@@ -80,18 +93,22 @@ static json_t *numbers_to_json(struct clab_eval *eval, const long long *numbers,
     return list;
 }
 
-json_t *clab_plan_tensor_map(struct clab_plan *plan, const struct clab_path *path, int index, const json_t *buffers)
+json_t *clab_plan_tensor_map(struct clab_plan *plan, const struct clab_path *path, int index,
+                             const json_t *buffers)
 {
-    static const char *const fields[] = {"buffer",     "type",    "dims", "strides",      "box", "element_strides",
-                                         "interleave", "swizzle", "fill", "l2_promotion"};
+    static const char *const fields[] = {
+        "buffer",          "type",       "dims",    "strides", "box",
+        "element_strides", "interleave", "swizzle", "fill",    "l2_promotion"};
     struct clab_eval *eval = plan->eval;
     lua_State *L = eval->L;
     index = lua_absindex(L, index);
     clab_read_table(eval, path, index, fields, sizeof fields / sizeof *fields, false);
     struct clab_path buffer_path = {.up = path, .key = "buffer"}, type_path = {.up = path, .key = "type"},
                      dims_path = {.up = path, .key = "dims"}, box_path = {.up = path, .key = "box"},
-                     strides_path = {.up = path, .key = "strides"}, swizzle_path = {.up = path, .key = "swizzle"},
-                     interleave_path = {.up = path, .key = "interleave"}, fill_path = {.up = path, .key = "fill"};
+                     strides_path = {.up = path, .key = "strides"},
+                     swizzle_path = {.up = path, .key = "swizzle"},
+                     interleave_path = {.up = path, .key = "interleave"},
+                     fill_path = {.up = path, .key = "fill"};
 
     const char *buffer = clab_field_string(eval, path, index, "buffer", NULL), *buffer_type = "";
     if (buffer == NULL)
@@ -112,8 +129,9 @@ json_t *clab_plan_tensor_map(struct clab_plan *plan, const struct clab_path *pat
     while (t < sizeof element_types / sizeof *element_types && strcmp(element_types[t].name, type) != 0)
         t++;
     if (t == sizeof element_types / sizeof *element_types)
-        clab_eval_fail(eval, &type_path, "'%.40s' is no type of a tensor map (u8, u16, u32, s32, u64, s64, f16, bf16, "
-                                         "f32, f64, f32_ftz, tf32, tf32_ftz, 16u4_align8b, 16u4_align16b, 16u6_align16b)",
+        clab_eval_fail(eval, &type_path,
+                       "'%.40s' is no type of a tensor map (u8, u16, u32, s32, u64, s64, f16, bf16, "
+                       "f32, f64, f32_ftz, tf32, tf32_ftz, 16u4_align8b, 16u4_align16b, 16u6_align16b)",
                        type);
     const bool wide = t == U4_ALIGN16 || t == U6_ALIGN16;
 
@@ -129,7 +147,8 @@ json_t *clab_plan_tensor_map(struct clab_plan *plan, const struct clab_path *pat
     if (rank < 1 || rank > MAX_RANK)
         clab_eval_fail(eval, &dims_path, "the rank is 1 to %d, got %lld dimensions", MAX_RANK, rank);
     if (interleave != 0 && rank < 3)
-        clab_eval_fail(eval, &interleave_path, "an interleaved tensor has a rank of at least 3, this one has %lld", rank);
+        clab_eval_fail(eval, &interleave_path,
+                       "an interleaved tensor has a rank of at least 3, this one has %lld", rank);
     if (interleave == 2 && swizzle != 1)
         clab_eval_fail(eval, &swizzle_path, "interleave 32B needs swizzle 32B, got %s", swizzles[swizzle]);
 
@@ -145,29 +164,34 @@ json_t *clab_plan_tensor_map(struct clab_plan *plan, const struct clab_path *pat
     for (long long i = 0; i + 1 < rank; i++) {
         struct clab_path item = {.up = &strides_path, .index = i + 1};
         if (strides[i] < row)
-            clab_eval_fail(eval, &item, "the stride, %lld bytes, is less than what it steps over, %lld bytes", strides[i],
-                           row);
+            clab_eval_fail(eval, &item, "the stride, %lld bytes, is less than what it steps over, %lld bytes",
+                           strides[i], row);
         long long extent;
         if (__builtin_mul_overflow(strides[i], dims[i + 1], &row) ||
-            __builtin_mul_overflow(strides[i], dims[i + 1] - 1, &extent) || __builtin_add_overflow(last, extent, &last))
+            __builtin_mul_overflow(strides[i], dims[i + 1] - 1, &extent) ||
+            __builtin_add_overflow(last, extent, &last))
             clab_eval_fail(eval, &item, "the tensor is larger than memory");
     }
     if (buffer_bytes > 0 && last > buffer_bytes)
-        clab_eval_fail(eval, path, "the tensor spans %lld bytes, buffer '%s' has %lld", last, buffer, buffer_bytes);
+        clab_eval_fail(eval, path, "the tensor spans %lld bytes, buffer '%s' has %lld", last, buffer,
+                       buffer_bytes);
     read_numbers(eval, path, index, "box", rank, 1, 256, 1, box);
     const long long inner_bits = box[0] * element_types[t].bits;
     if (wide && box[0] != 128)
-        clab_eval_fail(eval, &box_path, "the box of a %s tensor is 128 elements wide, got %lld", element_types[t].name,
-                       box[0]);
+        clab_eval_fail(eval, &box_path, "the box of a %s tensor is 128 elements wide, got %lld",
+                       element_types[t].name, box[0]);
     if (interleave == 0 && !wide && inner_bits % 128 != 0)
-        clab_eval_fail(eval, &box_path, "without interleave the box is a multiple of 16 bytes wide, got %lld bytes",
+        clab_eval_fail(eval, &box_path,
+                       "without interleave the box is a multiple of 16 bytes wide, got %lld bytes",
                        inner_bits / 8);
     if (interleave == 0 && swizzle != 0 && inner_bits / 8 > swizzle_span[swizzle])
-        clab_eval_fail(eval, &swizzle_path, "with swizzle %s the box is at most %d bytes wide, it is %lld bytes",
+        clab_eval_fail(eval, &swizzle_path,
+                       "with swizzle %s the box is at most %d bytes wide, it is %lld bytes",
                        swizzles[swizzle], swizzle_span[swizzle], inner_bits / 8);
     if (t == U6_ALIGN16 && (swizzle == 1 || swizzle == 2 || swizzle == 5))
-        clab_eval_fail(eval, &swizzle_path, "16u6_align16b takes swizzle none, 128B or 128B_atom_32B (128B_atom_64B to "
-                                            "store only), got %s",
+        clab_eval_fail(eval, &swizzle_path,
+                       "16u6_align16b takes swizzle none, 128B or 128B_atom_32B (128B_atom_64B to "
+                       "store only), got %s",
                        swizzles[swizzle]);
     if (t == U4_ALIGN16 && swizzle != 0 && swizzle != 3 && swizzle != 4)
         clab_eval_fail(eval, &swizzle_path, "16u4_align16b takes swizzle none, 128B or 128B_atom_32B, got %s",
@@ -178,10 +202,11 @@ json_t *clab_plan_tensor_map(struct clab_plan *plan, const struct clab_path *pat
     if (clab_push_field(eval, index, "element_strides") != LUA_TNIL)
         read_numbers(eval, path, index, "element_strides", rank, 1, 8, 1, steps);
     lua_pop(L, 1);
-    return clab_eval_json(
-        eval, json_pack("{s:s,s:s,s:i,s:i,s:o,s:o,s:o,s:o,s:i,s:i,s:i,s:i}", "buffer", buffer, "type",
-                        element_types[t].name, "type_code", (int)t, "rank", (int)rank, "dims",
-                        numbers_to_json(eval, dims, rank), "strides", numbers_to_json(eval, strides, rank - 1), "box",
-                        numbers_to_json(eval, box, rank), "element_strides", numbers_to_json(eval, steps, rank),
-                        "interleave", interleave, "swizzle", swizzle, "l2_promotion", promotion, "fill", fill));
+    return clab_eval_json(eval, json_pack("{s:s,s:s,s:i,s:i,s:o,s:o,s:o,s:o,s:i,s:i,s:i,s:i}", "buffer",
+                                          buffer, "type", element_types[t].name, "type_code", (int)t, "rank",
+                                          (int)rank, "dims", numbers_to_json(eval, dims, rank), "strides",
+                                          numbers_to_json(eval, strides, rank - 1), "box",
+                                          numbers_to_json(eval, box, rank), "element_strides",
+                                          numbers_to_json(eval, steps, rank), "interleave", interleave,
+                                          "swizzle", swizzle, "l2_promotion", promotion, "fill", fill));
 }

@@ -32,7 +32,7 @@ struct ptx_variant {
 };
 
 enum ptx_role_type { PTX_ROLE_INDEX, PTX_ROLE_FIXED, PTX_ROLE_DOUBLE, PTX_ROLE_ANY };
-enum { PTX_ROLE_SCALAR = 0, PTX_ROLE_BY_MOD = 254, PTX_ROLE_CLASS = 255 }; /* ptx_role.vector; else a length */
+enum { PTX_ROLE_SCALAR = 0, PTX_ROLE_BY_MOD = 254, PTX_ROLE_CLASS = 255 }; /* ptx_role.vector; else a length; 1 and BY_MOD without .vN take {r} for r */
 struct ptx_role {
     char letter;           /* w x r e a i l f u p */
     uint8_t vector;

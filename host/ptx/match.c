@@ -271,10 +271,8 @@ static bool register_fits(enum ptx_type reg, enum ptx_type type, bool widens)
         return t->class == r->class;
     if (reg == type)
         return true;
-    bool wider = widens && r->bits > t->bits && (t->class == PTX_CLASS_BITS || is_integer(t->class)) &&
-                 (r->class == PTX_CLASS_BITS || is_integer(r->class) || t->class == PTX_CLASS_BITS);
-    if (r->bits != t->bits)
-        return wider;
+    if (r->bits != t->bits && !(widens && r->bits > t->bits))
+        return false;
     if (r->class == PTX_CLASS_BITS || t->class == PTX_CLASS_BITS)
         return true;
     return is_integer(r->class) && is_integer(t->class);
@@ -398,8 +396,6 @@ static bool scalar_fits(struct attempt *attempt, unsigned index, const struct pt
     }
     case PTX_OPERAND_SYMBOL:
     case PTX_OPERAND_FUNCTION:
-        if (role->letter == 'f' && operand->kind == PTX_OPERAND_FUNCTION)
-            return true;
         if (role->letter != 'e')
             return refuse(attempt, index, "a register is needed here, not the address of a variable or function");
         if (type == PTX_PRED || (ptx_types[type].class != PTX_CLASS_BITS && !is_integer(ptx_types[type].class)) ||
@@ -428,7 +424,7 @@ static bool vector_fits(struct attempt *attempt, unsigned index, const struct pt
     if (operand->kind == PTX_OPERAND_SINK && role->letter == 'w' && role->sinks)
         return true;
     if (operand->kind != PTX_OPERAND_VECTOR) {
-        if (length == 1)
+        if (length == 1) /* a vector of one, {r}, is the same as r */
             return scalar_fits(attempt, index, role, operand);
         snprintf(text, sizeof text, "operand %u must be a vector {…} of %u", index + 1, length);
         return refuse(attempt, index, text);
@@ -446,10 +442,23 @@ static bool vector_fits(struct attempt *attempt, unsigned index, const struct pt
     return true;
 }
 
-static bool address_fits(struct attempt *attempt, unsigned index, const struct ptx_role *role,
-                         const struct ptx_operand *operand)
+/* The bits of a space that an address may name besides itself. */
+static enum ptx_space plain_space(enum ptx_space space)
 {
-    (void)role;
+    switch (space) {
+    case PTX_SPACE_SHARED_CTA:
+    case PTX_SPACE_SHARED_CLUSTER:
+        return PTX_SPACE_SHARED;
+    case PTX_SPACE_PARAM_ENTRY:
+    case PTX_SPACE_PARAM_FUNC:
+        return PTX_SPACE_PARAM;
+    default:
+        return space;
+    }
+}
+
+static bool address_fits(struct attempt *attempt, unsigned index, const struct ptx_operand *operand)
+{
     if (operand->kind != PTX_OPERAND_ADDRESS)
         return refuse(attempt, index, "an address in brackets is needed here");
     const struct ptx_operand *base = &operand->elements[0];
@@ -457,6 +466,16 @@ static bool address_fits(struct attempt *attempt, unsigned index, const struct p
         const struct ptx_type_info *type = &ptx_types[attempt->context->regs[base->reg].type];
         if ((type->class != PTX_CLASS_BITS && !is_integer(type->class)) || (type->bits != 32 && type->bits != 64))
             return refuse(attempt, index, "an address register must be a 32- or 64-bit integer or .b register");
+    }
+    const struct ptx_insn *insn = attempt->insn;
+    if (base->kind == PTX_OPERAND_SYMBOL && insn->n_spaces == 1 && base->var) {
+        enum ptx_space named = plain_space((enum ptx_space)insn->spaces[0]), of = plain_space(base->var->space);
+        if (named != of) {
+            char text[200];
+            snprintf(text, sizeof text, "'%s' is a .%s variable, the instruction accesses .%s", base->var->name,
+                     ptx_space_text[of], ptx_space_text[named]);
+            return refuse(attempt, index, text);
+        }
     }
     return true;
 }
@@ -478,7 +497,12 @@ static bool operand_fits(struct attempt *attempt, unsigned index, const struct p
         return refuse(attempt, index, "a pair d|p is needed here");
     switch (role->letter) {
     case 'a':
-        return address_fits(attempt, index, role, operand);
+        return address_fits(attempt, index, operand);
+    case 'f':
+        return operand->kind == PTX_OPERAND_FUNCTION ||
+               (operand->kind == PTX_OPERAND_REG &&
+                register_fits(attempt->context->regs[operand->reg].type, PTX_B64, false)) ||
+               refuse(attempt, index, "a function, or a 64-bit register with its address, is needed here");
     case 'l':
         return operand->kind == PTX_OPERAND_LABEL || refuse(attempt, index, "a label is needed here");
     case 'u':

@@ -298,6 +298,8 @@ const char *ptx_nearest_declared(struct ptx_parser *parser, const struct ptx_nam
     enum { MOST = 512 }; /* suggestions are a courtesy: bounded work, whatever the file */
     const char *candidates[MOST];
     unsigned count = 0;
+    if (parser->in_body && parser->function->error)
+        return NULL; /* only a function's first fault is told */
     for (unsigned depth = parser->depth + 1; depth-- > 0;) {
         for (struct ptx_binding *b = parser->scopes[depth].bindings; b && count < MOST; b = b->next)
             candidates[count++] = b->name->text;

@@ -12,6 +12,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/map.h"
+#include "base/str.h"
 
 /* Fundamental and packed types ("Types" chapter). types.def: PTX_TYPE(id, text, bits, class). */
 enum ptx_type {
@@ -188,6 +189,7 @@ struct ptx_var {
     uint32_t align_bytes;
     uint64_t bytes;      /* 0 for an unsized .extern .shared array */
     bool is_array, is_unsized;
+    bool is_managed;     /* .attribute(.managed) */
     bool ptr;            /* .param with .ptr */
     enum ptx_space ptr_space;
     uint32_t ptr_align;
@@ -291,6 +293,10 @@ struct ptx_function *ptx_function_get(const struct ptx_module *module, const cha
 /* Copies the statement's text, white space folded, NUL-terminated, truncated to `size`. */
 void ptx_insn_text(const struct ptx_module *module, const struct ptx_insn *insn, char *out_text, size_t size);
 
+/* Appends the module as PTX text that parses to the same module (functions with an error are left out). Check
+   out->failed at the end. */
+void ptx_module_print(const struct ptx_module *module, struct clab_str *out);
+
 /* Does an image with .target `image` load on a device (or assemble for a target) `device`? ptx-facts: plain sm_N on every
    M >= N; sm_Nf same family and minor >= N; sm_Na exactly. On refusal *out_reason is ptxas's message. */
 bool ptx_target_accepts(struct ptx_target image, struct ptx_target device, const char **out_reason);
@@ -317,6 +323,13 @@ struct ptx_cfg {
 /* requires: function defined, no error. breaks: nothing. Memory from `arena`. */
 clab_status ptx_cfg_build(const struct ptx_function *function, struct clab_arena *arena, struct ptx_cfg *out_cfg,
                           struct clab_error *error);
+/* Role letter of an operand (insn.def's header: 'w' written, 'r' read, 'a' address, …); 0 past the last operand. A call's
+   operands[0] holds what it writes. */
+char ptx_operand_role(const struct ptx_insn *insn, uint32_t index);
+/* Calls visit(context, reg, written) for each register of an instruction: the reads (guard, addresses and sources)
+   first, then the writes. A guarded write may leave the old value. */
+void ptx_insn_registers(const struct ptx_insn *insn, void (*visit)(void *context, uint32_t reg, bool written),
+                        void *context);
 /* Most 32-bit registers live at once (modelled: an estimate of the register demand, before any spill or schedule). */
 clab_status ptx_live_estimate(const struct ptx_function *function, const struct ptx_cfg *cfg, struct clab_arena *arena,
                               uint32_t *out_registers, struct clab_error *error);

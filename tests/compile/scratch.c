@@ -9,6 +9,22 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#if defined(__SANITIZE_ADDRESS__)
+#define WITH_LEAK_CHECK 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define WITH_LEAK_CHECK 1
+#endif
+#endif
+#ifdef WITH_LEAK_CHECK
+/* NVIDIA's libraries keep memory until the process ends; ours is still checked. */
+const char *__lsan_default_suppressions(void);
+__attribute__((visibility("default"))) const char *__lsan_default_suppressions(void)
+{
+    return "leak:libnvrtc\nleak:libnvJitLink\nleak:libnvptxcompiler\n";
+}
+#endif
+
 static char folder[256];
 
 const char *scratch_make(void)
@@ -35,9 +51,9 @@ void scratch_remove(void)
 
 const char *scratch_path(const char *name)
 {
-    static char paths[8][1024];
+    static char paths[32][1024];
     static int next;
-    char *path = paths[next++ % 8];
+    char *path = paths[next++ % 32];
     snprintf(path, sizeof paths[0], "%s/%s", folder, name);
     return path;
 }

@@ -11,7 +11,7 @@
 /* A fresh folder below TMPDIR or /tmp, as the current folder's stand-in; removed by scratch_remove. */
 const char *scratch_make(void);
 void scratch_remove(void);
-/* DIR/name; one of eight rotating buffers. */
+/* DIR/name; one of 32 rotating buffers. */
 const char *scratch_path(const char *name);
 /* Writes a file (folders on the way are made) and returns its path. */
 const char *scratch_write(const char *name, const char *text);

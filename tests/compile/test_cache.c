@@ -13,6 +13,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -122,7 +123,7 @@ static void each_file(struct clab_cache *cache, void (*damage)(const char *path,
     closedir(list);
     assert_int_equal(count, 3); /* entry, image, PTX */
     for (size_t i = 0; i < count; i++) {
-        char path[1200];
+        char path[4096];
         struct stat info;
         snprintf(path, sizeof path, "%s/%s", scratch_path("cache/ab"), names[i]);
         assert_int_equal(stat(path, &info), 0);

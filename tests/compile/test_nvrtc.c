@@ -1,5 +1,258 @@
-int main(void);
+/* NVRTC in this process: images, entries, errors with their place, what is kept of the log. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "compile/compile.h"
+#include "scratch.h"
+
+static const struct clab_toolkit *toolkit;
+
+static const char two_kernels[] =
+    "namespace ns { template <int N> __global__ void k(float *p) { p[threadIdx.x] = N; } }\n"
+    "extern \"C\" __global__ void e(float *p)\n"
+    "{ __shared__ float s[64]; s[threadIdx.x] = p[threadIdx.x]; __syncthreads();\n"
+    "  p[threadIdx.x] = s[63 - threadIdx.x]; }\n"
+    "__global__ void plain(float *p) { p[0] = 2; }\n"
+    "__device__ float helper() { return 1; }\n";
+
+static clab_status compile(const char *text, const char *arch, enum clab_image_kind want, const char *entry,
+                           struct clab_image *image, struct clab_error *error)
+{
+    struct clab_compile_request request = {
+        .source_path = "dir/k.cu", .source_text = text, .arch = arch, .want = want, .entry = entry};
+    return clab_nvrtc_compile(toolkit, &request, NULL, image, error);
+}
+
+static void test_ptx_for_a_compute_architecture(void **state)
+{
+    (void)state;
+    struct clab_image image;
+    struct clab_error error = {0};
+    assert_int_equal(compile(two_kernels, "sm_90a", CLAB_IMAGE_PTX, "e", &image, &error), CLAB_OK);
+    assert_int_equal(image.kind, CLAB_IMAGE_PTX);
+    assert_string_equal(image.arch, "sm_90a");
+    assert_string_equal(image.lowered, "e");
+    assert_non_null(strstr(image.data, ".target sm_90a"));
+    assert_memory_equal(image.compiler, "nvrtc 1", 7);
+    assert_int_equal(strlen(image.data), image.bytes);
+    assert_null(image.ptx);
+    clab_image_free(&image);
+}
+
+static void test_a_cubin_comes_with_its_ptx_and_resources(void **state)
+{
+    (void)state;
+    struct clab_image image;
+    struct clab_error error = {0};
+    assert_int_equal(compile(two_kernels, "100f", CLAB_IMAGE_CUBIN, "e", &image, &error), CLAB_OK);
+    assert_int_equal(image.kind, CLAB_IMAGE_CUBIN);
+    assert_string_equal(image.arch, "sm_100f");
+    assert_non_null(strstr(image.ptx, ".target sm_100f"));
+    assert_true(image.resources.known);
+    assert_int_equal(image.resources.static_smem_bytes, 256);
+    assert_true(image.resources.registers > 0);
+    assert_null(image.log); /* the verbose report is not a warning */
+    assert_true(image.compile_ns > 0);
+    clab_image_free(&image);
+}
+
+static void test_names_of_cpp_kernels(void **state)
+{
+    (void)state;
+    struct clab_image image;
+    struct clab_error error = {0};
+    assert_int_equal(compile(two_kernels, "sm_90", CLAB_IMAGE_CUBIN, "ns::k<4>", &image, &error), CLAB_OK);
+    assert_string_equal(image.entry, "ns::k<4>");
+    assert_string_equal(image.lowered, "_ZN2ns1kILi4EEEvPf");
+    assert_true(image.resources.known);
+    clab_image_free(&image);
+    assert_int_equal(compile(two_kernels, "sm_90", CLAB_IMAGE_PTX, "plain", &image, &error), CLAB_OK);
+    assert_string_equal(image.lowered, "_Z5plainPf");
+    clab_image_free(&image);
+}
+
+static void test_a_name_that_is_no_kernel_lists_those_that_are(void **state)
+{
+    (void)state;
+    struct clab_image image;
+    struct clab_error error = {0};
+    assert_int_equal(compile(two_kernels, "sm_90", CLAB_IMAGE_PTX, "ns::zz<4>", &image, &error),
+                     CLAB_NOT_FOUND);
+    assert_non_null(strstr(error.message, "'ns::zz<4>'"));
+    assert_non_null(strstr(error.message, "_Z5plainPf"));
+    assert_int_equal(compile(two_kernels, "sm_90", CLAB_IMAGE_PTX, "helper", &image, &error), CLAB_NOT_FOUND);
+    clab_error_clear(&error);
+}
+
+static void test_an_error_has_file_line_column_and_log(void **state)
+{
+    (void)state;
+    struct clab_image image;
+    struct clab_error error = {0};
+    assert_int_equal(compile("// c\n__global__ void k(int *p)\n{\n    p[0] = nothing;\n}\n", "sm_90",
+                             CLAB_IMAGE_PTX, "k", &image, &error),
+                     CLAB_COMPILE);
+    assert_string_equal(error.file, "dir/k.cu");
+    assert_int_equal(error.line, 4);
+    assert_int_equal(error.column, 12);
+    assert_string_equal(error.source_line, "    p[0] = nothing;");
+    assert_non_null(strstr(error.message, "nothing"));
+    assert_string_equal(error.native_call, "nvrtcCompileProgram");
+    assert_non_null(strstr(error.log, "1 error detected"));
+    clab_error_clear(&error);
+}
+
+static void test_warnings_are_kept_on_success(void **state)
+{
+    (void)state;
+    struct clab_image image;
+    struct clab_error error = {0};
+    assert_int_equal(compile("__global__ void k(int *p)\n{\n    int unused;\n    p[0] = 1;\n}\n", "sm_90",
+                             CLAB_IMAGE_PTX, "k", &image, &error),
+                     CLAB_OK);
+    assert_non_null(image.log);
+    assert_non_null(strstr(image.log, "dir/k.cu(3): warning"));
+    clab_image_free(&image);
+}
+
+static void test_missing_headers(void **state)
+{
+    (void)state;
+    struct clab_image image;
+    struct clab_error error = {0};
+    struct clab_toolkit bare = *toolkit;
+    struct clab_compile_request request = {.source_path = "k.cu",
+                                           .source_text = "#include <cooperative_groups.h>\n",
+                                           .arch = "sm_90",
+                                           .want = CLAB_IMAGE_PTX};
+    bare.parts[CLAB_PART_CUDA_INCLUDE].found = false;
+    assert_int_equal(clab_nvrtc_compile(&bare, &request, NULL, &image, &error), CLAB_COMPILE);
+    assert_non_null(strstr(error.message, "cooperative_groups.h"));
+    assert_non_null(strstr(error.remedy, "CUDA headers are missing"));
+    request.source_text = "#include <stdlib.h>\n";
+    assert_int_equal(clab_nvrtc_compile(toolkit, &request, NULL, &image, &error), CLAB_COMPILE);
+    assert_non_null(strstr(error.remedy, "device code only"));
+    request.source_text = "#include \"mine.h\"\n";
+    assert_int_equal(clab_nvrtc_compile(toolkit, &request, NULL, &image, &error), CLAB_COMPILE);
+    assert_string_equal(error.remedy, "");
+    bare.parts[CLAB_PART_NVRTC].found = false;
+    bare.parts[CLAB_PART_NVRTC].remedy = "get it";
+    assert_int_equal(clab_nvrtc_compile(&bare, &request, NULL, &image, &error), CLAB_NO_TOOLKIT);
+    assert_string_equal(error.remedy, "get it");
+    clab_error_clear(&error);
+}
+
+static void test_includes_defines_and_options(void **state)
+{
+    (void)state;
+    struct clab_image image;
+    struct clab_error error = {0};
+    scratch_make();
+    const char *dirs[] = {scratch_path("inc")};
+    static const char *const defines[] = {"N=7", "FLAG"}, *const options[] = {"--maxrregcount=32"};
+    scratch_write("inc/far.h", "#define FAR 1\n");
+    scratch_write("near.h", "#define NEAR 1\n");
+    const char *path =
+        scratch_write("k.cu", "#include <far.h>\n#include \"near.h\"\n"
+                              "#if !defined(FLAG) || N != 7 || !FAR || !NEAR\n#error no\n#endif\n"
+                              "extern \"C\" __global__ void k(int *p) { *p = N; }\n");
+    struct clab_compile_request request = {.source_path = path,
+                                           .arch = "sm_90",
+                                           .want = CLAB_IMAGE_PTX,
+                                           .entry = "k",
+                                           .include_dirs = dirs,
+                                           .include_dir_count = 1,
+                                           .defines = defines,
+                                           .define_count = 2,
+                                           .options = options,
+                                           .option_count = 1,
+                                           .line_info = true};
+    assert_int_equal(clab_nvrtc_compile(toolkit, &request, NULL, &image, &error), CLAB_OK);
+    assert_non_null(strstr(image.data, ".loc"));
+    clab_image_free(&image);
+    request.define_count = 1;
+    assert_int_equal(clab_nvrtc_compile(toolkit, &request, NULL, &image, &error), CLAB_COMPILE);
+    assert_int_equal(error.line, 4);
+    static const char *const bad[] = {"--bogus"};
+    request.options = bad;
+    assert_int_equal(clab_nvrtc_compile(toolkit, &request, NULL, &image, &error), CLAB_COMPILE);
+    assert_non_null(strstr(error.message, "--bogus"));
+    clab_error_clear(&error);
+    scratch_remove();
+}
+
+static void test_a_gated_wrapper_is_an_error_at_once(void **state)
+{
+    (void)state;
+    toolkit_or_skip(CLAB_PART_CCCL_INCLUDE);
+    struct clab_image image;
+    struct clab_error error = {0};
+    static const char text[] =
+        "#include <cuda/ptx>\n"
+        "extern \"C\" __global__ void k(void *p, unsigned short m) {\n"
+        "  __shared__ alignas(16) char s[16]; __shared__ unsigned long long b;\n"
+        "  cuda::ptx::cp_async_bulk(cuda::ptx::space_cluster, cuda::ptx::space_global, s, p, 16, &b, m); }\n";
+    assert_int_equal(compile(text, "sm_103a", CLAB_IMAGE_PTX, "k", &image, &error), CLAB_COMPILE);
+    assert_non_null(strstr(error.message, "cuda::ptx::cp_async_bulk"));
+    assert_non_null(strstr(error.message, "90a"));
+    assert_non_null(strstr(error.message, "sm_103a"));
+    /* The silent twin. */
+    assert_int_equal(compile(text, "sm_90a", CLAB_IMAGE_PTX, "k", &image, &error), CLAB_OK);
+    clab_image_free(&image);
+    clab_error_clear(&error);
+}
+
+static void test_precompiled_headers_do_not_change_the_cubin(void **state)
+{
+    (void)state;
+    toolkit_or_skip(CLAB_PART_CUDA_INCLUDE);
+    struct clab_image plain, first, second, unwritable;
+    struct clab_error error = {0};
+    struct clab_compile_request request = {
+        .source_path = "k.cu",
+        .arch = "sm_90",
+        .want = CLAB_IMAGE_CUBIN,
+        .entry = "k",
+        .source_text = "#include <cooperative_groups.h>\nextern \"C\" __global__ void k(int *p) {\n"
+                       "  cooperative_groups::this_cluster().sync(); *p = 1; }\n"};
+    const char *folder = scratch_make();
+    assert_int_equal(clab_nvrtc_compile(toolkit, &request, NULL, &plain, &error), CLAB_OK);
+    assert_int_equal(clab_nvrtc_compile(toolkit, &request, folder, &first, &error), CLAB_OK);
+    assert_int_equal(clab_nvrtc_compile(toolkit, &request, folder, &second, &error), CLAB_OK);
+    assert_string_equal(plain.sha256, first.sha256);
+    assert_string_equal(plain.sha256, second.sha256);
+    assert_null(second.log);
+    /* Where the folder cannot be used, the compile is done without. */
+    assert_int_equal(clab_nvrtc_compile(toolkit, &request, "/nonexistent", &unwritable, &error), CLAB_OK);
+    assert_string_equal(plain.sha256, unwritable.sha256);
+    clab_image_free(&plain);
+    clab_image_free(&first);
+    clab_image_free(&second);
+    clab_image_free(&unwritable);
+    scratch_remove();
+}
+
 int main(void)
 {
-    return 77;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_ptx_for_a_compute_architecture),
+        cmocka_unit_test(test_a_cubin_comes_with_its_ptx_and_resources),
+        cmocka_unit_test(test_names_of_cpp_kernels),
+        cmocka_unit_test(test_a_name_that_is_no_kernel_lists_those_that_are),
+        cmocka_unit_test(test_an_error_has_file_line_column_and_log),
+        cmocka_unit_test(test_warnings_are_kept_on_success),
+        cmocka_unit_test(test_missing_headers),
+        cmocka_unit_test(test_includes_defines_and_options),
+        cmocka_unit_test(test_a_gated_wrapper_is_an_error_at_once),
+        cmocka_unit_test(test_precompiled_headers_do_not_change_the_cubin),
+    };
+    toolkit = toolkit_or_skip(CLAB_PART_NVRTC);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

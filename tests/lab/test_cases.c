@@ -1,16 +1,20 @@
-/* Runs the data files of cases/: experiment files whose comments say how they are asked for and what must come of it.
+/* Runs the data files of cases/: experiment files whose comments say how they are asked for and what must
+   come of it.
 
-     -- RUN: --set n=0 --cluster 2,4 --variant a --with k.ptx:e --check --device {"cc":"8.0"} --timeout 300 --memory 8
-     -- EXPECT: error experiment 12 buffers.input.count: wanted     status, line (0: none), part of the message
+     -- RUN: --set n=0 --cluster 2,4 --variant a --with k.ptx:e --check --device {"cc":"8.0"} --timeout 300
+   --memory 8
+     -- EXPECT: error experiment 12 buffers.input.count: wanted     status, line (0: none), part of the
+   message
      -- EXPECT: remedy did you mean                                  part of the error's remedy
      -- EXPECT: rows[1].launch.grid[0] = 32768                       a value of the plan
      -- EXPECT: count rows = 4                                       the length of a list of the plan
      -- ROWS: [{...}]                                                judge the predictions with these records
-     -- EXPECT: verdict 1 held detail                                verdict of the first, part of its detail
+     -- EXPECT: verdict 1 held "detail                               verdict of the first, part of its detail
+     -- TWIN: plan.ok.lua                                            the silent twin, when it is not X.ok.lua
 
-   RUN and ROWS may be repeated; the EXPECT lines after one belong to it. A file with no EXPECT is an error, and every
-   file X.lua that expects an error has a silent twin X.ok.lua that expects none. Run from the folder of this file:
-   test_lab_cases [CASE]. */
+   RUN and ROWS may be repeated; the EXPECT lines after one belong to it. A file with no EXPECT is an error,
+   and every file X.lua that expects an error has a silent twin, X.ok.lua or the one it names, which expects
+   none. Run from the folder of this file: test_lab_cases [CASE]. */
 #include "base/str.h"
 #include "lab/experiment.h"
 
@@ -65,7 +69,8 @@ static void group_fini(struct group *group)
 static void group_run(const char *path, struct group *group)
 {
     const char *sets[MAX_WORDS], *variants[MAX_WORDS], *withs[MAX_WORDS];
-    struct clab_lab_request request = {.experiment = path, .sets = sets, .variants = variants, .withs = withs};
+    struct clab_lab_request request = {
+        .experiment = path, .sets = sets, .variants = variants, .withs = withs};
     json_t *device = NULL;
     for (size_t i = 0; i < group->n_words; i++) {
         const char *word = group->words[i], *value = i + 1 < group->n_words ? group->words[i + 1] : "";
@@ -153,15 +158,17 @@ static bool check_expect(const struct group *group, const char *expect, char *wh
     const struct clab_error *error = &group->error;
     if (sscanf(expect, "error %31s %u %n", status, &number, &used) == 2) {
         snprintf(why, why_bytes, "got %s %u %s", status_name(group->status), error->line, error->message);
-        return strcmp(status, status_name(group->status)) == 0 && error->line == number && group->status != CLAB_OK &&
-               strstr(error->message, expect + used) != NULL && (number == 0 || strstr(error->file, ".lua") != NULL);
+        return strcmp(status, status_name(group->status)) == 0 && error->line == number &&
+               group->status != CLAB_OK && strstr(error->message, expect + used) != NULL &&
+               (number == 0 || strstr(error->file, ".lua") != NULL);
     }
     if (strncmp(expect, "remedy ", 7) == 0) {
         snprintf(why, why_bytes, "got '%s'", error->remedy);
         return strstr(error->remedy, expect + 7) != NULL;
     }
     if (group->status != CLAB_OK) {
-        snprintf(why, why_bytes, "got error %s %u %s", status_name(group->status), error->line, error->message);
+        snprintf(why, why_bytes, "got error %s %u %s", status_name(group->status), error->line,
+                 error->message);
         return false;
     }
     if (strncmp(expect, "verdict ", 8) == 0) {
@@ -193,7 +200,9 @@ static void split_words(struct group *group, const char *text)
     }
 }
 
-static unsigned run_case(const char *path, bool *out_expects_error)
+/* *out_expects_error: whether an error is expected; `twin` gets the path of the silent twin
+   when the file names it. */
+static unsigned run_case(const char *path, bool *out_expects_error, char twin[300])
 {
     size_t bytes;
     char *text = clab_file_read(path, 1 << 20, &bytes), *save = NULL, why[1400];
@@ -205,6 +214,8 @@ static unsigned run_case(const char *path, bool *out_expects_error)
         if (strncmp(line, "-- RUN:", 7) == 0) {
             group_fini(&group);
             split_words(&group, line + 7);
+        } else if (strncmp(line, "-- TWIN: ", 9) == 0) {
+            snprintf(twin, 300, "cases/%.200s", line + 9);
         } else if (strncmp(line, "-- ROWS:", 8) == 0) {
             group_fini(&group);
             group.rows = strdup(line + 8);
@@ -241,18 +252,19 @@ int main(int argc, char **argv)
     struct dirent **entries;
     unsigned failed = 0;
     bool expects_error;
+    char twin[300];
     if (argc > 1)
-        return run_case(argv[1], &expects_error) > 0;
+        return run_case(argv[1], &expects_error, twin) > 0;
     int n = scandir("cases", &entries, is_case, alphasort);
     for (int i = 0; i < n; i++) {
-        char path[300], twin[300];
+        char path[300];
         snprintf(path, sizeof path, "cases/%s", entries[i]->d_name);
-        failed += run_case(path, &expects_error) > 0;
         snprintf(twin, sizeof twin, "%.*s.ok.lua", (int)strlen(path) - 4, path);
+        failed += run_case(path, &expects_error, twin) > 0;
         if (expects_error && strstr(path, ".ok.lua") != NULL) {
             printf("%s: a silent twin must expect no error\n", path);
             failed++;
-        } else if (expects_error && access(twin, R_OK) != 0) {
+        } else if (expects_error && (access(twin, R_OK) != 0 || strstr(twin, ".ok.lua") == NULL)) {
             printf("%s: has no silent twin %s\n", path, twin);
             failed++;
         }

@@ -13,8 +13,10 @@
 static void chunks_agree(void **state)
 {
     (void)state;
-    const struct clab_fill fills[] = {{.kind = CLAB_FILL_BITS, .seed = 7}, {.kind = CLAB_FILL_RANDOM, .seed = 3},
-                                      {.kind = CLAB_FILL_IOTA},            {.kind = CLAB_FILL_VALUE, .value = 2.5}};
+    const struct clab_fill fills[] = {{.kind = CLAB_FILL_BITS, .seed = 7},
+                                      {.kind = CLAB_FILL_RANDOM, .seed = 3},
+                                      {.kind = CLAB_FILL_IOTA},
+                                      {.kind = CLAB_FILL_VALUE, .value = 2.5}};
     for (size_t f = 0; f < sizeof fills / sizeof *fills; f++)
         for (int element = 0; element < CLAB_ELEMENT_COUNT; element++) {
             unsigned char whole[100 * 8], part[100 * 8];
@@ -29,7 +31,8 @@ static void chunks_agree(void **state)
 static void bits_are_zeros_and_ones_and_depend_on_the_seed(void **state)
 {
     (void)state;
-    const struct clab_fill seven = {.kind = CLAB_FILL_BITS, .seed = 7}, eight = {.kind = CLAB_FILL_BITS, .seed = 8};
+    const struct clab_fill seven = {.kind = CLAB_FILL_BITS, .seed = 7},
+                           eight = {.kind = CLAB_FILL_BITS, .seed = 8};
     float a[4096], b[4096];
     clab_fill_store(&seven, CLAB_F32, 0, 4096, a);
     clab_fill_store(&eight, CLAB_F32, 0, 4096, b);
@@ -51,11 +54,18 @@ static void small_floats_round_to_nearest_even(void **state)
         double value;
         uint16_t f16, bf16;
     } known[] = {
-        {0.0, 0x0000, 0x0000},          {-0.0, 0x8000, 0x8000},     {1.0, 0x3c00, 0x3f80},
-        {-2.0, 0xc000, 0xc000},         {65504.0, 0x7bff, 0x4780},  {65520.0, 0x7c00, 0x4780},
-        {65519.0, 0x7bff, 0x4780},      {5.9604644775390625e-08, 0x0001, 0x3380},
-        {2.98023223876953125e-08, 0x0000, 0x3300}, {0.333251953125, 0x3555, 0x3eab},
-        {1.00390625, 0x3c04, 0x3f80},   {1.01171875, 0x3c0c, 0x3f82},
+        {0.0, 0x0000, 0x0000},
+        {-0.0, 0x8000, 0x8000},
+        {1.0, 0x3c00, 0x3f80},
+        {-2.0, 0xc000, 0xc000},
+        {65504.0, 0x7bff, 0x4780},
+        {65520.0, 0x7c00, 0x4780},
+        {65519.0, 0x7bff, 0x4780},
+        {5.9604644775390625e-08, 0x0001, 0x3380},
+        {2.98023223876953125e-08, 0x0000, 0x3300},
+        {0.333251953125, 0x3555, 0x3eab},
+        {1.00390625, 0x3c04, 0x3f80},
+        {1.01171875, 0x3c0c, 0x3f82},
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         uint16_t half, brain;
@@ -120,7 +130,8 @@ static void unknown_names_are_refused(void **state)
     (void)state;
     struct clab_fill fill;
     struct clab_error error = {0};
-    json_t *bad = json_pack("{s:s}", "kind", "twos"), *good = json_pack("{s:s,s:i}", "kind", "bits", "seed", 9);
+    json_t *bad = json_pack("{s:s}", "kind", "twos"),
+           *good = json_pack("{s:s,s:i}", "kind", "bits", "seed", 9);
     assert_int_equal(clab_fill_from_json(bad, &fill, &error), CLAB_EXPERIMENT);
     assert_non_null(strstr(error.message, "twos"));
     assert_int_equal(clab_fill_from_json(good, &fill, &error), CLAB_OK);

@@ -1,4 +1,5 @@
-/* Errors and counters survive the pipe between worker and parent (host/lab/wire.c); proof.c finds instructions. */
+/* Errors and counters survive the pipe between worker and parent (host/lab/wire.c); proof.c finds
+ * instructions. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,8 +25,14 @@ static void an_error_survives_the_pipe(void **state)
     snprintf(sent.space, sizeof sent.space, "shared::cluster");
     sent.has_address = true;
     sent.address = UINT64_C(0xfffffffff1000400); /* does not fit a signed number */
-    sent.where = (struct clab_where){.has_cta = true, .has_warp = true, .has_lane = true, .cluster = {1, 2, 3},
-                                     .cta = {4, 5, 6}, .cta_rank = 1, .warp = 7, .lane = 31};
+    sent.where = (struct clab_where){.has_cta = true,
+                                     .has_warp = true,
+                                     .has_lane = true,
+                                     .cluster = {1, 2, 3},
+                                     .cta = {4, 5, 6},
+                                     .cta_rank = 1,
+                                     .warp = 7,
+                                     .lane = 31};
     json_t *object = clab_error_to_json(&sent);
     char *text = json_dumps(object, JSON_COMPACT);
     json_t *parsed = json_loads(text, 0, NULL);
@@ -95,15 +102,21 @@ static void counters_have_names(void **state)
 static void proof_wants_instructions(void **state)
 {
     (void)state;
-    char text[] = "// mapa in a comment; mapa.u64 x;\n.visible .entry mapa_kernel() {\n@%p1 barrier.cluster.arrive;\n"
-                  "L1: ld.shared::cluster.u32 %r1, [%r2]; /* red.async */ mapped: mov.b32 %mapa, 0;\n}\n";
+    char text[] =
+        "// mapa in a comment; mapa.u64 x;\n.visible .entry mapa_kernel() {\n@%p1 barrier.cluster.arrive;\n"
+        "L1: ld.shared::cluster.u32 %r1, [%r2]; /* red.async */ mapped: mov.b32 %mapa, 0;\n}\n";
     struct clab_image image = {.kind = CLAB_IMAGE_PTX, .data = text, .bytes = sizeof text - 1};
     static const struct {
         const char *name;
         bool there;
-    } cases[] = {{"barrier.cluster", true}, {"barrier.cluster.arrive", true}, {"ld.shared::cluster", true},
-                 {"mov", true},             {"mapa", false},                  {"red.async", false},
-                 {"barrier.clus", false},   {"barrier.cluster.wait", false}};
+    } cases[] = {{"barrier.cluster", true},
+                 {"barrier.cluster.arrive", true},
+                 {"ld.shared::cluster", true},
+                 {"mov", true},
+                 {"mapa", false},
+                 {"red.async", false},
+                 {"barrier.clus", false},
+                 {"barrier.cluster.wait", false}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct clab_error error = {0};
         json_t *names = json_pack("[s]", cases[i].name);

@@ -1,0 +1,128 @@
+/* The table of the program's allocations: what the machine's arena does not know about them (who made them, with which
+   flags, from which pool). Sorted by address; guarded by the API's lock. */
+#include "emu/api.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "emu/machine.h"
+
+static struct {
+    struct api_allocation **rows;
+    size_t count, capacity;
+    unsigned long long next_id;
+} table;
+
+/* Index of the first row with a base above `address`. */
+static size_t above(uint64_t address)
+{
+    size_t low = 0, high = table.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (table.rows[middle]->base > address)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+static struct api_allocation *insert(struct api_context *context, uint64_t base, uint64_t bytes, int kind)
+{
+    if (table.count == table.capacity) {
+        size_t capacity = table.capacity == 0 ? 64 : table.capacity * 2;
+        struct api_allocation **rows = realloc(table.rows, capacity * sizeof *rows);
+        if (rows == NULL)
+            return NULL;
+        table.rows = rows;
+        table.capacity = capacity;
+    }
+    struct api_allocation *allocation = calloc(1, sizeof *allocation);
+    if (allocation == NULL)
+        return NULL;
+    allocation->base = base;
+    allocation->bytes = bytes;
+    allocation->kind = (__typeof__(allocation->kind))kind;
+    allocation->context = context->handle;
+    allocation->id = ++table.next_id;
+    size_t place = above(base);
+    memmove(table.rows + place + 1, table.rows + place, (table.count - place) * sizeof *table.rows);
+    table.rows[place] = allocation;
+    table.count++;
+    return allocation;
+}
+
+struct api_allocation *api_allocation_new(struct api_context *context, uint64_t bytes, int kind)
+{
+    enum emu_memory_kind where = kind == API_MEMORY_HOST      ? EMU_MEMORY_HOST
+                                 : kind == API_MEMORY_MANAGED ? EMU_MEMORY_MANAGED
+                                                              : EMU_MEMORY_DEVICE;
+    uint64_t base = emu_memory_alloc(api_device()->machine, bytes, where);
+    if (base == 0)
+        return NULL;
+    struct api_allocation *allocation = insert(context, base, bytes, kind);
+    if (allocation == NULL)
+        emu_memory_free(api_device()->machine, base);
+    return allocation;
+}
+
+struct api_allocation *api_allocation_register(struct api_context *context, void *host, uint64_t bytes)
+{
+    if (!emu_memory_register(api_device()->machine, host, bytes))
+        return NULL;
+    struct api_allocation *allocation = insert(context, (uint64_t)(uintptr_t)host, bytes, API_MEMORY_REGISTERED);
+    if (allocation == NULL)
+        emu_memory_unregister(api_device()->machine, host);
+    return allocation;
+}
+
+struct api_allocation *api_allocation_find(uint64_t address)
+{
+    size_t place = above(address);
+    if (place == 0)
+        return NULL;
+    struct api_allocation *allocation = table.rows[place - 1];
+    return address - allocation->base < allocation->bytes ? allocation : NULL;
+}
+
+void api_allocation_free(struct api_allocation *allocation)
+{
+    struct emu_machine *machine = api_device()->machine;
+    size_t place = above(allocation->base) - 1;
+    memmove(table.rows + place, table.rows + place + 1, (table.count - place - 1) * sizeof *table.rows);
+    table.count--;
+    if (allocation->kind == API_MEMORY_REGISTERED)
+        emu_memory_unregister(machine, (void *)(uintptr_t)allocation->base);
+    else
+        emu_memory_free(machine, allocation->base);
+    if (allocation->pool != NULL) {
+        allocation->pool->used_bytes -= allocation->bytes;
+        if (allocation->pool->destroyed && allocation->pool->used_bytes == 0)
+            free(allocation->pool);
+    }
+    free(allocation);
+}
+
+void api_allocations_free(CUcontext context)
+{
+    for (size_t i = table.count; i-- > 0;)
+        if (table.rows[i]->context == context)
+            api_allocation_free(table.rows[i]);
+}
+
+size_t api_allocation_count(void)
+{
+    return table.count;
+}
+
+void *api_memory(uint64_t address, uint64_t bytes)
+{
+    return emu_memory_host(api_device()->machine, address, bytes);
+}
+
+bool api_memory_reserved(uint64_t address)
+{
+    const struct emu_space *space = api_device()->machine->space;
+    return address - space->base < space->granules << EMU_GRANULE_SHIFT ||
+           address - space->shared_window < EMU_WINDOW_BYTES || address - space->local_window < EMU_WINDOW_BYTES;
+}

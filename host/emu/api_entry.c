@@ -1,0 +1,51 @@
+/* "Driver Entry Point Access": cuGetProcAddress. May be called before cuInit. A name that no driver knows and a name
+   that is newer than the version asked for get distinct answers in the second form. */
+#include "emu/api.h"
+#include "emu/exports.h"
+
+#include <string.h>
+
+static CUresult look_up(const char *call, const char *symbol, void **pfn, int version, cuuint64_t flags,
+                        CUdriverProcAddressQueryResult *status)
+{
+    cuuint64_t known_flags = CU_GET_PROC_ADDRESS_LEGACY_STREAM | CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
+    struct api_thread *thread = api_thread();
+    api_lock();
+    thread->call = call;
+    if (status != NULL)
+        *status = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+    API_REQUIRE(symbol != NULL && pfn != NULL);
+    *pfn = NULL;
+    API_REQUIRE((flags & ~known_flags) == 0 && flags != known_flags);
+    if (version > API_DRIVER_VERSION)
+        version = API_DRIVER_VERSION;
+    int known;
+    bool per_thread = (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0;
+    const struct emu_export *found = emu_export_find(symbol, version, per_thread, &known);
+    if (found == NULL) {
+        if (status != NULL) {
+            *status = known ? CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+            api_unlock();
+            return CUDA_SUCCESS; /* the status says it */
+        }
+        return api_fail(CUDA_ERROR_NOT_FOUND, known ? "%s is newer than CUDA %d.%d" : "no driver knows %s", symbol,
+                        version / 1000, version % 1000 / 10);
+    }
+    if (status != NULL)
+        *status = CU_GET_PROC_ADDRESS_SUCCESS;
+    _Static_assert(sizeof found->address == sizeof *pfn, "a function pointer fits void *, as POSIX says");
+    memcpy(pfn, &found->address, sizeof *pfn);
+    return api_leave();
+}
+
+CUresult CUDAAPI cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags,
+                                     CUdriverProcAddressQueryResult *symbolStatus)
+{
+    CUdriverProcAddressQueryResult ignored;
+    return look_up(__func__, symbol, pfn, cudaVersion, flags, symbolStatus != NULL ? symbolStatus : &ignored);
+}
+
+CUresult CUDAAPI cuGetProcAddress(const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags)
+{
+    return look_up(__func__, symbol, pfn, cudaVersion, flags, NULL);
+}

@@ -1,0 +1,106 @@
+/* Images as programs hand them over ("Module Management": a PTX text, a cubin or a fatbin, told apart by their first
+   bytes) and loading them. Cubins hold machine code, which the emulator does not execute: they are refused by name. */
+#include "emu/api_image.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ELF_MAGIC     UINT32_C(0x464c457f)
+#define FATBIN_MAGIC  UINT32_C(0xba55ed50) /* what bin2c and nvcc write; nvFatbin too */
+#define WRAPPER_MAGIC UINT32_C(0x466243b1) /* __fatBinC_Wrapper_t of fatbinary_section.h */
+
+struct wrapper {
+    uint32_t magic, version;
+    const void *data;
+    void *prelinked;
+};
+
+static CUresult copy_text(const char *text, size_t bytes, char **out_text, size_t *out_bytes)
+{
+    *out_text = malloc(bytes + 1);
+    if (*out_text == NULL)
+        return api_set_error(CUDA_ERROR_OUT_OF_MEMORY, "no memory for %zu bytes of PTX", bytes);
+    memcpy(*out_text, text, bytes);
+    (*out_text)[bytes] = '\0';
+    *out_bytes = bytes;
+    return CUDA_SUCCESS;
+}
+
+CUresult api_image_ptx(const void *image, size_t bytes, const struct emu_model *model, char **out_text,
+                       size_t *out_bytes)
+{
+    uint32_t magic = 0;
+    *out_text = NULL;
+    /* Four bytes are there if the first three of them are not the end of a text. */
+    for (size_t i = 0; i < 4 && (bytes == SIZE_MAX || i < bytes); i++) {
+        unsigned char byte = ((const unsigned char *)image)[i];
+        magic |= (uint32_t)byte << (8 * i);
+        if (byte == '\0')
+            break;
+    }
+    if (magic == WRAPPER_MAGIC) {
+        struct wrapper wrapper;
+        memcpy(&wrapper, image, sizeof wrapper);
+        if (wrapper.data == NULL)
+            return api_set_error(CUDA_ERROR_INVALID_IMAGE, "the fatbin wrapper has no data");
+        return api_image_ptx(wrapper.data, SIZE_MAX, model, out_text, out_bytes);
+    }
+    if (magic == FATBIN_MAGIC)
+        return api_fatbin_ptx(image, bytes, model, out_text, out_bytes);
+    if (magic == ELF_MAGIC)
+        return api_set_error(CUDA_ERROR_NO_BINARY_FOR_GPU, "the image is a cubin: the stand-in driver executes PTX, not "
+                             "machine code; compile to PTX (compute_%u)", (unsigned)model->sm);
+    const char *text = image;
+    size_t length = bytes == SIZE_MAX ? strlen(text) : strnlen(text, bytes);
+    size_t blank = strspn(text, " \t\r\n");
+    if (blank >= length || (text[blank] != '.' && text[blank] != '/'))
+        return api_set_error(CUDA_ERROR_INVALID_IMAGE, "the image is neither PTX nor a fatbin nor a cubin");
+    return copy_text(text, length, out_text, out_bytes);
+}
+
+CUresult api_load_result(clab_status status)
+{
+    switch (status) {
+    case CLAB_OK:
+        return CUDA_SUCCESS;
+    case CLAB_LOAD: /* .version newer than the driver */
+        return CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
+    case CLAB_NO_MEMORY:
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    case CLAB_UNSUPPORTED:
+        return CUDA_ERROR_NOT_SUPPORTED;
+    case CLAB_NOT_FOUND:
+        return CUDA_ERROR_NOT_FOUND;
+    default:
+        return CUDA_ERROR_INVALID_PTX;
+    }
+}
+
+CUresult api_image_load(struct api_device *device, const void *image, size_t bytes, const char *name,
+                        struct emu_module **out_module, char **out_text, size_t *out_text_bytes,
+                        struct clab_error *error)
+{
+    char *text = NULL;
+    size_t text_bytes = 0;
+    CUresult result = api_image_ptx(image, bytes, device->model, &text, &text_bytes);
+    if (result != CUDA_SUCCESS) {
+        clab_error_copy(error, &api_thread()->error);
+        return result;
+    }
+    /* Parsing a large text takes a while: other threads go on. */
+    api_unlock();
+    clab_status status = emu_module_load(device->machine, text, text_bytes, name, out_module, error);
+    api_lock();
+    result = api_load_result(status);
+    if (result != CUDA_SUCCESS) {
+        free(text);
+        return api_copy_error(result, error);
+    }
+    if (out_text != NULL) {
+        *out_text = text;
+        *out_text_bytes = text_bytes;
+    } else {
+        free(text);
+    }
+    return CUDA_SUCCESS;
+}

@@ -1,0 +1,66 @@
+/* JIT options (jit.h). Options that steer ptxas's optimiser are accepted and have nothing to steer: the emulator runs
+   the PTX as written. */
+#include "emu/api_jit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+CUresult api_jit_read(unsigned count, CUjit_option *options, void **values, struct api_jit *out_jit)
+{
+    *out_jit = (struct api_jit){0};
+    if (count > 0 && (options == NULL || values == NULL))
+        return api_set_error(CUDA_ERROR_INVALID_VALUE, "%u options, but no list", count);
+    for (unsigned i = 0; i < count; i++) {
+        switch (options[i]) {
+        case CU_JIT_INFO_LOG_BUFFER:
+            out_jit->info = values[i];
+            break;
+        case CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES:
+            out_jit->info_size = &values[i];
+            out_jit->info_bytes = (unsigned)(uintptr_t)values[i];
+            break;
+        case CU_JIT_ERROR_LOG_BUFFER:
+            out_jit->error = values[i];
+            break;
+        case CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES:
+            out_jit->error_size = &values[i];
+            out_jit->error_bytes = (unsigned)(uintptr_t)values[i];
+            break;
+        case CU_JIT_WALL_TIME:
+            out_jit->wall_time = &values[i];
+            break;
+        case CU_JIT_GLOBAL_SYMBOL_NAMES:
+        case CU_JIT_GLOBAL_SYMBOL_ADDRESSES:
+        case CU_JIT_GLOBAL_SYMBOL_COUNT:
+            return api_set_error(CUDA_ERROR_NOT_SUPPORTED, "JIT option %d (global symbols of the host) is not emulated",
+                                 (int)options[i]);
+        default:
+            if ((unsigned)options[i] >= CU_JIT_NUM_OPTIONS)
+                return api_set_error(CUDA_ERROR_INVALID_VALUE, "unknown JIT option %d", (int)options[i]);
+            break;
+        }
+    }
+    return CUDA_SUCCESS;
+}
+
+static void put(char *buffer, size_t bytes, void **size, const char *text)
+{
+    size_t length = strlen(text);
+    if (buffer != NULL && bytes > 0)
+        snprintf(buffer, bytes, "%s", text);
+    if (size != NULL)
+        *size = (void *)(uintptr_t)(buffer == NULL || bytes == 0 ? 0 : length < bytes ? length : bytes - 1);
+}
+
+void api_jit_answer(const struct api_jit *jit, const struct clab_error *error, double seconds)
+{
+    char *text = error != NULL && error->status != CLAB_OK ? clab_error_format(error) : NULL;
+    put(jit->info, jit->info_bytes, jit->info_size, "");
+    put(jit->error, jit->error_bytes, jit->error_size, text != NULL ? text : "");
+    free(text);
+    if (jit->wall_time != NULL) {
+        float milliseconds = (float)(seconds * 1e3);
+        memcpy(jit->wall_time, &milliseconds, sizeof milliseconds);
+    }
+}

@@ -1,0 +1,206 @@
+/* Launches (core.h): sets a grid up, runs it on the calling thread and others, adds up what they counted. */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "emu/module.h"
+#include "emu/pool.h"
+#include "emu/report.h"
+#include "emu/sched.h"
+
+#define DEEP_STACK_BYTES 16384u /* per thread, of kernels whose need is not known: recursion, indirect calls */
+#define REPORT_LINES     64u
+
+static uint64_t realtime_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+/* %globaltimer never runs backwards from one launch to the next, though virtual time may be ahead of the host's. */
+static uint64_t start_time(struct emu_machine *machine)
+{
+    uint64_t last = atomic_load(&machine->last_ns), now;
+    do {
+        const uint64_t host = realtime_ns();
+        now = host > last ? host : last + 1;
+    } while (!atomic_compare_exchange_weak(&machine->last_ns, &last, now));
+    return now;
+}
+
+static void end_time(struct emu_machine *machine, uint64_t end)
+{
+    uint64_t last = atomic_load(&machine->last_ns);
+    while (end > last && !atomic_compare_exchange_weak(&machine->last_ns, &last, end)) {
+    }
+}
+
+static uint32_t thread_count(const struct emu_run *run)
+{
+    uint32_t n = run->machine->options.threads;
+    if (n == 0) {
+        const long online = sysconf(_SC_NPROCESSORS_ONLN);
+        n = online > 0 ? (uint32_t)online : 1;
+    }
+    n = n > 256 ? 256 : n;
+    return n > run->n_clusters ? (uint32_t)run->n_clusters : n;
+}
+
+static void *thread_main(void *argument)
+{
+    emu_thread_run(argument);
+    return NULL;
+}
+
+/* Helper threads take no signals: those belong to the program. */
+static void run_threads(struct emu_run *run)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    uint32_t started = 1;
+    while (started < run->n_threads &&
+           pthread_create(&run->threads[started].handle, NULL, thread_main, &run->threads[started]) == 0) {
+        started++;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    /* A thread that could not be had counts as done; the rest does its work. */
+    for (uint32_t i = started; i < run->n_threads; i++) {
+        atomic_store(&run->threads[i].done, true);
+        atomic_fetch_sub(&run->machine->running, 1);
+    }
+    emu_thread_run(&run->threads[0]);
+    for (uint32_t i = 1; i < started; i++) {
+        pthread_join(run->threads[i].handle, NULL);
+    }
+}
+
+static void add_counters(const struct emu_run *run, struct clab_counters *out)
+{
+    for (uint32_t i = 0; i < run->n_threads; i++) {
+        const struct emu_thread *thread = &run->threads[i];
+        emu_traffic_add(out, &thread->traffic);
+        out->warp_instructions += thread->warp_insns;
+        out->thread_instructions += thread->thread_insns;
+        out->spin_warp_instructions += thread->spin_warp_insns;
+        out->spin_thread_instructions += thread->spin_thread_insns;
+        out->barriers += thread->barriers;
+        out->cluster_barriers += thread->cluster_barriers;
+        out->ctas += thread->ctas;
+        out->clusters += thread->clusters;
+    }
+}
+
+static uint32_t residency(const struct emu_run *run)
+{
+    const uint32_t clusters = run->machine->options.initial_clusters
+                                  ? run->machine->options.initial_clusters
+                                  : emu_occupancy_clusters(run->machine, run->launch->kernel, run->threads_per_cta,
+                                                           run->dynamic_shared_bytes, run->cluster_size);
+    return (clusters ? clusters : 1) * run->cluster_size;
+}
+
+static clab_status run_init(struct emu_run *run, struct clab_error *error)
+{
+    const struct emu_launch *launch = run->launch;
+    struct emu_machine *machine = run->machine;
+    const struct emu_image *image;
+    const bool hooks = run->hooks != NULL;
+    clab_status status = emu_kernel_image(launch->kernel, machine->options.isa, hooks, &image, error);
+    if (status != CLAB_OK) {
+        return status;
+    }
+    run->code = image->entry;
+    run->cluster_size = run->threads_per_cta = 1;
+    run->n_clusters = 1;
+    for (unsigned k = 0; k < 3; k++) {
+        run->grid[k] = launch->grid[k];
+        run->block[k] = launch->block[k];
+        run->cluster[k] = launch->cluster[k] ? launch->cluster[k] : 1;
+        run->clusters[k] = run->grid[k] / run->cluster[k];
+        run->cluster_size *= run->cluster[k];
+        run->threads_per_cta *= run->block[k];
+        run->n_clusters *= run->clusters[k];
+    }
+    if (run->threads_per_cta == 0 || run->threads_per_cta > EMU_MAX_WARPS * EMU_LANES || run->cluster_size == 0 ||
+        run->cluster_size > EMU_MAX_CLUSTER || run->n_clusters == 0) {
+        return clab_error_set(error, CLAB_LAUNCH, "a launch of %llu clusters of %u CTAs of %u threads cannot run",
+                              (unsigned long long)run->n_clusters, run->cluster_size, run->threads_per_cta);
+    }
+    run->warps_per_cta = (run->threads_per_cta + EMU_LANES - 1) / EMU_LANES;
+    run->dynamic_shared_bytes = launch->dynamic_shared_bytes;
+    run->shared_bytes = image->static_shared_bytes + launch->dynamic_shared_bytes;
+    run->local_bytes = (image->local_bytes + 15) & ~UINT32_C(15);
+    run->local_bytes += image->deep ? DEEP_STACK_BYTES : 0;
+    run->resident_limit = residency(run);
+    run->param_bytes = launch->kernel->info.param_bytes;
+    if (run->param_bytes) {
+        run->params = emu_space_params_take(machine->space, run->param_bytes);
+        if (!run->params) {
+            return clab_error_set(error, CLAB_NO_MEMORY, "no memory for %u bytes of parameters", run->param_bytes);
+        }
+        memcpy((void *)(uintptr_t)run->params, launch->params, run->param_bytes);
+    }
+    run->n_threads = thread_count(run);
+    run->threads = calloc(run->n_threads, sizeof *run->threads);
+    if (!run->threads) {
+        return clab_error_set(error, CLAB_NO_MEMORY, "out of memory for %u host threads", run->n_threads);
+    }
+    for (uint32_t i = 0; i < run->n_threads; i++) {
+        run->threads[i].run = run;
+        run->threads[i].pool = emu_pool_new(image->n_codes);
+        if (!run->threads[i].pool) {
+            return clab_error_set(error, CLAB_NO_MEMORY, "out of memory for %u host threads", run->n_threads);
+        }
+    }
+    run->report_lines = REPORT_LINES;
+    run->grid_id = atomic_fetch_add(&machine->next_grid, 1) + 1;
+    run->start_ns = start_time(machine);
+    return CLAB_OK;
+}
+
+static void run_fini(struct emu_run *run)
+{
+    for (uint32_t i = 0; run->threads && i < run->n_threads; i++) {
+        emu_pool_free(run->threads[i].pool);
+    }
+    free(run->threads);
+    if (run->params) {
+        emu_space_params_give(run->machine->space, run->params);
+    }
+    clab_str_free(&run->report);
+    clab_error_clear(&run->own_error);
+}
+
+clab_status emu_launch_run(struct emu_machine *machine, const struct emu_launch *launch,
+                           struct clab_counters *out_counters, struct clab_error *error)
+{
+    struct emu_run run = {.machine = machine, .launch = launch, .error = error};
+    memset(out_counters, 0, sizeof *out_counters);
+    if (pthread_mutex_init(&run.lock, NULL) != 0) {
+        return clab_error_set(error, CLAB_NO_MEMORY, "out of memory for a launch");
+    }
+    clab_status status = run_init(&run, error);
+    if (status == CLAB_OK) {
+        atomic_fetch_add(&machine->running, run.n_threads);
+        run_threads(&run);
+        add_counters(&run, out_counters);
+        end_time(machine, run.start_ns + atomic_load(&run.time_ns));
+        emu_machine_progress(machine);
+        status = run.status;
+        if (status != CLAB_OK && error) {
+            if (run.report.text) {
+                clab_error_log(error, run.report.text, run.report.bytes);
+            }
+            if (status == CLAB_FAULT) {
+                emu_fault_native(error, run.fault_kind);
+            }
+        }
+    }
+    run_fini(&run);
+    pthread_mutex_destroy(&run.lock);
+    return status;
+}

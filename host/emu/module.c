@@ -1,0 +1,389 @@
+/* Modules: PTX parsed, .global and .const variables allocated and initialised, kernels decoded when fetched. PTX ISA
+   9.0, 5.4.4 "Initializers", 11.1 ".version", ".target". */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "emu/module.h"
+
+/* Function addresses are opaque numbers outside every window: this base, the module's serial number, the function. */
+#define FUNCTION_BASE  UINT64_C(0x4c00000000000000)
+#define FUNCTION_SHIFT 4
+
+struct emu_module {
+    struct emu_machine *machine;
+    struct ptx_module *ptx;
+    uint64_t *addresses;           /* of ptx->vars; 0: no storage */
+    uint64_t **function_addresses; /* of each function's vars; NULL rows */
+    struct emu_kernel *kernels;
+    uint32_t serial;
+    struct clab_arena arena;
+};
+
+const struct ptx_module *emu_module_ptx(const struct emu_module *module)
+{
+    return module->ptx;
+}
+
+bool emu_module_place(const struct emu_module *module, const struct ptx_var *var, uint64_t *out_address)
+{
+    const uint64_t *addresses =
+        var->function ? module->function_addresses[var->function->index] : module->addresses;
+    *out_address = addresses ? addresses[var->index] : 0;
+    return *out_address != 0;
+}
+
+uint64_t emu_function_address(const struct emu_module *module, const struct ptx_function *function)
+{
+    return FUNCTION_BASE + ((uint64_t)module->serial << 32) + ((uint64_t)function->index << FUNCTION_SHIFT);
+}
+
+const struct emu_code *emu_function_find(const struct emu_image *image, uint64_t address)
+{
+    const uint64_t offset = address - FUNCTION_BASE - ((uint64_t)image->module->serial << 32);
+    if (offset >> FUNCTION_SHIFT >= image->n_codes || offset % (1u << FUNCTION_SHIFT) != 0) {
+        return NULL;
+    }
+    return image->codes[offset >> FUNCTION_SHIFT];
+}
+
+/* --- variables */
+
+static bool stored(const struct ptx_var *var)
+{
+    return (var->space == PTX_SPACE_GLOBAL || var->space == PTX_SPACE_CONST) && !var->is_unsized &&
+           (var->linkage != PTX_LINK_EXTERN || var->data);
+}
+
+static clab_status var_alloc(struct emu_module *module, const struct ptx_var *var, uint64_t *out_address,
+                             struct clab_error *error)
+{
+    if (!stored(var)) {
+        return CLAB_OK;
+    }
+    const uint64_t bytes = var->bytes ? var->bytes : 1;
+    const uint64_t align = var->align_bytes > 512 ? var->align_bytes : 1;
+    const uint64_t address =
+        emu_memory_alloc(module->machine, bytes, var->space == PTX_SPACE_CONST ? EMU_MEMORY_CONST : EMU_MEMORY_DEVICE);
+    if (!address || address % align != 0) {
+        if (address) {
+            emu_memory_free(module->machine, address);
+        }
+        return clab_error_set(error, CLAB_NO_MEMORY, "no device memory for %llu bytes of '%s'",
+                              (unsigned long long)bytes, var->name);
+    }
+    *out_address = address;
+    if (var->data) {
+        memcpy((void *)(uintptr_t)address, var->data, bytes);
+    } else {
+        memset((void *)(uintptr_t)address, 0, bytes);
+    }
+    return CLAB_OK;
+}
+
+static clab_status var_relocate(struct emu_module *module, const struct ptx_var *var, uint64_t address,
+                                struct clab_error *error)
+{
+    for (uint32_t i = 0; address && i < var->n_relocs; i++) {
+        const struct ptx_reloc *reloc = &var->relocs[i];
+        uint64_t value = 0;
+        if (reloc->func) {
+            value = emu_function_address(module, reloc->func);
+        } else if (!reloc->var || !emu_module_place(module, reloc->var, &value)) {
+            return clab_error_set(error, CLAB_LOAD, "the initialiser of '%s' names '%s', which has no address",
+                                  var->name, reloc->var ? reloc->var->name : "?");
+        }
+        value = (value + (uint64_t)reloc->addend) >> reloc->shift;
+        if (reloc->offset > var->bytes || reloc->bytes > var->bytes - reloc->offset || reloc->bytes > 8) {
+            return clab_error_set(error, CLAB_LOAD, "the initialiser of '%s' is longer than the variable", var->name);
+        }
+        memcpy((void *)(uintptr_t)(address + reloc->offset), &value, reloc->bytes);
+    }
+    return CLAB_OK;
+}
+
+static clab_status vars_place(struct emu_module *module, struct ptx_var **vars, uint32_t n_vars, uint64_t **addresses,
+                              struct clab_error *error)
+{
+    *addresses = clab_arena_array(&module->arena, n_vars + 1, sizeof **addresses);
+    if (!*addresses) {
+        return clab_error_set(error, CLAB_NO_MEMORY, "out of memory while loading a module");
+    }
+    clab_status status = CLAB_OK;
+    for (uint32_t i = 0; i < n_vars && status == CLAB_OK; i++) {
+        status = var_alloc(module, vars[i], &(*addresses)[i], error);
+    }
+    return status;
+}
+
+static clab_status vars_load(struct emu_module *module, struct clab_error *error)
+{
+    const struct ptx_module *ptx = module->ptx;
+    module->function_addresses =
+        clab_arena_array(&module->arena, ptx->n_functions + 1, sizeof *module->function_addresses);
+    if (!module->function_addresses) {
+        return clab_error_set(error, CLAB_NO_MEMORY, "out of memory while loading a module");
+    }
+    clab_status status = vars_place(module, ptx->vars, ptx->n_vars, &module->addresses, error);
+    for (uint32_t f = 0; f < ptx->n_functions && status == CLAB_OK; f++) {
+        if (ptx->functions[f]->n_vars) {
+            status = vars_place(module, ptx->functions[f]->vars, ptx->functions[f]->n_vars,
+                                &module->function_addresses[f], error);
+        }
+    }
+    for (uint32_t i = 0; i < ptx->n_vars && status == CLAB_OK; i++) {
+        status = var_relocate(module, ptx->vars[i], module->addresses[i], error);
+    }
+    for (uint32_t f = 0; f < ptx->n_functions && status == CLAB_OK; f++) {
+        for (uint32_t i = 0; i < ptx->functions[f]->n_vars && status == CLAB_OK; i++) {
+            status = var_relocate(module, ptx->functions[f]->vars[i], module->function_addresses[f][i], error);
+        }
+    }
+    return status;
+}
+
+static void vars_free(struct emu_module *module, const uint64_t *addresses, uint32_t n)
+{
+    for (uint32_t i = 0; addresses && i < n; i++) {
+        if (addresses[i]) {
+            emu_memory_free(module->machine, addresses[i]);
+        }
+    }
+}
+
+/* --- modules */
+
+clab_status emu_module_load(struct emu_machine *machine, const char *text, size_t bytes, const char *name,
+                            struct emu_module **out_module, struct clab_error *error)
+{
+    const struct ptx_parse_options options = {.max_version = machine->options.driver_version};
+    struct ptx_module *ptx = NULL;
+    *out_module = NULL;
+    clab_status status = ptx_parse(text, bytes, name, &options, &ptx, error);
+    if (status != CLAB_OK) {
+        return status;
+    }
+    const char *reason = NULL;
+    if (!ptx_target_accepts(ptx->target, emu_machine_target(machine), &reason)) {
+        status = clab_error_set(error, CLAB_PTX_TARGET, "%s (the module is for sm_%u%s, the device is %s)", reason,
+                                ptx->target.sm, ptx->target.suffix == 'a' ? "a" : ptx->target.suffix == 'f' ? "f" : "",
+                                machine->model->arch);
+        clab_error_at(error, name, 0, 0);
+        ptx_module_free(ptx);
+        return status;
+    }
+    struct emu_module *module = calloc(1, sizeof *module);
+    if (!module) {
+        ptx_module_free(ptx);
+        return clab_error_set(error, CLAB_NO_MEMORY, "out of memory while loading a module");
+    }
+    module->machine = machine;
+    module->ptx = ptx;
+    pthread_mutex_lock(&machine->lock);
+    module->serial = machine->next_module++ & 0xffffff;
+    pthread_mutex_unlock(&machine->lock);
+    status = vars_load(module, error);
+    if (status != CLAB_OK) {
+        emu_module_unload(module);
+        return status;
+    }
+    *out_module = module;
+    return CLAB_OK;
+}
+
+void emu_module_unload(struct emu_module *module)
+{
+    if (!module) {
+        return;
+    }
+    while (module->kernels) {
+        struct emu_kernel *kernel = module->kernels;
+        module->kernels = kernel->next;
+        emu_image_free(kernel->image);
+        for (unsigned i = 0; i < kernel->n_others; i++) {
+            emu_image_free(kernel->others[i]);
+        }
+        free(kernel);
+    }
+    vars_free(module, module->addresses, module->ptx->n_vars);
+    for (uint32_t f = 0; module->function_addresses && f < module->ptx->n_functions; f++) {
+        vars_free(module, module->function_addresses[f], module->ptx->functions[f]->n_vars);
+    }
+    ptx_module_free(module->ptx);
+    clab_arena_free(&module->arena);
+    free(module);
+}
+
+const char *emu_module_entry_name(const struct emu_module *module, unsigned index)
+{
+    for (uint32_t i = 0; i < module->ptx->n_functions; i++) {
+        if (module->ptx->functions[i]->entry && module->ptx->functions[i]->defined && index-- == 0) {
+            return module->ptx->functions[i]->name;
+        }
+    }
+    return NULL;
+}
+
+bool emu_module_global(const struct emu_module *module, const char *name, uint64_t *out_address, uint64_t *out_bytes)
+{
+    for (uint32_t i = 0; i < module->ptx->n_vars; i++) {
+        if (module->addresses[i] && strcmp(module->ptx->vars[i]->name, name) == 0) {
+            *out_address = module->addresses[i];
+            *out_bytes = module->ptx->vars[i]->bytes;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* --- kernels */
+
+static clab_status no_entry(const struct emu_module *module, const char *name, struct clab_error *error)
+{
+    struct clab_str list = {0};
+    const char *entry;
+    for (unsigned i = 0; (entry = emu_module_entry_name(module, i)) && i < 20; i++) {
+        clab_str_addf(&list, "%s%s", i ? ", " : "", entry);
+    }
+    const clab_status status = clab_error_set(error, CLAB_NOT_FOUND, "no entry '%s' in this module; it has: %s", name,
+                                              list.text ? list.text : "none");
+    clab_str_free(&list);
+    return status;
+}
+
+/* Parameter block: as the manual lays out .param of an entry, in order, each at its own alignment. */
+static clab_status params_lay_out(struct emu_module *module, struct emu_kernel_info *info)
+{
+    const struct ptx_function *function = info->function;
+    uint32_t *offsets = clab_arena_array(&module->arena, function->n_params + 1, sizeof *offsets);
+    uint32_t *sizes = clab_arena_array(&module->arena, function->n_params + 1, sizeof *sizes);
+    if (!offsets || !sizes) {
+        return CLAB_NO_MEMORY;
+    }
+    uint64_t at = 0;
+    for (uint32_t i = 0; i < function->n_params; i++) {
+        const struct ptx_var *var = function->params[i];
+        const uint64_t align = var->align_bytes ? var->align_bytes : emu_lane_bytes(var->type);
+        at = (at + align - 1) / align * align;
+        offsets[i] = (uint32_t)at;
+        sizes[i] = (uint32_t)var->bytes;
+        at += var->bytes;
+    }
+    info->n_params = function->n_params;
+    info->param_bytes = (uint32_t)at;
+    info->param_offsets = offsets;
+    info->param_sizes = sizes;
+    return CLAB_OK;
+}
+
+static clab_status kernel_fill(struct emu_kernel *kernel, struct clab_error *error)
+{
+    struct emu_module *module = kernel->module;
+    const struct ptx_function *function = kernel->info.function;
+    const struct emu_set *set = emu_set_get(NULL, false);
+    clab_status status = emu_image_new(module, module->ptx, function, set, &kernel->image, error);
+    if (status != CLAB_OK) {
+        return status;
+    }
+    kernel->info.module = module;
+    kernel->info.static_shared_bytes = kernel->image->static_shared_bytes;
+    kernel->info.local_bytes = kernel->image->local_bytes;
+    for (uint32_t i = 0; i < module->ptx->n_vars; i++) {
+        const struct ptx_var *var = module->ptx->vars[i];
+        kernel->info.const_bytes += var->space == PTX_SPACE_CONST ? (uint32_t)var->bytes : 0;
+    }
+    if (params_lay_out(module, &kernel->info) != CLAB_OK) {
+        return clab_error_set(error, CLAB_NO_MEMORY, "out of memory while decoding '%s'", function->name);
+    }
+    struct clab_arena arena = {0};
+    struct ptx_cfg cfg;
+    status = ptx_cfg_build(function, &arena, &cfg, error);
+    if (status == CLAB_OK) {
+        status = ptx_live_estimate(function, &cfg, &arena, &kernel->info.registers_modelled, error);
+    }
+    clab_arena_free(&arena);
+    return status;
+}
+
+static clab_status kernel_get(struct emu_module *module, const char *name, struct emu_kernel **out_kernel,
+                              struct clab_error *error)
+{
+    for (struct emu_kernel *kernel = module->kernels; kernel; kernel = kernel->next) {
+        if (strcmp(kernel->info.function->name, name) == 0) {
+            *out_kernel = kernel;
+            return CLAB_OK;
+        }
+    }
+    const struct ptx_function *function = ptx_function_get(module->ptx, name);
+    if (!function || !function->entry || !function->defined) {
+        return no_entry(module, name, error);
+    }
+    struct emu_kernel *kernel = calloc(1, sizeof *kernel);
+    if (!kernel) {
+        return clab_error_set(error, CLAB_NO_MEMORY, "out of memory while decoding '%s'", name);
+    }
+    kernel->module = module;
+    kernel->info.function = function;
+    const clab_status status = kernel_fill(kernel, error);
+    if (status != CLAB_OK) {
+        emu_image_free(kernel->image);
+        free(kernel);
+        return status;
+    }
+    kernel->next = module->kernels;
+    module->kernels = kernel;
+    *out_kernel = kernel;
+    return CLAB_OK;
+}
+
+clab_status emu_module_kernel(struct emu_module *module, const char *name, struct emu_kernel **out_kernel,
+                              struct clab_error *error)
+{
+    *out_kernel = NULL;
+    pthread_mutex_lock(&module->machine->lock);
+    const clab_status status = kernel_get(module, name, out_kernel, error);
+    pthread_mutex_unlock(&module->machine->lock);
+    return status;
+}
+
+void emu_kernel_info_get(const struct emu_kernel *kernel, struct emu_kernel_info *out_info)
+{
+    *out_info = kernel->info;
+}
+
+static clab_status image_get(struct emu_kernel *kernel, const struct emu_set *set, const struct emu_image **out_image,
+                             struct clab_error *error)
+{
+    if (kernel->image->set == set) {
+        *out_image = kernel->image;
+        return CLAB_OK;
+    }
+    for (unsigned i = 0; i < kernel->n_others; i++) {
+        if (kernel->others[i]->set == set) {
+            *out_image = kernel->others[i];
+            return CLAB_OK;
+        }
+    }
+    const struct emu_module *module = kernel->module;
+    struct emu_image *image;
+    const clab_status status = emu_image_new(module, module->ptx, kernel->info.function, set, &image, error);
+    if (status == CLAB_OK) {
+        kernel->others[kernel->n_others++] = image;
+        *out_image = image;
+    }
+    return status;
+}
+
+clab_status emu_kernel_image(struct emu_kernel *kernel, const char *isa, bool hooks, const struct emu_image **out_image,
+                             struct clab_error *error)
+{
+    const struct emu_set *set = emu_set_get(isa, hooks);
+    if (!set) {
+        return clab_error_set(error, CLAB_USAGE, "instruction set '%s' is unknown, or this processor lacks it", isa);
+    }
+    pthread_mutex_lock(&kernel->module->machine->lock);
+    const clab_status status = image_get(kernel, set, out_image, error);
+    pthread_mutex_unlock(&kernel->module->machine->lock);
+    return status;
+}

@@ -1,0 +1,160 @@
+/* Register files and their frames, reused within one host thread. The last one given back is the first one taken, so
+   that kernels without barriers keep running in the same few kilobytes of cache. A register file is made once per
+   activation that is alive at the same time: memory is bounded by what is resident. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "emu/pool.h"
+
+#define FRAME_HEAD 128 /* room for struct emu_frame before the 64-byte aligned registers */
+_Static_assert(sizeof(struct emu_frame) <= FRAME_HEAD, "the frame precedes its registers");
+
+struct emu_pool *emu_pool_new(uint32_t n_codes)
+{
+    struct emu_pool *pool = calloc(1, sizeof *pool + n_codes * sizeof *pool->frames);
+    if (pool) {
+        pool->n_codes = n_codes;
+    }
+    return pool;
+}
+
+void emu_pool_free(struct emu_pool *pool)
+{
+    if (!pool) {
+        return;
+    }
+    for (uint32_t i = 0; i < pool->n_codes; i++) {
+        while (pool->frames[i]) {
+            struct emu_frame *frame = pool->frames[i];
+            pool->frames[i] = frame->caller;
+            free(frame);
+        }
+    }
+    free(pool);
+}
+
+static void fill_row(unsigned char *row, const struct emu_const *c, uint64_t low)
+{
+    if (c->bytes == 0) {
+        memcpy(row, &low, 4);
+        return;
+    }
+    for (unsigned i = 0; i < EMU_LANES; i++) {
+        unsigned char *lane = row + (size_t)i * c->bytes;
+        memcpy(lane, &low, c->bytes < 8 ? c->bytes : 8);
+        if (c->bytes == 16) {
+            memcpy(lane + 8, &c->high, 8);
+        }
+    }
+}
+
+static void fill_rank(struct emu_frame *frame, uint32_t rank)
+{
+    const struct emu_code *code = frame->code;
+    frame->rank = rank;
+    for (uint32_t i = 0; i < code->n_rank_consts; i++) {
+        fill_row(frame->regs + code->consts[i].offset, &code->consts[i],
+                 code->consts[i].low + ((uint64_t)rank << EMU_RANK_SHIFT));
+    }
+}
+
+struct emu_frame *emu_frame_take(struct emu_thread *thread, const struct emu_code *code, uint32_t rank)
+{
+    struct emu_frame *frame = thread->pool->frames[code->index];
+    if (frame) {
+        thread->pool->frames[code->index] = frame->caller;
+        if (frame->rank != rank) {
+            fill_rank(frame, rank);
+        }
+    } else {
+        frame = aligned_alloc(64, FRAME_HEAD + (size_t)code->file_bytes);
+        if (!frame) {
+            return NULL;
+        }
+        memset(frame, 0, FRAME_HEAD + (size_t)code->file_bytes);
+        frame->code = code;
+        frame->regs = (unsigned char *)frame + FRAME_HEAD;
+        for (uint32_t i = code->n_rank_consts; i < code->n_consts; i++) {
+            fill_row(frame->regs + code->consts[i].offset, &code->consts[i], code->consts[i].low);
+        }
+        fill_rank(frame, rank);
+    }
+    frame->caller = NULL;
+    frame->return_to = NULL;
+    frame->local_base = frame->depth = 0;
+    frame->refs = 1;
+    return frame;
+}
+
+void emu_frame_give(struct emu_thread *thread, struct emu_frame *frame)
+{
+    frame->caller = thread->pool->frames[frame->code->index];
+    thread->pool->frames[frame->code->index] = frame;
+}
+
+/* --- clusters: contexts of one launch all have the same shape. */
+
+struct emu_cluster *emu_cluster_alloc(const struct emu_run *run)
+{
+    const uint32_t size = run->cluster_size, warps = run->warps_per_cta;
+    struct emu_cluster *cluster = calloc(1, sizeof *cluster);
+    if (!cluster) {
+        return NULL;
+    }
+    cluster->ctas = calloc(size, sizeof *cluster->ctas);
+    struct emu_warp *all = aligned_alloc(64, (size_t)size * warps * sizeof *all);
+    struct emu_fragment *fragments = calloc((size_t)size * warps * EMU_LANES, sizeof *fragments);
+    const size_t shared = ((size_t)run->shared_bytes + 127) & ~(size_t)127;
+    /* 16 bytes more than asked for: vector accesses of the host may read past the last byte, never write. */
+    unsigned char *shared_all = aligned_alloc(128, size * shared + 128);
+    const size_t local = (size_t)run->local_bytes * warps * EMU_LANES;
+    unsigned char *local_all = local ? malloc(size * local) : NULL;
+    if (cluster->ctas) {
+        cluster->ctas[0].warps = all;
+        cluster->ctas[0].shared = shared_all;
+        cluster->ctas[0].local = local_all;
+    }
+    if (!cluster->ctas || !all || !fragments || !shared_all || (local && !local_all)) {
+        if (!cluster->ctas) {
+            free(all);
+            free(shared_all);
+            free(local_all);
+        }
+        if (all) {
+            all[0].fragments = fragments;
+        } else {
+            free(fragments);
+        }
+        emu_cluster_dispose(cluster);
+        return NULL;
+    }
+    memset(all, 0, (size_t)size * warps * sizeof *all);
+    cluster->n_all_warps = size * warps;
+    for (uint32_t rank = 0; rank < size; rank++) {
+        struct emu_cta *cta = &cluster->ctas[rank];
+        cta->warps = all + (size_t)rank * warps;
+        cta->shared = shared_all + rank * shared;
+        cta->local = local ? local_all + rank * local : NULL;
+        for (uint32_t w = 0; w < warps; w++) {
+            cta->warps[w].fragments = fragments + ((size_t)rank * warps + w) * EMU_LANES;
+        }
+    }
+    return cluster;
+}
+
+void emu_cluster_dispose(struct emu_cluster *cluster)
+{
+    if (cluster && cluster->ctas) {
+        if (cluster->ctas[0].warps) {
+            for (uint32_t i = 0; i < cluster->n_all_warps; i++) {
+                free(cluster->ctas[0].warps[i].gather);
+            }
+            free(cluster->ctas[0].warps[0].fragments);
+        }
+        free(cluster->ctas[0].warps);
+        free(cluster->ctas[0].shared);
+        free(cluster->ctas[0].local);
+        free(cluster->ctas);
+    }
+    free(cluster);
+}

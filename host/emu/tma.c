@@ -1,0 +1,394 @@
+/* Tensor copies between global memory and shared memory through a tensor map. PTX ISA 9.0, "Tensors" (tiled mode, im2col
+   mode, swizzling, out-of-bound access), "cp.async.bulk.tensor", "cp.reduce.async.bulk.tensor"; CUDA driver API 13.0,
+   cuTensorMapEncodeTiled, cuTensorMapEncodeIm2col.
+
+   A copy is a sequence of rows: the elements along dimension 0, dense in shared memory, each row at one place of the
+   tensor's outer dimensions. A row outside the tensor, and the part of a row outside dimension 0, is filled on a load
+   (the whole box is written, measured on an H200) and skipped on a store. The swizzle moves 16-byte pieces of rows by
+   their address in shared memory. completion counts the whole box.
+
+   UNVERIFIED: NaN fill patterns; .tf32 types, which are copied as they are; swizzles of CC 10 and boxes narrower than
+   the swizzle's span; f32 addition of a reduction flushes subnormals as red on global memory does.
+   Refused by name: interleaved maps, the packed sub-byte types. */
+#include "emu/tma.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_ROW_BYTES 2048 /* 256 elements of 8 bytes */
+
+struct tensor_copy {
+    struct emu_copy copy;
+    struct emu_tensor_map map;
+    enum emu_tensor_direction direction;
+    enum emu_tensor_mode mode;
+    int64_t coords[EMU_TENSOR_MAX_RANK];
+    int32_t offsets[3];
+    bool pair;
+    struct emu_bulk_target target; /* loads */
+    struct emu_cta *from_cta;      /* stores */
+    uint32_t from;                 /* window address */
+    enum emu_reduction reduction;
+    uint32_t element_bytes, row_elements;
+    uint32_t counts[EMU_TENSOR_MAX_RANK]; /* rows along dimensions 1 and up */
+    uint64_t bytes;                       /* of the whole box */
+    bool failed;
+};
+
+uint32_t emu_tensor_swizzle(enum emu_tensor_swizzle swizzle, uint32_t address)
+{
+    switch (swizzle) {
+    case EMU_SWIZZLE_32B:
+    case EMU_SWIZZLE_96B:
+        return address ^ (address >> 3 & 0x10);
+    case EMU_SWIZZLE_64B:
+        return address ^ (address >> 3 & 0x30);
+    case EMU_SWIZZLE_128B:
+        return address ^ (address >> 3 & 0x70);
+    case EMU_SWIZZLE_128B_ATOM_32B:
+        return address ^ (address >> 2 & 0x60);
+    case EMU_SWIZZLE_128B_ATOM_32B_FLIP_8B:
+        return address ^ (address >> 2 & 0x60) ^ (address >> 4 & 0x08);
+    case EMU_SWIZZLE_128B_ATOM_64B:
+        return address ^ (address >> 1 & 0x40);
+    default:
+        return address;
+    }
+}
+
+/* --- rows */
+
+static void fail(struct tensor_copy *t, struct emu_cta *cta, const char *space, uint64_t address, const char *text)
+{
+    if (!t->failed) {
+        t->failed = true;
+        emu_fault_async(t->copy.cta->cluster, cta, EMU_FAULT_ILLEGAL_ADDRESS, space, address,
+                        "tensor copy issued by CTA (%u,%u,%u): %s", t->copy.cta->ctaid[0], t->copy.cta->ctaid[1],
+                        t->copy.cta->ctaid[2], text);
+    }
+}
+
+/* Fill of elements outside the tensor. */
+static void row_fill(const struct tensor_copy *t, unsigned char *row)
+{
+    const uint32_t bytes = t->row_elements * t->element_bytes;
+    if (!t->map.nan_fill) {
+        memset(row, 0, bytes);
+        return;
+    }
+    /* 7f ff … ff in each element, little-endian. */
+    memset(row, 0xff, bytes);
+    for (uint32_t i = t->element_bytes - 1; i < bytes; i += t->element_bytes) {
+        row[i] = 0x7f;
+    }
+}
+
+/* A subnormal f32 becomes a zero of its sign. */
+static void row_flush(unsigned char *row, uint32_t bytes)
+{
+    for (uint32_t i = 0; i + 4 <= bytes; i += 4) {
+        uint32_t u;
+        memcpy(&u, row + i, 4);
+        u = (u & UINT32_C(0x7f800000)) ? u : u & UINT32_C(0x80000000);
+        memcpy(row + i, &u, 4);
+    }
+}
+
+/* Copies between a row and shared memory, through the swizzle. `linear`: the row's offset in the box. */
+static void row_shared(struct tensor_copy *t, struct emu_cta *cta, uint32_t base, uint64_t linear, unsigned char *row)
+{
+    const uint32_t bytes = t->row_elements * t->element_bytes;
+    const uint32_t step = t->map.swizzle == EMU_SWIZZLE_NONE                    ? bytes
+                          : t->map.swizzle == EMU_SWIZZLE_128B_ATOM_32B_FLIP_8B ? 8
+                                                                                : 16;
+    for (uint32_t done = 0; done < bytes; done += step) {
+        const uint32_t piece = bytes - done < step ? bytes - done : step;
+        const uint32_t offset = emu_tensor_swizzle(t->map.swizzle, (base & 0xffffff) + (uint32_t)linear + done) -
+                                EMU_SHARED_FIRST;
+        if ((uint64_t)offset + piece > cta->shared_bytes) {
+            fail(t, cta, "shared", base, "the swizzled box leaves the CTA's shared memory");
+            return;
+        }
+        if (t->direction == EMU_TENSOR_LOAD) {
+            memcpy(cta->shared + offset, row + done, piece);
+        } else {
+            memcpy(row + done, cta->shared + offset, piece);
+        }
+    }
+}
+
+/* Global memory of a row's elements [first, last), both within dimension 0. */
+static unsigned char *row_global(struct tensor_copy *t, const int64_t at[EMU_TENSOR_MAX_RANK], int64_t first,
+                                 int64_t last)
+{
+    const struct emu_space *space = t->copy.cta->run->machine->space;
+    uint64_t address = t->map.address + (uint64_t)(at[0] + first) * t->element_bytes;
+    for (uint32_t k = 1; k < t->map.rank; k++) {
+        address += (uint64_t)at[k] * t->map.strides[k];
+    }
+    const uint64_t bytes = (uint64_t)(last - first) * t->element_bytes;
+    void *memory = t->direction == EMU_TENSOR_LOAD ? emu_space_range_read(space, address, bytes)
+                                                   : emu_space_range_write(space, address, bytes);
+    if (!memory) {
+        char text[300], why[200];
+        emu_space_explain(space, address, bytes, t->direction != EMU_TENSOR_LOAD, why, sizeof why);
+        snprintf(text, sizeof text, "the tensor reaches outside memory: %s", why);
+        fail(t, t->copy.cta, "global", address, text);
+    }
+    return memory;
+}
+
+static void row_store(struct tensor_copy *t, unsigned char *to, const unsigned char *row, uint64_t bytes)
+{
+    if (t->direction == EMU_TENSOR_STORE) {
+        memcpy(to, row, bytes);
+        return;
+    }
+    for (uint64_t i = 0; i + t->element_bytes <= bytes; i += t->element_bytes) {
+        uint64_t value = 0;
+        memcpy(&value, row + i, t->element_bytes);
+        emu_reduce_atomic(t->reduction, to + i, value);
+    }
+}
+
+/* One row at `at` (elements; anything outside the tensor is filled or skipped). */
+static void row_move(struct tensor_copy *t, const int64_t at[EMU_TENSOR_MAX_RANK], uint64_t linear)
+{
+    _Alignas(16) unsigned char row[MAX_ROW_BYTES];
+    const struct emu_cluster *cluster = t->copy.cta->cluster;
+    const int64_t dim = (int64_t)t->map.dims[0], n = t->row_elements;
+    int64_t first = at[0] < 0 ? -at[0] : 0, last = dim - at[0] < n ? dim - at[0] : n;
+    bool inside = first < last;
+    for (uint32_t k = 1; k < t->map.rank; k++) {
+        inside = inside && at[k] >= 0 && at[k] < (int64_t)t->map.dims[k];
+    }
+    unsigned char *memory = inside ? row_global(t, at, first, last) : NULL;
+    if (inside && !memory) {
+        return;
+    }
+    const uint64_t bytes = inside ? (uint64_t)(last - first) * t->element_bytes : 0;
+    if (t->direction != EMU_TENSOR_LOAD) {
+        if (inside) {
+            row_shared(t, t->from_cta, t->from, linear, row);
+            if (!t->failed) {
+                row_store(t, memory, row + first * t->element_bytes, bytes);
+            }
+        }
+        return;
+    }
+    row_fill(t, row);
+    if (inside) {
+        memcpy(row + first * t->element_bytes, memory, bytes);
+    }
+    if (t->map.type == EMU_TENSOR_F32_FTZ || t->map.type == EMU_TENSOR_TF32_FTZ) {
+        row_flush(row, t->row_elements * t->element_bytes);
+    }
+    for (uint32_t left = t->target.ranks; left && !t->failed; left &= left - 1) {
+        row_shared(t, &cluster->ctas[__builtin_ctz(left)], t->target.to, linear, row);
+    }
+}
+
+/* --- the order of rows */
+
+static void rows_tile(struct tensor_copy *t)
+{
+    const uint64_t row_bytes = (uint64_t)t->row_elements * t->element_bytes;
+    int64_t at[EMU_TENSOR_MAX_RANK];
+    uint32_t i[EMU_TENSOR_MAX_RANK] = {0};
+    for (uint64_t linear = 0; linear < t->bytes && !t->failed; linear += row_bytes) {
+        at[0] = t->coords[0];
+        for (uint32_t k = 1; k < t->map.rank; k++) {
+            at[k] = t->coords[k] + (int64_t)i[k] * t->map.element_strides[k];
+        }
+        row_move(t, at, linear);
+        for (uint32_t k = 1; k < t->map.rank && ++i[k] == t->counts[k]; k++) {
+            i[k] = 0;
+        }
+    }
+}
+
+static void rows_four(struct tensor_copy *t)
+{
+    for (unsigned i = 0; i < 4 && !t->failed; i++) {
+        const int64_t at[EMU_TENSOR_MAX_RANK] = {t->coords[0], t->coords[1 + i], 0, 0, 0};
+        row_move(t, at, (uint64_t)i * t->row_elements * t->element_bytes);
+    }
+}
+
+/* im2col: the pixels of a column, W first, then H, D and N, inside the box that the corners cut out. */
+static void rows_im2col(struct tensor_copy *t)
+{
+    const struct emu_tensor_map *map = &t->map;
+    const uint32_t batch = map->rank - 1;
+    int64_t position[EMU_TENSOR_MAX_RANK], at[EMU_TENSOR_MAX_RANK] = {0};
+    memcpy(position, t->coords, sizeof position);
+    for (uint32_t pixel = 0; pixel < map->pixels && !t->failed; pixel++) {
+        at[0] = position[0];
+        for (uint32_t k = 1; k < batch; k++) {
+            at[k] = position[k] + t->offsets[k - 1];
+        }
+        at[batch] = position[batch];
+        row_move(t, at, (uint64_t)pixel * t->row_elements * t->element_bytes);
+        uint32_t k = 1;
+        for (; k < batch; k++) {
+            position[k] += map->element_strides[k];
+            if (position[k] <= (int64_t)map->dims[k] - 1 + map->upper[k - 1]) {
+                break;
+            }
+            position[k] = map->lower[k - 1];
+        }
+        position[batch] += k == batch;
+    }
+}
+
+static void tensor_perform(struct emu_copy *copy)
+{
+    struct tensor_copy *t = (struct tensor_copy *)(void *)copy;
+    struct emu_cluster *cluster = copy->cta->cluster;
+    for (uint32_t left = t->target.ranks; left; left &= left - 1) {
+        if (!emu_copy_alive(copy, &cluster->ctas[__builtin_ctz(left)], "writes")) {
+            return;
+        }
+    }
+    if (t->from_cta && !emu_copy_alive(copy, t->from_cta, "reads")) {
+        return;
+    }
+    if (t->mode == EMU_TENSOR_IM2COL) {
+        rows_im2col(t);
+    } else if (t->mode == EMU_TENSOR_FOUR_ROWS) {
+        rows_four(t);
+    } else {
+        rows_tile(t);
+    }
+    if (t->failed) {
+        return;
+    }
+    if (t->from_cta) {
+        cluster->thread->traffic.bulk_delivered_bytes += t->bytes;
+        return;
+    }
+    for (uint32_t left = t->target.ranks; left; left &= left - 1) {
+        const uint32_t rank = (uint32_t)__builtin_ctz(left), signalled = emu_bulk_signalled(&t->target, t->pair, rank);
+        cluster->thread->traffic.bulk_delivered_bytes += t->bytes;
+        if (signalled < cluster->size && emu_copy_alive(copy, &cluster->ctas[signalled], "signals an mbarrier in")) {
+            emu_copy_signal(copy, &cluster->ctas[signalled], t->target.mbarrier, (uint32_t)t->bytes);
+        }
+    }
+}
+
+/* --- issue */
+
+static bool refuse(struct emu_warp *warp, const struct emu_op *op, unsigned lane, clab_status status, uint64_t address,
+                   const char *text)
+{
+    emu_fault_kind_set(warp, EMU_FAULT_ILLEGAL_INSTRUCTION);
+    emu_fault(warp, op, lane, status, "generic", address, "%s", text);
+    return false;
+}
+
+static bool map_read(struct emu_warp *warp, const struct emu_op *op, unsigned lane, const struct emu_tensor_plan *plan,
+                     struct emu_tensor_map *out)
+{
+    const uint64_t address = EMU_ROW(uint64_t, warp, plan->map_row)[lane] + plan->map_imm;
+    uint32_t words[EMU_TENSOR_MAP_BYTES / 4];
+    enum clab_space_id space;
+    const unsigned char *at = emu_access_range(warp, op, lane, EMU_REACH_GENERIC, address, EMU_TENSOR_MAP_BYTES, 64,
+                                               EMU_LOAD, &space);
+    if (!at) {
+        return false;
+    }
+    memcpy(words, at, sizeof words);
+    const char *wrong = emu_tensor_map_decode(words, out);
+    if (wrong) {
+        return refuse(warp, op, lane, CLAB_FAULT, address, wrong);
+    }
+    if (out->interleave) {
+        return refuse(warp, op, lane, CLAB_UNSUPPORTED, address,
+                      "not supported by the emulator: tensor maps with an interleaved layout");
+    }
+    if (out->type >= EMU_TENSOR_U4X16_ALIGN8) {
+        return refuse(warp, op, lane, CLAB_UNSUPPORTED, address,
+                      "not supported by the emulator: tensor maps of packed 4-bit and 6-bit elements");
+    }
+    if (out->rank != plan->rank) {
+        return refuse(warp, op, lane, CLAB_FAULT, address,
+                      "the tensor map's rank is not that of the instruction");
+    }
+    if (out->im2col != (plan->mode == EMU_TENSOR_IM2COL)) {
+        return refuse(warp, op, lane, CLAB_FAULT, address,
+                      "the tensor map's mode (tiled or im2col) is not that of the instruction");
+    }
+    return true;
+}
+
+/* Elements of a row, rows, bytes. */
+static void geometry(struct tensor_copy *t)
+{
+    t->element_bytes = emu_tensor_element_bytes(t->map.type);
+    t->row_elements = t->map.im2col ? t->map.channels : t->map.box[0];
+    t->bytes = (uint64_t)t->row_elements * t->element_bytes;
+    if (t->mode == EMU_TENSOR_IM2COL) {
+        t->bytes *= t->map.pixels;
+    } else if (t->mode == EMU_TENSOR_FOUR_ROWS) {
+        t->bytes *= 4;
+    } else {
+        for (uint32_t k = 1; k < t->map.rank; k++) {
+            t->counts[k] = (t->map.box[k] + t->map.element_strides[k] - 1) / t->map.element_strides[k];
+            t->bytes *= t->counts[k];
+        }
+    }
+}
+
+static bool tensor_fill(struct emu_warp *warp, const struct emu_op *op, unsigned lane, const struct emu_tensor_plan *plan,
+                        struct tensor_copy *t)
+{
+    const bool multicast = plan->mask_row != EMU_NO_ROW;
+    if (!map_read(warp, op, lane, plan, &t->map)) {
+        return false;
+    }
+    t->copy.perform = tensor_perform;
+    t->direction = plan->direction;
+    t->mode = plan->mode;
+    t->pair = plan->pair;
+    t->reduction = (enum emu_reduction)plan->reductions[t->map.type];
+    for (uint32_t k = 0; k < plan->n_coords; k++) {
+        t->coords[k] = EMU_ROW(int32_t, warp, plan->coord_rows[k])[lane];
+    }
+    for (uint32_t k = 0; k < plan->n_offsets; k++) {
+        t->offsets[k] = EMU_ROW(uint16_t, warp, plan->offset_rows[k])[lane];
+    }
+    geometry(t);
+    if (t->direction == EMU_TENSOR_REDUCE && t->reduction == EMU_REDUCE_COUNT) {
+        return refuse(warp, op, lane, CLAB_FAULT, 0, "the reduction does not exist for the tensor map's element type");
+    }
+    const uint32_t bytes = t->bytes > UINT32_C(1) << EMU_RANK_SHIFT ? UINT32_C(1) << EMU_RANK_SHIFT : (uint32_t)t->bytes;
+    if (plan->direction == EMU_TENSOR_LOAD) {
+        return emu_bulk_target_get(warp, op, lane, &plan->shared, &plan->mbarrier, bytes, 128, multicast,
+                                   multicast ? EMU_ROW(uint16_t, warp, plan->mask_row)[lane] : 0, plan->pair, &t->target);
+    }
+    struct emu_window_place from;
+    if (!emu_window_lane(warp, op, lane, &plan->shared, true, bytes, 128, EMU_LOAD, &from)) {
+        return false;
+    }
+    t->from_cta = from.cta;
+    t->from = from.address;
+    return true;
+}
+
+bool emu_tensor_issue(struct emu_warp *warp, const struct emu_op *op, unsigned lane, const struct emu_tensor_plan *plan)
+{
+    struct tensor_copy *t = calloc(1, sizeof *t);
+    if (t && !tensor_fill(warp, op, lane, plan, t)) {
+        free(t);
+        return false;
+    }
+    const uint64_t bytes = t ? t->bytes : 0;
+    if (!t || !emu_copy_post(warp, &t->copy, lane, plan->direction != EMU_TENSOR_LOAD)) {
+        emu_fault(warp, op, lane, CLAB_NO_MEMORY, NULL, 0, "the emulator is out of memory for asynchronous copies");
+        return false;
+    }
+    warp->traffic->bulk_copies++;
+    warp->traffic->bulk_requested_bytes += bytes;
+    return true;
+}

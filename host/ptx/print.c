@@ -1,0 +1,475 @@
+/* A module back to PTX text: directives, variables with their initialisers, functions, labels at the instructions that
+   they name. The text parses to the same module; comments, debug sections, scopes and the names of registers that the
+   scopes told apart are not kept (a register is printed with its number appended where two share a name). */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ptx/ptx.h"
+
+/* Names that two registers or labels of one function share need a suffix. */
+struct printer {
+    struct clab_str *out;
+    const struct ptx_module *module;
+    const struct ptx_function *function;
+    const bool *ambiguous;     /* by register */
+    const bool *ambiguous_var; /* by variable of the body */
+};
+
+static const char *linkage_text(enum ptx_linkage linkage)
+{
+    switch (linkage) {
+    case PTX_LINK_EXTERN:
+        return ".extern ";
+    case PTX_LINK_VISIBLE:
+        return ".visible ";
+    case PTX_LINK_WEAK:
+        return ".weak ";
+    case PTX_LINK_COMMON:
+        return ".common ";
+    default:
+        return "";
+    }
+}
+
+static void print_reg(struct printer *p, uint32_t reg)
+{
+    const char *name = p->function->regs[reg].name;
+    const char *dot = strchr(name, '.'); /* a member of a vector register */
+    if (dot)
+        clab_str_addf(p->out, "%.*s_v%u", (int)(dot - name), name, (unsigned)reg);
+    else if (p->ambiguous[reg])
+        clab_str_addf(p->out, "%s_s%u", name, (unsigned)reg);
+    else
+        clab_str_add(p->out, name);
+}
+
+static void print_var_name(struct printer *p, const struct ptx_var *var)
+{
+    const struct ptx_function *function = p->function;
+    clab_str_add(p->out, var->name);
+    if (function && var->index < function->n_vars && function->vars[var->index] == var && p->ambiguous_var[var->index])
+        clab_str_addf(p->out, "_s%u", (unsigned)var->index);
+}
+
+static void print_offset(struct printer *p, uint64_t imm)
+{
+    if (imm)
+        clab_str_addf(p->out, "+%" PRId64, (int64_t)imm);
+}
+
+static void print_operand(struct printer *p, const struct ptx_operand *operand);
+
+static void print_list(struct printer *p, const struct ptx_operand *operand, const char *open, const char *close)
+{
+    clab_str_add(p->out, open);
+    for (uint32_t i = 0; i < operand->n_elements; i++) {
+        if (i)
+            clab_str_add(p->out, ", ");
+        print_operand(p, &operand->elements[i]);
+    }
+    clab_str_add(p->out, close);
+}
+
+static void print_component(struct printer *p, uint8_t component)
+{
+    static const char *const selectors[] = {".b0", ".b1", ".b2", ".b3", ".h0", ".h1"};
+    if (component < 4)
+        clab_str_addf(p->out, ".%c", "xyzw"[component]);
+    else if (component >= PTX_SELECT_B0 && component <= PTX_SELECT_H1)
+        clab_str_add(p->out, selectors[component - PTX_SELECT_B0]);
+}
+
+static void print_operand(struct printer *p, const struct ptx_operand *operand)
+{
+    switch (operand->kind) {
+    case PTX_OPERAND_REG:
+        if (operand->negated)
+            clab_str_add(p->out, p->function->regs[operand->reg].type == PTX_PRED ? "!" : "-");
+        print_reg(p, operand->reg);
+        print_component(p, operand->component);
+        break;
+    case PTX_OPERAND_SREG:
+        clab_str_addf(p->out, "%s%s", operand->negated ? "!" : "", ptx_sregs[operand->sreg].text);
+        print_component(p, operand->component);
+        break;
+    case PTX_OPERAND_INT:
+        if (operand->is_unsigned)
+            clab_str_addf(p->out, "%" PRIu64 "U", operand->imm);
+        else
+            clab_str_addf(p->out, "%" PRId64, (int64_t)operand->imm);
+        break;
+    case PTX_OPERAND_FLOAT:
+        if (operand->is_f32_bits)
+            clab_str_addf(p->out, "0f%08" PRIX64, operand->imm);
+        else
+            clab_str_addf(p->out, "0d%016" PRIX64, operand->imm);
+        break;
+    case PTX_OPERAND_SYMBOL:
+        if (operand->var)
+            print_var_name(p, operand->var);
+        else
+            clab_str_add(p->out, operand->func->name);
+        print_offset(p, operand->imm);
+        break;
+    case PTX_OPERAND_LABEL:
+        if (operand->table)
+            clab_str_addf(p->out, "$T_%s", operand->table->name);
+        else
+            clab_str_addf(p->out, "$L_%u", (unsigned)operand->target);
+        break;
+    case PTX_OPERAND_ADDRESS:
+        clab_str_add(p->out, "[");
+        for (uint32_t i = 0; i < operand->n_elements; i++) {
+            if (i)
+                clab_str_add(p->out, ", ");
+            print_operand(p, &operand->elements[i]);
+            if (i == 0)
+                print_offset(p, operand->imm);
+        }
+        clab_str_add(p->out, "]");
+        break;
+    case PTX_OPERAND_VECTOR:
+        print_list(p, operand, "{", "}");
+        break;
+    case PTX_OPERAND_LIST:
+        print_list(p, operand, "(", ")");
+        break;
+    case PTX_OPERAND_PAIR:
+        print_operand(p, &operand->elements[0]);
+        clab_str_add(p->out, "|");
+        print_operand(p, &operand->elements[1]);
+        break;
+    case PTX_OPERAND_SINK:
+        clab_str_add(p->out, "_");
+        break;
+    case PTX_OPERAND_FUNCTION:
+        clab_str_add(p->out, operand->func->name);
+        break;
+    }
+}
+
+/* Qualifiers in the order of the row's syntax would need the choices again; any order is accepted, so: the ones that are
+   neither type nor space first, then spaces, then types, each in the order written. */
+static void print_opcode(struct printer *p, const struct ptx_insn *insn)
+{
+    const char *syntax = ptx_rows[insn->row].syntax;
+    clab_str_add_bytes(p->out, syntax, strcspn(syntax, ".{ "));
+    for (unsigned i = 0; i < insn->n_mods; i++)
+        clab_str_addf(p->out, ".%s", ptx_mod_text[insn->mods[i]]);
+    for (unsigned i = 0; i < insn->n_spaces; i++)
+        clab_str_addf(p->out, ".%s", ptx_space_text[insn->spaces[i]]);
+    for (unsigned i = 0; i < insn->n_types; i++)
+        clab_str_addf(p->out, ".%s", ptx_types[insn->types[i]].text);
+}
+
+static void print_call(struct printer *p, const struct ptx_insn *insn)
+{
+    clab_str_add(p->out, " ");
+    if (insn->operands[0].n_elements) {
+        print_operand(p, &insn->operands[0]);
+        clab_str_add(p->out, ", ");
+    }
+    print_operand(p, &insn->operands[1]);
+    if (insn->operands[2].n_elements || insn->n_operands > 3) {
+        clab_str_add(p->out, ", ");
+        print_operand(p, &insn->operands[2]);
+    }
+    if (insn->n_operands > 3) {
+        clab_str_add(p->out, ", ");
+        print_operand(p, &insn->operands[3]);
+    }
+}
+
+static void print_insn(struct printer *p, const struct ptx_insn *insn)
+{
+    clab_str_add(p->out, "\t");
+    if (insn->has_guard) {
+        clab_str_add(p->out, insn->guard_negated ? "@!" : "@");
+        print_reg(p, insn->guard);
+        clab_str_add(p->out, " ");
+    }
+    print_opcode(p, insn);
+    if (insn->row == PTX_CALL) {
+        print_call(p, insn);
+    } else {
+        for (uint32_t i = 0; i < insn->n_operands; i++) {
+            clab_str_add(p->out, i ? ", " : " ");
+            print_operand(p, &insn->operands[i]);
+        }
+    }
+    clab_str_add(p->out, ";\n");
+}
+
+static void print_declarator(struct printer *p, const struct ptx_var *var)
+{
+    const char *space = ptx_space_text[var->space];
+    clab_str_addf(p->out, ".%s ", space);
+    if (var->is_managed)
+        clab_str_add(p->out, ".attribute(.managed) ");
+    if (var->space == PTX_SPACE_REG) {
+        clab_str_addf(p->out, ".%s %s", ptx_types[var->type].text, var->name);
+        return;
+    }
+    if (var->align_bytes)
+        clab_str_addf(p->out, ".align %u ", (unsigned)var->align_bytes);
+    if (var->vector > 1)
+        clab_str_addf(p->out, ".v%u ", var->vector);
+    clab_str_addf(p->out, ".%s ", ptx_types[var->type].text);
+    if (var->ptr) {
+        clab_str_add(p->out, ".ptr ");
+        if (var->ptr_space != PTX_SPACE_NONE)
+            clab_str_addf(p->out, ".%s ", ptx_space_text[var->ptr_space]);
+        clab_str_addf(p->out, ".align %u ", (unsigned)var->ptr_align);
+    }
+    print_var_name(p, var);
+    if (!var->is_array)
+        return;
+    uint64_t element = (uint64_t)ptx_types[var->type].bits / 8 * var->vector;
+    if (var->is_unsized)
+        clab_str_add(p->out, "[]");
+    else
+        clab_str_addf(p->out, "[%" PRIu64 "]", element ? var->bytes / element : 0);
+}
+
+static void print_address(struct printer *p, const struct ptx_reloc *reloc)
+{
+    clab_str_add(p->out, reloc->generic ? "generic(" : "");
+    if (reloc->var)
+        print_var_name(p, reloc->var);
+    else
+        clab_str_add(p->out, reloc->func->name);
+    clab_str_add(p->out, reloc->generic ? ")" : "");
+    print_offset(p, (uint64_t)reloc->addend);
+}
+
+/* Initial values by scalar element, flat; trailing zeros are left out. */
+static void print_values(struct printer *p, const struct ptx_var *var)
+{
+    uint64_t size = ptx_types[var->type].bits / 8u, used = var->bytes;
+    uint64_t per_brace = var->vector;
+    uint32_t next = 0;
+    while (used > 0 && var->data[used - 1] == 0 &&
+           (var->n_relocs == 0 || used > var->relocs[var->n_relocs - 1].offset + size))
+        used--;
+    uint64_t count = (used + size - 1) / size;
+    clab_str_add(p->out, " = ");
+    if (var->is_array || var->vector > 1)
+        clab_str_add(p->out, "{");
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t at = i * size, bits = 0;
+        if (i)
+            clab_str_add(p->out, i % 16 ? ", " : ",\n\t");
+        if (var->is_array && per_brace > 1 && i % per_brace == 0)
+            clab_str_add(p->out, "{");
+        if (next < var->n_relocs && var->relocs[next].offset == at) {
+            const struct ptx_reloc *reloc = &var->relocs[next++];
+            if (reloc->bytes == 1 && size == 1)
+                clab_str_addf(p->out, "0x%" PRIX64 "(", UINT64_C(0xff) << reloc->shift);
+            print_address(p, reloc);
+            if (reloc->bytes == 1 && size == 1)
+                clab_str_add(p->out, ")");
+        } else {
+            for (uint64_t b = 0; b < size && b < 8; b++)
+                bits |= (uint64_t)var->data[at + b] << (8 * b);
+            if (ptx_types[var->type].class == PTX_CLASS_FLOAT && size == 4)
+                clab_str_addf(p->out, "0f%08" PRIX64, bits);
+            else if (ptx_types[var->type].class == PTX_CLASS_FLOAT && size == 8)
+                clab_str_addf(p->out, "0d%016" PRIX64, bits);
+            else
+                clab_str_addf(p->out, "%" PRIu64, bits);
+        }
+        if (var->is_array && per_brace > 1 && (i % per_brace == per_brace - 1 || i + 1 == count))
+            clab_str_add(p->out, "}");
+    }
+    if (var->is_array || var->vector > 1)
+        clab_str_add(p->out, "}");
+}
+
+static void print_var(struct printer *p, const struct ptx_var *var, const char *indent)
+{
+    clab_str_addf(p->out, "%s%s", indent, linkage_text(var->linkage));
+    print_declarator(p, var);
+    if (var->data && ptx_types[var->type].class != PTX_CLASS_OPAQUE)
+        print_values(p, var);
+    clab_str_add(p->out, ";\n");
+}
+
+static void print_params(struct printer *p, struct ptx_var *const *vars, uint32_t count)
+{
+    clab_str_add(p->out, "(");
+    for (uint32_t i = 0; i < count; i++) {
+        if (i)
+            clab_str_add(p->out, ", ");
+        print_declarator(p, vars[i]);
+    }
+    clab_str_add(p->out, ")");
+}
+
+static void print_triple(struct printer *p, const char *word, const uint32_t value[3])
+{
+    clab_str_addf(p->out, "\n%s %u, %u, %u", word, (unsigned)value[0], (unsigned)value[1], (unsigned)value[2]);
+}
+
+static void print_directives(struct printer *p, const struct ptx_directives *d)
+{
+    if (d->has_maxntid)
+        print_triple(p, ".maxntid", d->maxntid);
+    if (d->has_reqntid)
+        print_triple(p, ".reqntid", d->reqntid);
+    if (d->minnctapersm)
+        clab_str_addf(p->out, "\n.minnctapersm %u", (unsigned)d->minnctapersm);
+    if (d->maxnctapersm)
+        clab_str_addf(p->out, "\n.maxnctapersm %u", (unsigned)d->maxnctapersm);
+    if (d->maxnreg)
+        clab_str_addf(p->out, "\n.maxnreg %u", (unsigned)d->maxnreg);
+    if (d->explicitcluster)
+        clab_str_add(p->out, "\n.explicitcluster");
+    if (d->has_reqnctapercluster)
+        print_triple(p, ".reqnctapercluster", d->reqnctapercluster);
+    if (d->maxclusterrank)
+        clab_str_addf(p->out, "\n.maxclusterrank %u", (unsigned)d->maxclusterrank);
+    if (d->blocksareclusters)
+        clab_str_add(p->out, "\n.blocksareclusters");
+    if (d->noreturn)
+        clab_str_add(p->out, "\n.noreturn");
+}
+
+static void print_header(struct printer *p, const struct ptx_function *function)
+{
+    clab_str_addf(p->out, "\n%s%s", linkage_text(function->linkage), function->entry ? ".entry " : ".func ");
+    if (function->n_returns) {
+        print_params(p, function->returns, function->n_returns);
+        clab_str_add(p->out, " ");
+    }
+    clab_str_add(p->out, function->name);
+    print_params(p, function->params, function->n_params);
+    print_directives(p, &function->directives);
+}
+
+static void print_table(struct printer *p, const struct ptx_table *table)
+{
+    clab_str_addf(p->out, "$T_%s: ", table->name);
+    switch (table->kind) {
+    case PTX_TABLE_BRANCH:
+        clab_str_add(p->out, ".branchtargets ");
+        for (uint32_t i = 0; i < table->count; i++)
+            clab_str_addf(p->out, "%s$L_%u", i ? ", " : "", (unsigned)table->targets[i]);
+        break;
+    case PTX_TABLE_CALL:
+        clab_str_add(p->out, ".calltargets ");
+        for (uint32_t i = 0; i < table->count; i++)
+            clab_str_addf(p->out, "%s%s", i ? ", " : "", table->functions[i]->name);
+        break;
+    case PTX_TABLE_PROTOTYPE:
+        clab_str_add(p->out, ".callprototype ");
+        if (table->n_returns)
+            print_params(p, table->returns, table->n_returns);
+        clab_str_add(p->out, " _ ");
+        print_params(p, table->params, table->n_params);
+        break;
+    }
+    clab_str_add(p->out, ";\n");
+}
+
+static bool is_param(const struct ptx_function *function, uint32_t reg)
+{
+    for (uint32_t i = 0; i < function->n_params; i++)
+        if (function->params[i]->space == PTX_SPACE_REG && function->params[i]->reg == reg)
+            return true;
+    for (uint32_t i = 0; i < function->n_returns; i++)
+        if (function->returns[i]->space == PTX_SPACE_REG && function->returns[i]->reg == reg)
+            return true;
+    return false;
+}
+
+/* Marks the names that an earlier item has. */
+static bool *find_ambiguous(struct printer *p, struct clab_arena *scratch, uint32_t count,
+                            const char *(*name)(const struct ptx_function *, uint32_t))
+{
+    bool *ambiguous = clab_arena_alloc(scratch, (size_t)count + 1);
+    struct clab_map names = {0};
+    if (!ambiguous)
+        p->out->failed = true;
+    for (uint32_t i = 0; ambiguous && i < count; i++) {
+        const char *text = name(p->function, i);
+        ambiguous[i] = clab_map_get(&names, text, strlen(text)) != NULL;
+        if (!clab_map_set(&names, text, strlen(text), ambiguous))
+            p->out->failed = true;
+    }
+    clab_map_free(&names);
+    return ambiguous;
+}
+
+static const char *reg_name(const struct ptx_function *function, uint32_t index)
+{
+    return function->regs[index].name;
+}
+
+static const char *var_name(const struct ptx_function *function, uint32_t index)
+{
+    return function->vars[index]->name;
+}
+
+static void print_body(struct printer *p, const struct ptx_function *function, struct clab_arena *scratch)
+{
+    bool *target = clab_arena_alloc(scratch, (size_t)function->n_insns + 1);
+    p->ambiguous = find_ambiguous(p, scratch, function->n_regs, reg_name);
+    p->ambiguous_var = find_ambiguous(p, scratch, function->n_vars, var_name);
+    if (!target || !p->ambiguous || !p->ambiguous_var) {
+        p->out->failed = true;
+        return;
+    }
+    for (uint32_t i = 0; i < function->n_labels; i++)
+        target[function->labels[i].insn] = true;
+    clab_str_add(p->out, "\n{\n");
+    for (uint32_t i = 0; i < function->n_regs; i++) {
+        if (is_param(function, i))
+            continue;
+        clab_str_addf(p->out, "\t.reg .%s ", ptx_types[function->regs[i].type].text);
+        print_reg(p, i);
+        clab_str_add(p->out, ";\n");
+    }
+    for (uint32_t i = 0; i < function->n_vars; i++)
+        print_var(p, function->vars[i], "\t");
+    for (uint32_t i = 0; i < function->n_tables; i++)
+        print_table(p, function->tables[i]);
+    for (uint32_t i = 0; i <= function->n_insns; i++) {
+        if (target[i])
+            clab_str_addf(p->out, "$L_%u:\n", (unsigned)i);
+        if (i < function->n_insns)
+            print_insn(p, &function->insns[i]);
+    }
+    clab_str_add(p->out, "}\n");
+}
+
+void ptx_module_print(const struct ptx_module *module, struct clab_str *out)
+{
+    struct printer p = {.out = out, .module = module};
+    struct clab_arena scratch = {0};
+    char suffix[2] = {module->target.suffix, 0};
+    clab_str_addf(out, ".version %u.%u\n.target sm_%u%s%s%s\n.address_size %u\n", module->version / 10,
+                  module->version % 10, module->target.sm, suffix,
+                  module->target.texmode_independent ? ", texmode_independent" : "",
+                  module->target.debug ? ", debug" : "", module->address_size);
+    for (uint32_t i = 0; i < module->n_functions; i++) { /* prototypes first: variables and bodies may name any of them */
+        if (module->functions[i]->entry)
+            continue;
+        print_header(&p, module->functions[i]);
+        clab_str_add(out, ";\n");
+    }
+    for (uint32_t i = 0; i < module->n_vars; i++)
+        print_var(&p, module->vars[i], "");
+    for (uint32_t i = 0; i < module->n_functions; i++) {
+        const struct ptx_function *function = module->functions[i];
+        if (!function->defined || function->error || function->alias)
+            continue;
+        p.function = function;
+        print_header(&p, function);
+        print_body(&p, function, &scratch);
+    }
+    for (uint32_t i = 0; i < module->n_functions; i++)
+        if (module->functions[i]->alias)
+            clab_str_addf(out, ".alias %s, %s;\n", module->functions[i]->name, module->functions[i]->alias->name);
+    clab_arena_free(&scratch);
+}

@@ -1,0 +1,665 @@
+/* Asks a libcuda what it answers and prints one line per answer, "section key value": run on a GPU it records evidence,
+   run on the stand-in driver its output is compared with that record (test_conformance).
+
+   usage: probe LIBCUDA SECTION…       sections: errors device context calls launch tensormap function faults
+
+   Nothing is linked to: the functions come from dlopen through host/driver/cuda.def. Faults leave a context unusable, so
+   each runs in a child. */
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "driver/cuda_names.h"
+
+static struct {
+#define CU(symbol, base, since, required) __typeof__(symbol) *symbol;
+#include "driver/cuda.def"
+} cu;
+
+static const char *const ptx =
+    ".version 8.0\n.target sm_90\n.address_size 64\n"
+    ".visible .global .align 4 .u32 counter = 7;\n.visible .const .align 4 .b8 table[12];\n"
+    ".visible .entry plain(.param .u64 p, .param .u32 n)\n{ ret; }\n"
+    ".visible .entry small() .maxntid 64, 1, 1 { ret; }\n"
+    ".visible .entry exact() .reqntid 32, 2, 1 { ret; }\n"
+    ".visible .entry two() .reqnctapercluster 2 { ret; }\n"
+    ".visible .entry explicit_() .explicitcluster { ret; }\n"
+    ".visible .entry rank4() .explicitcluster .maxclusterrank 4 { ret; }\n"
+    ".visible .entry shared() { .shared .align 16 .b8 block[4096]; .reg .b32 r; mov.u32 r, block; st.shared.u32 [r], r; "
+    "ret; }\n"
+    ".visible .entry store(.param .u64 p)\n{ .reg .b64 a; .reg .b32 v; ld.param.u64 a, [p]; mov.u32 v, 1;\n"
+    "  st.global.u32 [a], v; ret; }\n"
+    ".visible .entry load_shared(.param .u32 p)\n{ .reg .b32 a, v; ld.param.u32 a, [p]; ld.shared.u32 v, [a];\n"
+    "  st.shared.u32 [a], v; ret; }\n"
+    ".visible .entry trap_() { trap; ret; }\n"
+    ".visible .entry brk() { brkpt; ret; }\n"
+    ".visible .entry write_const(.param .u64 p)\n{ .reg .b64 a; .reg .b32 v; mov.u64 a, table; cvta.const.u64 a, a;\n"
+    "  mov.u32 v, 1; st.u32 [a], v; ret; }\n"
+    ".visible .entry atom_shared_misaligned()\n{ .shared .align 8 .b8 s[16]; .reg .b32 a, v; mov.u32 a, s;\n"
+    "  add.u32 a, a, 2; atom.shared.add.u32 v, [a], 1; ret; }\n";
+
+static CUcontext context;
+static CUmodule module;
+
+static void start(void)
+{
+    if (cu.cuInit(0) != CUDA_SUCCESS || cu.cuDevicePrimaryCtxRetain(&context, 0) != CUDA_SUCCESS ||
+        cu.cuCtxSetCurrent(context) != CUDA_SUCCESS) {
+        printf("no device\n");
+        exit(77);
+    }
+}
+
+static void load(void)
+{
+    char log[4096] = "";
+    CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+    void *values[] = {log, (void *)(uintptr_t)sizeof log};
+    start();
+    CUresult result = cu.cuModuleLoadDataEx(&module, ptx, 2, options, values);
+    if (result != CUDA_SUCCESS) {
+        printf("module not loaded: %d %s\n", (int)result, log);
+        exit(1);
+    }
+}
+
+static CUfunction get(const char *name)
+{
+    CUfunction function = NULL;
+    CUresult result = cu.cuModuleGetFunction(&function, module, name);
+    if (result != CUDA_SUCCESS)
+        printf("no function %s: %d\n", name, (int)result);
+    return function;
+}
+
+static void errors(void)
+{
+    for (int code = 0; code < 1001; code++) {
+        const char *name = NULL, *text = NULL;
+        CUresult named = cu.cuGetErrorName((CUresult)code, &name), told = cu.cuGetErrorString((CUresult)code, &text);
+        if (named == CUDA_SUCCESS || told == CUDA_SUCCESS)
+            printf("error %d %s | %s\n", code, name, text);
+        else if (code == 9)
+            printf("error unknown %d %d %d %d\n", (int)named, (int)told, name != NULL, text != NULL);
+    }
+}
+
+static void device(void)
+{
+    start();
+    for (int attribute = 0; attribute < 150; attribute++) {
+        int value = -12345;
+        CUresult result = cu.cuDeviceGetAttribute(&value, (CUdevice_attribute)attribute, 0);
+        printf("attribute %d %d %d\n", attribute, (int)result, value);
+    }
+    size_t bytes = 0;
+    char text[64] = "";
+    int value = 0, other = 0;
+    printf("total %d", (int)cu.cuDeviceTotalMem_v2(&bytes, 0));
+    printf(" %zu\n", bytes);
+    printf("pci %d", (int)cu.cuDeviceGetPCIBusId(text, (int)sizeof text, 0));
+    printf(" %s\n", text);
+    printf("count %d", (int)cu.cuDeviceGetCount(&value));
+    printf(" %d\n", value);
+    printf("get -1 %d, get 99 %d\n", (int)cu.cuDeviceGet(&value, -1), (int)cu.cuDeviceGet(&value, 99));
+    printf("capability %d", (int)cu.cuDeviceComputeCapability(&value, &other, 0));
+    printf(" %d.%d\n", value, other);
+    CUdevprop properties = {0};
+    printf("properties %d", (int)cu.cuDeviceGetProperties(&properties, 0));
+    printf(" %d %d %d %d %d %d %d\n", properties.maxThreadsPerBlock, properties.sharedMemPerBlock,
+           properties.totalConstantMemory, properties.SIMDWidth, properties.memPitch, properties.regsPerBlock,
+           properties.textureAlign);
+    for (int type = 0; type < 2; type++) {
+        value = -1;
+        printf("affinity %d %d", type, (int)cu.cuDeviceGetExecAffinitySupport(&value, (CUexecAffinityType)type, 0));
+        printf(" %d\n", value);
+    }
+    for (int attribute = 0; attribute < 7; attribute++) {
+        value = -1;
+        CUresult result = cu.cuDeviceGetP2PAttribute(&value, (CUdevice_P2PAttribute)attribute, 0, 0);
+        printf("p2p %d %d %d\n", attribute, (int)result, value);
+    }
+    value = -1;
+    printf("peer %d", (int)cu.cuDeviceCanAccessPeer(&value, 0, 0));
+    printf(" %d\n", value);
+}
+
+static void contexts(void)
+{
+    start();
+    for (int limit = 0; limit < 12; limit++) {
+        size_t value = 0;
+        CUresult result = cu.cuCtxGetLimit(&value, (CUlimit)limit);
+        printf("limit %d %d %zu", limit, (int)result, value);
+        result = cu.cuCtxSetLimit((CUlimit)limit, limit == 5 ? 64 : 70000);
+        size_t now = 0;
+        cu.cuCtxGetLimit(&now, (CUlimit)limit);
+        printf(" set %d %zu\n", (int)result, now);
+    }
+    int least = 9, greatest = 9;
+    cu.cuCtxGetStreamPriorityRange(&least, &greatest);
+    unsigned version = 0, flags = 99;
+    printf("priority %d %d\n", least, greatest);
+    printf("version %d", (int)cu.cuCtxGetApiVersion(context, &version));
+    printf(" %u\n", version);
+    printf("version of NULL %d\n", (int)cu.cuCtxGetApiVersion(NULL, &version));
+    printf("flags %d", (int)cu.cuCtxGetFlags(&flags));
+    printf(" %u\n", flags);
+    CUcontext made = NULL, popped = NULL;
+    printf("create %d\n", (int)cu.cuCtxCreate_v2(&made, 0, 0));
+    printf("create bad flags %d\n", (int)cu.cuCtxCreate_v2(&popped, 0x10000, 0));
+    printf("create bad device %d\n", (int)cu.cuCtxCreate_v2(&popped, 0, 9));
+    printf("create NULL %d\n", (int)cu.cuCtxCreate_v2(NULL, 0, 0));
+    printf("pop %d", (int)cu.cuCtxPopCurrent_v2(&popped));
+    printf(" %d\n", popped == made);
+    printf("destroy %d\n", (int)cu.cuCtxDestroy_v2(made));
+    printf("set destroyed %d\n", (int)cu.cuCtxSetCurrent(made));
+    printf("destroy primary %d\n", (int)cu.cuCtxDestroy_v2(context));
+    printf("destroy NULL %d\n", (int)cu.cuCtxDestroy_v2(NULL));
+    cu.cuCtxSetCurrent(NULL);
+    size_t bytes;
+    CUdeviceptr pointer;
+    printf("no context: alloc %d info %d synchronize %d\n", (int)cu.cuMemAlloc_v2(&pointer, 16),
+           (int)cu.cuMemGetInfo_v2(&bytes, &bytes), (int)cu.cuCtxSynchronize());
+    printf("no context: pop %d get %d set NULL %d\n", (int)cu.cuCtxPopCurrent_v2(&popped),
+           (int)cu.cuCtxGetCurrent(&popped), (int)cu.cuCtxSetCurrent(NULL));
+    cu.cuCtxSetCurrent(context);
+    printf("release %d", (int)cu.cuDevicePrimaryCtxRelease_v2(0));
+    printf(" again %d\n", (int)cu.cuDevicePrimaryCtxRelease_v2(0));
+    printf("released: alloc %d\n", (int)cu.cuMemAlloc_v2(&pointer, 16));
+}
+
+#define SAY(text, call) printf("%s %d\n", text, (int)(call))
+
+static void calls(void)
+{
+    load();
+    CUdeviceptr a = 0, b = 0;
+    size_t bytes = 0, pitch = 0;
+    void *host = NULL;
+    unsigned flags = 0;
+    char local[64];
+    SAY("init flags", cu.cuInit(1));
+    SAY("version NULL", cu.cuDriverGetVersion(NULL));
+    SAY("alloc 0", cu.cuMemAlloc_v2(&a, 0));
+    SAY("alloc NULL", cu.cuMemAlloc_v2(NULL, 4));
+    SAY("alloc huge", cu.cuMemAlloc_v2(&a, (size_t)1 << 46));
+    SAY("alloc", cu.cuMemAlloc_v2(&a, 1000));
+    printf("alignment %d\n", (int)(a % 512));
+    SAY("free inner", cu.cuMemFree_v2(a + 8));
+    SAY("free 0", cu.cuMemFree_v2(0));
+    SAY("free host", cu.cuMemFree_v2((CUdeviceptr)(uintptr_t)local));
+    SAY("range", cu.cuMemGetAddressRange_v2(&b, &bytes, a + 10));
+    printf("range is %d %zu\n", b == a, bytes);
+    SAY("range of host", cu.cuMemGetAddressRange_v2(&b, &bytes, (CUdeviceptr)(uintptr_t)local));
+    SAY("pitch", cu.cuMemAllocPitch_v2(&b, &pitch, 100, 3, 4));
+    printf("pitch is %zu\n", pitch);
+    SAY("pitch element 3", cu.cuMemAllocPitch_v2(&b, &pitch, 100, 3, 3));
+    SAY("htod beyond", cu.cuMemcpyHtoD_v2(a, local, 2000));
+    SAY("htod host destination", cu.cuMemcpyHtoD_v2((CUdeviceptr)(uintptr_t)local, local, 4));
+    SAY("htod NULL", cu.cuMemcpyHtoD_v2(a, NULL, 4));
+    SAY("htod 0 bytes", cu.cuMemcpyHtoD_v2(a, local, 0));
+    SAY("dtoh NULL", cu.cuMemcpyDtoH_v2(NULL, a, 4));
+    SAY("set misaligned", cu.cuMemsetD32_v2(a + 2, 1, 4));
+    SAY("set beyond", cu.cuMemsetD32_v2(a, 1, 1000));
+    SAY("set 0", cu.cuMemsetD32_v2(a, 1, 0));
+    SAY("set host", cu.cuMemsetD8_v2((CUdeviceptr)(uintptr_t)local, 1, 4));
+    SAY("host alloc", cu.cuMemHostAlloc(&host, 100, 0));
+    SAY("host flags", cu.cuMemHostGetFlags(&flags, host));
+    printf("host flags are %u\n", flags);
+    SAY("host alloc 0", cu.cuMemHostAlloc(&host, 0, 0));
+    SAY("host alloc flags", cu.cuMemHostAlloc(&host, 4, 0x100));
+    SAY("host free of stack", cu.cuMemFreeHost(local));
+    SAY("host device pointer of stack", cu.cuMemHostGetDevicePointer_v2(&b, local, 0));
+    SAY("register", cu.cuMemHostRegister_v2(local, 64, 0));
+    SAY("register again", cu.cuMemHostRegister_v2(local, 64, 0));
+    SAY("unregister", cu.cuMemHostUnregister(local));
+    SAY("unregister again", cu.cuMemHostUnregister(local));
+    SAY("managed flags", cu.cuMemAllocManaged(&b, 64, 9));
+    CUstream stream = NULL, gone = NULL;
+    SAY("stream flags", cu.cuStreamCreate(&stream, 4));
+    SAY("stream NULL", cu.cuStreamCreate(NULL, 0));
+    SAY("stream", cu.cuStreamCreateWithPriority(&stream, 0, -100));
+    int priority = 9;
+    SAY("stream priority", cu.cuStreamGetPriority(stream, &priority));
+    printf("priority is %d\n", priority);
+    SAY("destroy stream 0", cu.cuStreamDestroy_v2(NULL));
+    SAY("destroy legacy stream", cu.cuStreamDestroy_v2(CU_STREAM_LEGACY));
+    gone = stream;
+    SAY("destroy stream", cu.cuStreamDestroy_v2(gone));
+    CUevent one = NULL, two = NULL;
+    float ms = 0;
+    SAY("event flags", cu.cuEventCreate(&one, 0x80));
+    SAY("event", cu.cuEventCreate(&one, 0));
+    SAY("event without timing", cu.cuEventCreate(&two, CU_EVENT_DISABLE_TIMING));
+    SAY("query unrecorded", cu.cuEventQuery(one));
+    SAY("synchronize unrecorded", cu.cuEventSynchronize(one));
+    SAY("elapsed unrecorded", cu.cuEventElapsedTime(&ms, one, one));
+    SAY("record", cu.cuEventRecord(one, NULL));
+    SAY("record two", cu.cuEventRecord(two, NULL));
+    SAY("synchronize", cu.cuEventSynchronize(one));
+    SAY("elapsed without timing", cu.cuEventElapsedTime(&ms, one, two));
+    SAY("elapsed NULL", cu.cuEventElapsedTime(NULL, one, one));
+    SAY("wait flags", cu.cuStreamWaitEvent(NULL, one, 2));
+    SAY("record NULL", cu.cuEventRecord(NULL, NULL));
+    CUfunction function = NULL;
+    SAY("function missing", cu.cuModuleGetFunction(&function, module, "nothing"));
+    SAY("function NULL name", cu.cuModuleGetFunction(&function, module, NULL));
+    SAY("global", cu.cuModuleGetGlobal_v2(&b, &bytes, module, "counter"));
+    printf("global is %zu\n", bytes);
+    SAY("const", cu.cuModuleGetGlobal_v2(&b, &bytes, module, "table"));
+    printf("const is %zu\n", bytes);
+    SAY("global missing", cu.cuModuleGetGlobal_v2(&b, &bytes, module, "nothing"));
+    SAY("load NULL", cu.cuModuleLoadData(&module, NULL));
+    CUmodule other = NULL;
+    SAY("load garbage", cu.cuModuleLoadData(&other, "garbage, no image"));
+    SAY("load empty", cu.cuModuleLoadData(&other, ""));
+    SAY("load file missing", cu.cuModuleLoad(&other, "/nonexistent.ptx"));
+    SAY("load sm_100", cu.cuModuleLoadData(&other, ".version 9.0\n.target sm_100\n.address_size 64\n"));
+    SAY("load sm_90a", cu.cuModuleLoadData(&other, ".version 8.0\n.target sm_90a\n.address_size 64\n"));
+    SAY("load sm_100f", cu.cuModuleLoadData(&other, ".version 9.0\n.target sm_100f\n.address_size 64\n"));
+    SAY("load sm_52", cu.cuModuleLoadData(&other, ".version 8.0\n.target sm_52\n.address_size 64\n"));
+    SAY("load sm_20", cu.cuModuleLoadData(&other, ".version 8.0\n.target sm_20\n.address_size 64\n"));
+    SAY("load sm_77", cu.cuModuleLoadData(&other, ".version 8.0\n.target sm_77\n.address_size 64\n"));
+    SAY("load version 9.1", cu.cuModuleLoadData(&other, ".version 9.1\n.target sm_90\n.address_size 64\n"));
+    SAY("load version 10.0", cu.cuModuleLoadData(&other, ".version 10.0\n.target sm_90\n.address_size 64\n"));
+    SAY("load version 7.0 with sm_90", cu.cuModuleLoadData(&other, ".version 7.0\n.target sm_90\n.address_size 64\n"));
+    SAY("load extern", cu.cuModuleLoadData(&other, ".version 8.0\n.target sm_90\n.address_size 64\n.extern .func f();\n"
+                                                   ".visible .entry e() { call f; ret; }\n"));
+    SAY("load unused extern", cu.cuModuleLoadData(&other, ".version 8.0\n.target sm_90\n.address_size 64\n"
+                                                          ".extern .func f();\n.visible .entry e() { ret; }\n"));
+    SAY("load 32 bit", cu.cuModuleLoadData(&other, ".version 8.0\n.target sm_90\n.address_size 32\n"));
+    SAY("load bad option", cu.cuModuleLoadDataEx(&other, ptx, 1, (CUjit_option[]){(CUjit_option)99}, (void *[]){NULL}));
+    void *entry = NULL;
+    CUdriverProcAddressQueryResult status;
+    SAY("entry unknown", cu.cuGetProcAddress_v2("cuNothing", &entry, 12000, 0, &status));
+    printf("entry unknown status %d %d\n", (int)status, entry != NULL);
+    SAY("entry too new", cu.cuGetProcAddress_v2("cuStreamGetDevice", &entry, 11000, 0, &status));
+    printf("entry too new status %d %d\n", (int)status, entry != NULL);
+    SAY("entry", cu.cuGetProcAddress_v2("cuMemAlloc", &entry, 13000, 0, &status));
+    printf("entry status %d %d\n", (int)status, entry != NULL);
+    SAY("entry version 99999", cu.cuGetProcAddress_v2("cuMemAlloc", &entry, 99999, 0, &status));
+    printf("entry version 99999 status %d %d\n", (int)status, entry != NULL);
+    SAY("entry by symbol name", cu.cuGetProcAddress_v2("cuMemAlloc_v2", &entry, 13000, 0, &status));
+    printf("entry by symbol name status %d %d\n", (int)status, entry != NULL);
+    SAY("entry v1 unknown", cu.cuGetProcAddress("cuNothing", &entry, 12000, 0));
+    SAY("entry v1 too new", cu.cuGetProcAddress("cuStreamGetDevice", &entry, 11000, 0));
+    SAY("entry flags", cu.cuGetProcAddress_v2("cuMemAlloc", &entry, 13000, 8, &status));
+    SAY("entry both flags", cu.cuGetProcAddress_v2("cuMemAlloc", &entry, 13000, 3, &status));
+    SAY("entry NULL", cu.cuGetProcAddress_v2(NULL, &entry, 13000, 0, &status));
+    unsigned type = 99;
+    SAY("pointer type of stack", cu.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+                                                          (CUdeviceptr)(uintptr_t)local));
+    SAY("pointer type", cu.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, a));
+    printf("pointer type is %u\n", type);
+    for (int attribute = 0; attribute < 22; attribute++) {
+        unsigned char value[64];
+        memset(value, 0xee, sizeof value);
+        CUresult result = cu.cuPointerGetAttribute(value, (CUpointer_attribute)attribute, a + 4);
+        printf("pointer attribute %d %d", attribute, (int)result);
+        if (attribute != 1 && attribute != 3 && attribute != 5 && attribute != 7 && attribute != 11 && attribute != 17 &&
+            attribute != 19 && attribute != 20)
+            printf(" %02x%02x%02x%02x", value[3], value[2], value[1], value[0]);
+        printf("\n");
+    }
+    CUmemoryPool pool = NULL;
+    SAY("pool", cu.cuDeviceGetDefaultMemPool(&pool, 0));
+    for (int attribute = 1; attribute < 9; attribute++) {
+        uint64_t value = 0;
+        CUresult result = cu.cuMemPoolGetAttribute(pool, (CUmemPool_attribute)attribute, &value);
+        printf("pool attribute %d %d %llu\n", attribute, (int)result, (unsigned long long)value);
+    }
+    SAY("destroy default pool", cu.cuMemPoolDestroy(pool));
+}
+
+static CUlaunchAttribute cluster(unsigned x, unsigned y, unsigned z)
+{
+    CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION};
+    attribute.value.clusterDim.x = x;
+    attribute.value.clusterDim.y = y;
+    attribute.value.clusterDim.z = z;
+    return attribute;
+}
+
+/* Launches and asks for active clusters; x = 0 and `bare`: no attribute at all. */
+static void try_launch(const char *label, const char *name, CUlaunchConfig config, bool bare, unsigned x, unsigned y,
+                       unsigned z, bool nonportable, int dynamic)
+{
+    CUlaunchAttribute attributes[2] = {cluster(x, y, z)};
+    CUfunction function = get(name);
+    uint64_t arguments[2] = {0};
+    void *params[] = {&arguments[0], &arguments[1]};
+    int clusters = -1, potential = -1;
+    config.attrs = bare ? NULL : attributes;
+    config.numAttrs = bare ? 0 : 1;
+    cu.cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, nonportable);
+    CUresult opted = CUDA_SUCCESS;
+    if (dynamic > 0)
+        opted = cu.cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, dynamic);
+    CUresult launched = cu.cuLaunchKernelEx(&config, function, params, NULL);
+    CUresult finished = cu.cuCtxSynchronize();
+    CUresult asked = cu.cuOccupancyMaxActiveClusters(&clusters, function, &config);
+    CUresult most = cu.cuOccupancyMaxPotentialClusterSize(&potential, function, &config);
+    printf("launch %s: %d %d, clusters %d %d, potential %d %d, opt-in %d\n", label, (int)launched, (int)finished,
+           (int)asked, clusters, (int)most, potential, (int)opted);
+}
+
+static CUlaunchConfig shape(unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned bytes)
+{
+    return (CUlaunchConfig){.gridDimX = gx, .gridDimY = gy, .gridDimZ = gz, .blockDimX = bx, .blockDimY = by,
+                            .blockDimZ = bz, .sharedMemBytes = bytes};
+}
+
+static void launch(void)
+{
+    load();
+    try_launch("no attribute", "plain", shape(4, 1, 1, 1024, 1, 1, 0), true, 0, 0, 0, false, 0);
+    try_launch("grid 7 cluster 2", "plain", shape(7, 1, 1, 1024, 1, 1, 0), false, 2, 1, 1, false, 0);
+    try_launch("grid 6 cluster 3", "plain", shape(6, 1, 1, 1024, 1, 1, 0), false, 3, 1, 1, false, 0);
+    try_launch("grid 9 cluster 9", "plain", shape(9, 1, 1, 1024, 1, 1, 0), false, 9, 1, 1, false, 0);
+    try_launch("grid 9 cluster 9 non-portable", "plain", shape(9, 1, 1, 1024, 1, 1, 0), false, 9, 1, 1, true, 0);
+    try_launch("grid 16 cluster 16 non-portable", "plain", shape(16, 1, 1, 1024, 1, 1, 0), false, 16, 1, 1, true, 0);
+    try_launch("grid 17 cluster 17 non-portable", "plain", shape(17, 1, 1, 1024, 1, 1, 0), false, 17, 1, 1, true, 0);
+    try_launch("cluster 16, 227 KiB", "shared", shape(16, 1, 1, 1024, 1, 1, 223 * 1024), false, 16, 1, 1, true,
+               223 * 1024);
+    try_launch("cluster x = 0", "plain", shape(4, 1, 1, 1024, 1, 1, 0), false, 0, 1, 1, false, 0);
+    try_launch("cluster 0 0 0", "plain", shape(4, 1, 1, 1024, 1, 1, 0), false, 0, 0, 0, false, 0);
+    try_launch("cluster y = 0", "plain", shape(4, 1, 1, 1024, 1, 1, 0), false, 2, 0, 1, false, 0);
+    try_launch("cluster z = 0", "plain", shape(4, 1, 1, 1024, 1, 1, 0), false, 2, 1, 0, false, 0);
+    try_launch("cluster 2x2x2", "plain", shape(4, 4, 4, 64, 1, 1, 0), false, 2, 2, 2, false, 0);
+    try_launch("cluster 1x4", "plain", shape(1, 2, 4, 64, 1, 1, 0), false, 1, 4, 1, false, 0);
+    try_launch("required 2, grid 4", "two", shape(4, 1, 1, 1024, 1, 1, 0), true, 0, 0, 0, false, 0);
+    try_launch("required 2, grid 3", "two", shape(3, 1, 1, 1024, 1, 1, 0), true, 0, 0, 0, false, 0);
+    try_launch("required 2, attribute 4", "two", shape(4, 1, 1, 1024, 1, 1, 0), false, 4, 1, 1, false, 0);
+    try_launch("required 2, attribute 2", "two", shape(4, 1, 1, 1024, 1, 1, 0), false, 2, 1, 1, false, 0);
+    try_launch("required 2, attribute x = 0", "two", shape(4, 1, 1, 1024, 1, 1, 0), false, 0, 1, 1, false, 0);
+    try_launch("explicit without", "explicit_", shape(4, 1, 1, 1024, 1, 1, 0), true, 0, 0, 0, false, 0);
+    try_launch("explicit with 2", "explicit_", shape(4, 1, 1, 1024, 1, 1, 0), false, 2, 1, 1, false, 0);
+    try_launch("maximum rank 4 with 8", "rank4", shape(8, 1, 1, 1024, 1, 1, 0), false, 8, 1, 1, false, 0);
+    try_launch("maximum rank 4 with 4", "rank4", shape(8, 1, 1, 1024, 1, 1, 0), false, 4, 1, 1, false, 0);
+    try_launch("228 KiB", "plain", shape(4, 1, 1, 1024, 1, 1, 228 * 1024), false, 2, 1, 1, false, 0);
+    try_launch("100 KiB not opted in", "plain", shape(4, 1, 1, 1024, 1, 1, 100 * 1024), false, 2, 1, 1, false, 0);
+    try_launch("48 KiB", "plain", shape(4, 1, 1, 32, 1, 1, 48 * 1024), true, 0, 0, 0, false, 0);
+    try_launch("48 KiB + 1", "plain", shape(4, 1, 1, 32, 1, 1, 48 * 1024 + 1), true, 0, 0, 0, false, 0);
+    try_launch("44 KiB beside 4 KiB", "shared", shape(4, 1, 1, 32, 1, 1, 44 * 1024), true, 0, 0, 0, false, 44 * 1024);
+    try_launch("opt-in 227 KiB beside 4 KiB", "shared", shape(4, 1, 1, 32, 1, 1, 0), true, 0, 0, 0, false, 227 * 1024);
+    try_launch("block 1025", "plain", shape(1, 1, 1, 1025, 1, 1, 0), true, 0, 0, 0, false, 0);
+    try_launch("block z 65", "plain", shape(1, 1, 1, 1, 1, 65, 0), true, 0, 0, 0, false, 0);
+    try_launch("block 0", "plain", shape(1, 1, 1, 0, 1, 1, 0), true, 0, 0, 0, false, 0);
+    try_launch("grid 0", "plain", shape(0, 1, 1, 32, 1, 1, 0), true, 0, 0, 0, false, 0);
+    try_launch("grid y 65536", "plain", shape(1, 65536, 1, 32, 1, 1, 0), true, 0, 0, 0, false, 0);
+    try_launch("maxntid 64 with 128", "small", shape(1, 1, 1, 128, 1, 1, 0), true, 0, 0, 0, false, 0);
+    try_launch("maxntid 64 with 8x8", "small", shape(1, 1, 1, 8, 8, 1, 0), true, 0, 0, 0, false, 0);
+    try_launch("reqntid 32x2 with 64", "exact", shape(1, 1, 1, 64, 1, 1, 0), true, 0, 0, 0, false, 0);
+    try_launch("reqntid 32x2 with 32x2", "exact", shape(1, 1, 1, 32, 2, 1, 0), true, 0, 0, 0, false, 0);
+    for (unsigned size = 1; size <= 32; size++) {
+        char label[64];
+        snprintf(label, sizeof label, "200 KiB, cluster %u", size);
+        try_launch(label, "plain", shape(size, 1, 1, 256, 1, 1, 200 * 1024), false, size, 1, 1, true, 200 * 1024);
+    }
+    uint64_t arguments[2] = {0};
+    void *params[] = {&arguments[0], &arguments[1]};
+    CUfunction plain = get("plain");
+    size_t size = 12;
+    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, arguments, CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END};
+    SAY("launch extra 12", cu.cuLaunchKernel(plain, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, extra));
+    size = 16;
+    SAY("launch extra 16", cu.cuLaunchKernel(plain, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, extra));
+    size = 8;
+    SAY("launch extra 8", cu.cuLaunchKernel(plain, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, extra));
+    size = 24;
+    SAY("launch extra 24", cu.cuLaunchKernel(plain, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, extra));
+    size = 12;
+    SAY("launch extra and params", cu.cuLaunchKernel(plain, 1, 1, 1, 1, 1, 1, 0, NULL, params, extra));
+    SAY("launch no params", cu.cuLaunchKernel(plain, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
+    SAY("launch cooperative", cu.cuLaunchCooperativeKernel(plain, 264, 1, 1, 1024, 1, 1, 0, NULL, params));
+    SAY("launch cooperative too large", cu.cuLaunchCooperativeKernel(plain, 265, 1, 1, 1024, 1, 1, 0, NULL, params));
+    CUlaunchAttribute both[2] = {cluster(2, 1, 1), {.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1}};
+    CUlaunchConfig config = shape(264, 1, 1, 1024, 1, 1, 0);
+    config.attrs = both;
+    config.numAttrs = 2;
+    SAY("launch cooperative clusters", cu.cuLaunchKernelEx(&config, plain, params, NULL));
+    config.gridDimX = 266;
+    SAY("launch cooperative clusters too large", cu.cuLaunchKernelEx(&config, plain, params, NULL));
+    both[0].id = (CUlaunchAttributeID)99;
+    config.numAttrs = 1;
+    SAY("launch attribute 99", cu.cuLaunchKernelEx(&config, plain, params, NULL));
+    both[0].id = CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY;
+    SAY("launch attribute 3", cu.cuLaunchKernelEx(&config, plain, params, NULL));
+    SAY("launch finish", cu.cuCtxSynchronize());
+}
+
+static void encode(const char *label, CUtensorMapDataType type, unsigned rank, uint64_t address, const uint64_t *dims,
+                   const uint64_t *strides, const uint32_t *box, const uint32_t *steps, int interleave, int swizzle,
+                   int promotion, int fill)
+{
+    _Alignas(128) CUtensorMap map;
+    memset(&map, 0xee, sizeof map);
+    CUresult result = cu.cuTensorMapEncodeTiled(&map, type, rank, (void *)(uintptr_t)address, dims, strides, box, steps,
+                                                (CUtensorMapInterleave)interleave, (CUtensorMapSwizzle)swizzle,
+                                                (CUtensorMapL2promotion)promotion, (CUtensorMapFloatOOBfill)fill);
+    printf("map %s: %d", label, (int)result);
+    if (result == CUDA_SUCCESS)
+        for (int i = 0; i < 16; i++)
+            printf(" %llx", (unsigned long long)map.opaque[i]);
+    printf("\n");
+}
+
+static void im2col(const char *label, CUtensorMapDataType type, unsigned rank, const uint64_t *dims,
+                   const uint64_t *strides, const int *lower, const int *upper, unsigned channels, unsigned pixels,
+                   const uint32_t *steps, int interleave, int swizzle)
+{
+    _Alignas(128) CUtensorMap map;
+    CUresult result = cu.cuTensorMapEncodeIm2col(&map, type, rank, (void *)(uintptr_t)0x7fa28bf01000, dims, strides,
+                                                 lower, upper, channels, pixels, steps,
+                                                 (CUtensorMapInterleave)interleave, (CUtensorMapSwizzle)swizzle,
+                                                 CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    printf("im2col %s: %d", label, (int)result);
+    if (result == CUDA_SUCCESS)
+        for (int i = 0; i < 16; i++)
+            printf(" %llx", (unsigned long long)map.opaque[i]);
+    printf("\n");
+}
+
+static void tensormap(void)
+{
+    start();
+    const uint64_t base = 0x7fa28bf01000, d2[] = {60, 50}, s2[] = {256};
+    const uint32_t b2[] = {16, 16}, one[] = {1, 1, 1, 1, 1};
+    char label[64];
+    encode("known", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base, d2, s2, b2, one, 0, 0, 0, 0);
+    for (int type = 0; type < 17; type++) {
+        const uint64_t wide[] = {256, 50}, far_[] = {4096};
+        const uint32_t box[] = {type == 14 || type == 15 ? 128u : 32u, 8};
+        snprintf(label, sizeof label, "type %d", type);
+        encode(label, (CUtensorMapDataType)type, 2, base, wide, far_, box, one, 0, 0, 0, 0);
+    }
+    for (int i = 0; i < 4; i++) {
+        snprintf(label, sizeof label, "promotion %d", i);
+        encode(label, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base, d2, s2, b2, one, 0, 0, i, 0);
+    }
+    for (int i = 0; i < 8; i++) {
+        const uint32_t narrow[] = {8, 4};
+        snprintf(label, sizeof label, "swizzle %d", i);
+        encode(label, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base, d2, s2, narrow, one, 0, i, 0, 0);
+        snprintf(label, sizeof label, "swizzle %d wide", i);
+        encode(label, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base, d2, s2, b2, one, 0, i, 0, 0);
+        snprintf(label, sizeof label, "swizzle %d box of 64", i);
+        encode(label, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base, d2, s2, (uint32_t[]){64, 4}, one, 0, i, 0, 0);
+    }
+    encode("fill NaN", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base, d2, s2, b2, one, 0, 0, 0, 1);
+    encode("fill NaN for s32", CU_TENSOR_MAP_DATA_TYPE_INT32, 2, base, d2, s2, b2, one, 0, 0, 0, 1);
+    encode("fill 2", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base, d2, s2, b2, one, 0, 0, 0, 2);
+    const uint64_t d5[] = {64, 33, 17, 9, 5}, s5[] = {256, 256 * 40, 256 * 40 * 20, (uint64_t)256 * 40 * 20 * 10};
+    const uint32_t b5[] = {32, 4, 3, 2, 1}, e5[] = {1, 2, 3, 4, 8};
+    for (unsigned rank = 0; rank < 7; rank++) {
+        snprintf(label, sizeof label, "rank %u", rank);
+        if (rank < 6)
+            encode(label, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, rank, base, d5, s5, b5, e5, 0, 0, 0, 0);
+        for (int interleave = 1; interleave < 3 && rank >= 2 && rank < 6; interleave++) {
+            snprintf(label, sizeof label, "rank %u interleave %d", rank, interleave);
+            encode(label, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, rank, base, d5, s5, (uint32_t[]){interleave == 1 ? 8 : 16, 4, 3, 2, 1},
+                   e5, interleave, interleave == 2 ? 1 : 0, 0, 0);
+        }
+    }
+    encode("step 2 in dimension 0", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base, d2, s2, b2, (uint32_t[]){2, 2}, 0, 0, 0, 0);
+    encode("step 9", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base, d2, s2, b2, (uint32_t[]){1, 9}, 0, 0, 0, 0);
+    encode("step 0", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base, d2, s2, b2, (uint32_t[]){1, 0}, 0, 0, 0, 0);
+    encode("box 256", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base, d2, s2, (uint32_t[]){256, 256}, one, 0, 0, 0, 0);
+    encode("box 257", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base, d2, s2, (uint32_t[]){16, 257}, one, 0, 0, 0, 0);
+    encode("box 0", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base, d2, s2, (uint32_t[]){16, 0}, one, 0, 0, 0, 0);
+    encode("box row of 12 bytes", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base, d2, s2, (uint32_t[]){3, 4}, one, 0, 0, 0, 0);
+    encode("box larger than tensor", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base, (uint64_t[]){4, 4}, s2, b2, one, 0, 0, 0, 0);
+    encode("dimension 0", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base, (uint64_t[]){0, 50}, s2, b2, one, 0, 0, 0, 0);
+    encode("dimension 2^32", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base, (uint64_t[]){60, (uint64_t)1 << 32}, s2, b2, one, 0, 0, 0, 0);
+    encode("dimension 2^32 + 1", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base, (uint64_t[]){60, ((uint64_t)1 << 32) + 1}, s2, b2, one, 0, 0, 0, 0);
+    encode("stride 8", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base, d2, (uint64_t[]){248}, b2, one, 0, 0, 0, 0);
+    encode("stride 16, overlapping", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base, d2, (uint64_t[]){16}, b2, one, 0, 0, 0, 0);
+    encode("stride 0", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base, d2, (uint64_t[]){0}, b2, one, 0, 0, 0, 0);
+    encode("stride 2^40 - 16", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base, d2, (uint64_t[]){((uint64_t)1 << 40) - 16}, b2, one, 0, 0, 0, 0);
+    encode("stride 2^40", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base, d2, (uint64_t[]){(uint64_t)1 << 40}, b2, one, 0, 0, 0, 0);
+    encode("address 8", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base + 8, d2, s2, b2, one, 0, 0, 0, 0);
+    encode("address 0", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, 0, d2, s2, b2, one, 0, 0, 0, 0);
+    encode("address 16", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base + 16, d2, s2, b2, one, 0, 3, 0, 0);
+    const uint64_t d4[] = {64, 33, 17, 9}, s4[] = {256, 256 * 40, 256 * 40 * 20};
+    im2col("4", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 4, d4, s4, (int[]){-1, -2}, (int[]){1, 3}, 64, 128, one, 0, 0);
+    im2col("4 swizzled", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 4, d4, s4, (int[]){-1, -2}, (int[]){1, 3}, 64, 128, one, 0, 3);
+    im2col("3", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 3, d4, s4, (int[]){-3}, (int[]){2}, 32, 64, one, 0, 0);
+    im2col("5", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 5, d5, s5, (int[]){-1, -2, -3}, (int[]){1, 2, 3}, 32, 1024, e5, 0, 0);
+    im2col("2", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, d4, s4, (int[]){0}, (int[]){0}, 32, 64, one, 0, 0);
+    im2col("channels 257", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 4, d4, s4, (int[]){-1, -2}, (int[]){1, 3}, 257, 128, one, 0, 0);
+    im2col("pixels 1025", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 4, d4, s4, (int[]){-1, -2}, (int[]){1, 3}, 64, 1025, one, 0, 0);
+    im2col("corner 128", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 4, d4, s4, (int[]){-1, -2}, (int[]){128, 3}, 64, 128, one, 0, 0);
+    im2col("corner 127", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 4, d4, s4, (int[]){-128, -2}, (int[]){127, 3}, 64, 128, one, 0, 0);
+}
+
+static void functions(void)
+{
+    load();
+    static const char *const names[] = {"plain", "small", "exact", "two", "explicit_", "rank4", "shared"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        CUfunction function = get(names[i]);
+        for (int attribute = 0; attribute < 17; attribute++) {
+            int value = -99;
+            CUresult result = cu.cuFuncGetAttribute(&value, (CUfunction_attribute)attribute, function);
+            printf("function %s %d %d %d\n", names[i], attribute, (int)result, value);
+        }
+        size_t offset = 0, size = 0;
+        for (size_t index = 0; index < 3; index++) {
+            CUresult result = cu.cuFuncGetParamInfo(function, index, &offset, &size);
+            printf("function %s parameter %zu %d %zu %zu\n", names[i], index, (int)result, offset, size);
+        }
+    }
+    CUfunction plain = get("plain"), two = get("two");
+    for (int attribute = 0; attribute < 17; attribute++)
+        printf("function set %d to 1: %d\n", attribute,
+               (int)cu.cuFuncSetAttribute(plain, (CUfunction_attribute)attribute, 1));
+    printf("function set required width: %d\n",
+           (int)cu.cuFuncSetAttribute(two, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, 2));
+    printf("function set carveout 101: %d\n",
+           (int)cu.cuFuncSetAttribute(two, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, 101));
+    printf("function set policy 3: %d\n",
+           (int)cu.cuFuncSetAttribute(two, CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE, 3));
+    int blocks = -1, least = -1, size = -1;
+    size_t dynamic = 0;
+    printf("occupancy %d", (int)cu.cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, plain, 256, 0));
+    printf(" %d\n", blocks);
+    printf("occupancy 200 KiB %d", (int)cu.cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, plain, 256, 200 * 1024));
+    printf(" %d\n", blocks);
+    printf("occupancy block 0 %d\n", (int)cu.cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, plain, 0, 0));
+    printf("occupancy block 2000 %d", (int)cu.cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, plain, 2000, 0));
+    printf(" %d\n", blocks);
+    printf("potential %d", (int)cu.cuOccupancyMaxPotentialBlockSize(&least, &size, plain, NULL, 0, 0));
+    printf(" %d %d\n", least, size);
+    printf("available %d", (int)cu.cuOccupancyAvailableDynamicSMemPerBlock(&dynamic, plain, 2, 256));
+    printf(" %zu\n", dynamic);
+    printf("available 8 %d", (int)cu.cuOccupancyAvailableDynamicSMemPerBlock(&dynamic, get("shared"), 8, 256));
+    printf(" %zu\n", dynamic);
+}
+
+/* What cuCtxSynchronize returns after the kernel, what the next calls return, what a second context says. */
+static void fault(const char *name, uint64_t argument)
+{
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        load();
+        void *params[] = {&argument};
+        CUdeviceptr pointer = 0;
+        CUresult launched = cu.cuLaunchKernel(get(name), 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL);
+        CUresult synchronized = cu.cuCtxSynchronize();
+        printf("fault %s %llx: %d %d, then alloc %d free %d", name, (unsigned long long)argument, (int)launched,
+               (int)synchronized, (int)cu.cuMemAlloc_v2(&pointer, 4), (int)cu.cuMemFree_v2(pointer));
+        CUevent event = NULL;
+        printf(" event %d", (int)cu.cuEventCreate(&event, 0));
+        CUcontext other = NULL;
+        printf(" device %d\n", (int)cu.cuDeviceGetCount(&(int){0}));
+        fflush(stdout);
+        CUresult made = cu.cuCtxCreate_v2(&other, 0, 0);
+        printf("fault %s %llx: new context %d alloc in it %d reset %d\n", name, (unsigned long long)argument, (int)made,
+               (int)cu.cuMemAlloc_v2(&pointer, 4), (int)cu.cuDevicePrimaryCtxReset_v2(0));
+        fflush(stdout);
+        _exit(0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    if (status != 0)
+        printf("fault %s: child status %d\n", name, status);
+}
+
+static void faults(void)
+{
+    fault("store", 0);
+    fault("store", 2);
+    fault("store", 0x10000);
+    fault("store", 0x7ffffffffff0);
+    fault("load_shared", 2);
+    fault("load_shared", 0x400);
+    fault("load_shared", 0x40000);
+    fault("load_shared", 0x5000000);
+    fault("trap_", 0);
+    fault("brk", 0);
+    fault("write_const", 0);
+    fault("atom_shared_misaligned", 0);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        void (*run)(void);
+    } sections[] = {{"errors", errors},       {"device", device},       {"context", contexts}, {"calls", calls},
+                    {"launch", launch},       {"tensormap", tensormap}, {"function", functions},
+                    {"faults", faults}};
+    if (argc < 3)
+        return 2;
+    void *library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL) {
+        fprintf(stderr, "%s\n", dlerror());
+        return 2;
+    }
+#define CU(symbol, base, since, required) *(void **)&cu.symbol = dlsym(library, #symbol);
+#include "driver/cuda.def"
+    for (int i = 2; i < argc; i++)
+        for (size_t s = 0; s < sizeof sections / sizeof sections[0]; s++)
+            if (strcmp(argv[i], sections[s].name) == 0) {
+                /* A child each, so that none disturbs the next. */
+                fflush(stdout);
+                pid_t child = fork();
+                if (child == 0) {
+                    sections[s].run();
+                    fflush(stdout);
+                    _exit(0);
+                }
+                int status = 0;
+                waitpid(child, &status, 0);
+                if (status != 0)
+                    printf("section %s ended with status %d\n", argv[i], status);
+            }
+    return 0;
+}

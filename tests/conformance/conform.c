@@ -1,0 +1,342 @@
+/* Runs forms (forms.h) on a device through the driver API: records their outputs, or compares them with a record.
+
+   usage: conform [--libcuda FILE] [--only TEXT] [--inputs N] [--record FILE] [--raw FILE] [--check FILE] [--dump] FORMS…
+
+   --record writes one line per form: `form | hash of the outputs`, or `form | error x of bound y` for an approximate
+   form, or `form | refused` when the driver does not take it. --check reads such a file and reports every line that
+   differs. --raw writes the outputs themselves (u64 per result), for finding out what differs. --dump prints inputs and
+   outputs. Exit status: 0 nothing differs, 1 something does, 2 usage, 3 no device. */
+#include <dlfcn.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cuda.h>
+
+#include "forms.h"
+
+#define BATCH 64
+
+static struct {
+    CUresult (*init)(unsigned);
+    CUresult (*device_get)(CUdevice *, int);
+    CUresult (*device_name)(char *, int, CUdevice);
+    CUresult (*device_attribute)(int *, CUdevice_attribute, CUdevice);
+    CUresult (*driver_version)(int *);
+    CUresult (*primary_retain)(CUcontext *, CUdevice);
+    CUresult (*set_current)(CUcontext);
+    CUresult (*alloc)(CUdeviceptr *, size_t);
+    CUresult (*to_device)(CUdeviceptr, const void *, size_t);
+    CUresult (*from_device)(void *, CUdeviceptr, size_t);
+    CUresult (*set_8)(CUdeviceptr, unsigned char, size_t);
+    CUresult (*load)(CUmodule *, const void *, unsigned, CUjit_option *, void **);
+    CUresult (*unload)(CUmodule);
+    CUresult (*function)(CUfunction *, CUmodule, const char *);
+    CUresult (*launch)(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream,
+                       void **, void **);
+    CUresult (*synchronize)(void);
+} cu;
+
+static bool load_driver(const char *path)
+{
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+        fprintf(stderr, "conform: %s\n", dlerror());
+        return false;
+    }
+    const struct {
+        const char *name;
+        void *slot;
+    } symbols[] = {{"cuInit", &cu.init},
+                   {"cuDeviceGet", &cu.device_get},
+                   {"cuDeviceGetName", &cu.device_name},
+                   {"cuDeviceGetAttribute", &cu.device_attribute},
+                   {"cuDriverGetVersion", &cu.driver_version},
+                   {"cuDevicePrimaryCtxRetain", &cu.primary_retain},
+                   {"cuCtxSetCurrent", &cu.set_current},
+                   {"cuMemAlloc_v2", &cu.alloc},
+                   {"cuMemcpyHtoD_v2", &cu.to_device},
+                   {"cuMemcpyDtoH_v2", &cu.from_device},
+                   {"cuMemsetD8_v2", &cu.set_8},
+                   {"cuModuleLoadDataEx", &cu.load},
+                   {"cuModuleUnload", &cu.unload},
+                   {"cuModuleGetFunction", &cu.function},
+                   {"cuLaunchKernel", &cu.launch},
+                   {"cuCtxSynchronize", &cu.synchronize}};
+    for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
+        void *symbol = dlsym(library, symbols[i].name);
+        if (!symbol) {
+            fprintf(stderr, "conform: %s has no %s\n", path, symbols[i].name);
+            return false;
+        }
+        memcpy(symbols[i].slot, &symbol, sizeof symbol);
+    }
+    return true;
+}
+
+struct run {
+    size_t n; /* inputs a form */
+    CUdeviceptr in, out;
+    uint64_t (*inputs)[MAX_SOURCES];
+    uint64_t (*outputs)[MAX_RESULTS];
+    char target[16], version[8];
+    FILE *record, *raw;
+    bool dump;
+    struct expected *expected;
+    size_t n_expected, checked, differing, refused, unknown;
+};
+
+struct expected {
+    char *text, *value;
+};
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(((const struct expected *)a)->text, ((const struct expected *)b)->text);
+}
+
+static bool read_expected(struct run *run, const char *path)
+{
+    FILE *file = fopen(path, "r");
+    if (!file) {
+        perror(path);
+        return false;
+    }
+    char line[512];
+    size_t capacity = 0;
+    while (fgets(line, sizeof line, file)) {
+        char *bar = strstr(line, " | ");
+        if (line[0] == '#' || !bar)
+            continue;
+        *bar = '\0';
+        bar[3 + strcspn(bar + 3, "\n")] = '\0';
+        if (run->n_expected == capacity) {
+            capacity = capacity ? 2 * capacity : 256;
+            run->expected = realloc(run->expected, capacity * sizeof *run->expected);
+            if (!run->expected)
+                abort();
+        }
+        run->expected[run->n_expected].text = strdup(line);
+        run->expected[run->n_expected++].value = strdup(bar + 3);
+    }
+    fclose(file);
+    qsort(run->expected, run->n_expected, sizeof *run->expected, by_text);
+    return true;
+}
+
+/* Writes the line of a form, and compares it. An approximate form may differ in its error, within the bound. */
+static void conclude(struct run *run, const struct form *form, const char *value)
+{
+    if (run->record)
+        fprintf(run->record, "%s | %s\n", form->text, value);
+    if (!run->n_expected)
+        return;
+    struct expected key = {(char *)(uintptr_t)form->text, NULL};
+    const struct expected *expected = bsearch(&key, run->expected, run->n_expected, sizeof key, by_text);
+    if (!expected) {
+        run->unknown++;
+        return;
+    }
+    run->checked++;
+    const bool bounded = strncmp(value, "error", 5) == 0 && strncmp(expected->value, "error", 5) == 0 && !strstr(value, "EXCEEDED");
+    if (!bounded && strcmp(value, expected->value) != 0) {
+        run->differing++;
+        printf("differs: %s: %s, recorded %s\n", form->text, value, expected->value);
+    }
+}
+
+static void hash_outputs(const struct run *run, const struct form *form, char out_value[128])
+{
+    uint64_t hash = UINT64_C(14695981039346656037);
+    for (size_t i = 0; i < run->n; i++)
+        for (unsigned k = 0; k < form->n_results; k++)
+            for (unsigned byte = 0; byte < 8; byte++)
+                hash = (hash ^ (run->outputs[i][k] >> (8 * byte) & 0xff)) * UINT64_C(1099511628211);
+    snprintf(out_value, 128, "%016llx", (unsigned long long)hash);
+}
+
+static void measure_error(const struct run *run, const struct form *form, char out_value[128])
+{
+    double worst = 0;
+    size_t worst_at = 0;
+    struct bound bound = {0, false, false, ""};
+    for (size_t i = 0; i < run->n; i++) {
+        struct bound this;
+        double error;
+        if (form_error(form, run->inputs[i], run->outputs[i][0], &this, &error)) {
+            bound = this;
+            if (error > worst) {
+                worst = error;
+                worst_at = i;
+            }
+        }
+    }
+    if (worst > bound.limit)
+        snprintf(out_value, 128, "error %.4g EXCEEDED %s at %llx -> %llx", worst, bound.text,
+                 (unsigned long long)run->inputs[worst_at][0], (unsigned long long)run->outputs[worst_at][0]);
+    else
+        snprintf(out_value, 128, "error %.4g of %s", worst, bound.text);
+}
+
+static void run_form(struct run *run, const struct form *form, CUmodule module, size_t index)
+{
+    char name[24], value[128];
+    snprintf(name, sizeof name, "f%zu", index);
+    forms_inputs(form, run->inputs, run->n);
+    CUfunction function;
+    CUresult result = cu.function(&function, module, name);
+    if (result == CUDA_SUCCESS)
+        result = cu.to_device(run->in, run->inputs, run->n * sizeof *run->inputs);
+    if (result == CUDA_SUCCESS)
+        result = cu.set_8(run->out, 0, run->n * sizeof *run->outputs);
+    if (result == CUDA_SUCCESS) {
+        unsigned n = (unsigned)run->n;
+        void *params[] = {&run->in, &run->out, &n};
+        result = cu.launch(function, (n + 127) / 128, 1, 1, 128, 1, 1, 0, NULL, params, NULL);
+    }
+    if (result == CUDA_SUCCESS)
+        result = cu.synchronize();
+    if (result == CUDA_SUCCESS)
+        result = cu.from_device(run->outputs, run->out, run->n * sizeof *run->outputs);
+    if (result != CUDA_SUCCESS) {
+        snprintf(value, sizeof value, "failed with error %d", (int)result);
+        conclude(run, form, value);
+        return;
+    }
+    if (run->raw)
+        for (unsigned k = 0; k < form->n_results; k++)
+            for (size_t i = 0; i < run->n; i++)
+                fwrite(&run->outputs[i][k], type_bytes(form->results[k].type) > 4 ? 8 : 4, 1, run->raw);
+    if (run->dump)
+        for (size_t i = 0; i < run->n; i++) {
+            printf("%s:", form->text);
+            for (unsigned k = 0; k < form->n_sources; k++)
+                printf(" %llx", (unsigned long long)run->inputs[i][k]);
+            printf(" ->");
+            for (unsigned k = 0; k < form->n_results; k++)
+                printf(" %llx", (unsigned long long)run->outputs[i][k]);
+            printf("\n");
+        }
+    if (form_is_approximate(form))
+        measure_error(run, form, value);
+    else
+        hash_outputs(run, form, value);
+    conclude(run, form, value);
+}
+
+/* A batch that the driver refuses is halved until the refused form is alone. */
+static void run_batch(struct run *run, const struct form *forms, size_t count)
+{
+    char *text = forms_ptx(forms, count, run->target, run->version);
+    CUmodule module;
+    const CUresult result = cu.load(&module, text, 0, NULL, NULL);
+    free(text);
+    if (result != CUDA_SUCCESS && count == 1) {
+        run->refused++;
+        conclude(run, forms, "refused");
+        if (run->raw) {
+            const uint32_t nothing[2] = {0, 0};
+            for (size_t i = 0; i < run->n; i++)
+                for (unsigned k = 0; k < forms->n_results; k++)
+                    fwrite(nothing, type_bytes(forms->results[k].type) > 4 ? 8 : 4, 1, run->raw);
+        }
+        return;
+    }
+    if (result != CUDA_SUCCESS) {
+        run_batch(run, forms, count / 2);
+        run_batch(run, forms + count / 2, count - count / 2);
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        run_form(run, &forms[i], module, i);
+    cu.unload(module);
+}
+
+static int start_device(struct run *run)
+{
+    CUdevice device;
+    CUcontext context;
+    char device_name[128] = "";
+    int major = 0, minor = 0, version = 0;
+    if (cu.init(0) || cu.device_get(&device, 0) || cu.device_name(device_name, sizeof device_name, device) ||
+        cu.device_attribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device) ||
+        cu.device_attribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device) ||
+        cu.driver_version(&version) || cu.primary_retain(&context, device) || cu.set_current(context) ||
+        cu.alloc(&run->in, run->n * sizeof *run->inputs) || cu.alloc(&run->out, run->n * sizeof *run->outputs)) {
+        fprintf(stderr, "conform: no usable device\n");
+        return -1;
+    }
+    snprintf(run->target, sizeof run->target, "sm_%d%d%s", major, minor, major >= 10 ? "a" : "");
+    snprintf(run->version, sizeof run->version, "9.0");
+    if (run->record)
+        fprintf(run->record, "# %s, driver %d.%d, %zu inputs a form\n", device_name, version / 1000, version % 1000 / 10,
+                run->n);
+    return 10 * major + minor;
+}
+
+int main(int argc, char **argv)
+{
+    struct run run = {.n = 2048};
+    const char *library = "libcuda.so.1", *only = NULL, *check = NULL;
+    int at = 1;
+    for (; at < argc && strncmp(argv[at], "--", 2) == 0; at++) {
+        const char *option = argv[at];
+        if (strcmp(option, "--dump") == 0) {
+            run.dump = true;
+            continue;
+        }
+        const char *value = at + 1 < argc ? argv[++at] : NULL;
+        if (!value)
+            return fprintf(stderr, "conform: %s wants a value\n", option), 2;
+        if (strcmp(option, "--libcuda") == 0)
+            library = value;
+        else if (strcmp(option, "--only") == 0)
+            only = value;
+        else if (strcmp(option, "--inputs") == 0)
+            run.n = strtoull(value, NULL, 10);
+        else if (strcmp(option, "--check") == 0)
+            check = value;
+        else if (strcmp(option, "--record") == 0)
+            run.record = strcmp(value, "-") == 0 ? stdout : fopen(value, "w");
+        else if (strcmp(option, "--raw") == 0)
+            run.raw = fopen(value, "wb");
+        else
+            return fprintf(stderr, "conform: unknown option %s\n", option), 2;
+    }
+    if (at == argc || run.n == 0)
+        return fprintf(stderr, "conform: no forms file\n"), 2;
+    run.inputs = calloc(run.n, sizeof *run.inputs);
+    run.outputs = calloc(run.n, sizeof *run.outputs);
+    if (!run.inputs || !run.outputs || (check && !read_expected(&run, check)))
+        return 2;
+    const int sm = load_driver(library) ? start_device(&run) : -1;
+    if (sm < 0)
+        return 3;
+    size_t total = 0;
+    for (; at < argc; at++) {
+        size_t count;
+        struct form *forms = forms_read(argv[at], &count);
+        if (!forms)
+            return 2;
+        size_t kept = 0;
+        for (size_t i = 0; i < count; i++) {
+            const bool runs = forms[i].only_arch ? forms[i].sm == (unsigned)sm : forms[i].sm <= (unsigned)sm;
+            if (runs && (!only || strstr(forms[i].text, only)))
+                forms[kept++] = forms[i];
+        }
+        for (size_t i = 0; i < kept; i += BATCH)
+            run_batch(&run, forms + i, kept - i < BATCH ? kept - i : BATCH);
+        total += kept;
+        free(forms);
+    }
+    if (run.record && run.record != stdout && fclose(run.record) != 0)
+        return perror("conform"), 2;
+    if (run.raw && fclose(run.raw) != 0)
+        return perror("conform"), 2;
+    fprintf(stderr, "conform: %zu forms, %zu refused", total, run.refused);
+    if (check)
+        fprintf(stderr, ", %zu compared, %zu differ, %zu not in the record", run.checked, run.differing, run.unknown);
+    fprintf(stderr, "\n");
+    return run.differing || (check && !run.checked);
+}

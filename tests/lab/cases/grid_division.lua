@@ -1,0 +1,23 @@
+-- EXPECT: error experiment 15 launch.grid: 3x1x1 CTAs cannot be divided into clusters of 2x1x1: x = 3 is not a multiple of 2 (block=256, n=1000, cluster=2)
+return {
+  summary = "case",
+  params = { n = 1000, block = 256 },
+  sweep = { cluster = { 1, 2 } },
+  buffers = function(p)
+    return {
+      input = { type = "f32", count = p.n, fill = "ones" },
+      sum = { type = "f32", count = 1, expect = { sum_of = "input" } },
+    }
+  end,
+  launch = function(p)
+    return {
+      block = p.block,
+      grid = 3,
+      args = { "input", "sum", u64(p.n) },
+    }
+  end,
+  variants = {
+    { name = "a", source = "k.ptx", entry = "k" },
+    { name = "b", source = "k.ptx", entry = "k", cluster = false, baseline = true },
+  },
+}

@@ -1,0 +1,24 @@
+-- EXPECT: rows[0].launch.cluster = [2,2,1]
+-- EXPECT: rows[0].launch.grid = [4,6,1]
+return {
+  summary = "case",
+  params = { n = 1000, block = 256 },
+  sweep = { cluster = { 1, 2 } },
+  buffers = function(p)
+    return {
+      input = { type = "f32", count = p.n, fill = "ones" },
+      sum = { type = "f32", count = 1, expect = { sum_of = "input" } },
+    }
+  end,
+  launch = function(p)
+    return {
+      block = p.block,
+      grid = { 4, 6 }, cluster = { 2, 2 },
+      args = { "input", "sum", u64(p.n) },
+    }
+  end,
+  variants = {
+    { name = "a", source = "k.ptx", entry = "k" },
+    { name = "b", source = "k.ptx", entry = "k", cluster = false, baseline = true },
+  },
+}

@@ -1,0 +1,23 @@
+-- EXPECT: error experiment 15 launch.grid[2]: wanted a whole number from 1 to 65535, got 65536
+return {
+  summary = "case",
+  params = { n = 1000, block = 256 },
+  sweep = { cluster = { 1, 2 } },
+  buffers = function(p)
+    return {
+      input = { type = "f32", count = p.n, fill = "ones" },
+      sum = { type = "f32", count = 1, expect = { sum_of = "input" } },
+    }
+  end,
+  launch = function(p)
+    return {
+      block = p.block,
+      grid = { 2, 65536 },
+      args = { "input", "sum", u64(p.n) },
+    }
+  end,
+  variants = {
+    { name = "a", source = "k.ptx", entry = "k" },
+    { name = "b", source = "k.ptx", entry = "k", cluster = false, baseline = true },
+  },
+}

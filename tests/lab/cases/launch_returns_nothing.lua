@@ -1,0 +1,18 @@
+-- TWIN: plan.ok.lua
+-- EXPECT: error experiment 13 launch: wanted a table, got nothing (block=256, n=1000, cluster=1)
+return {
+  summary = "case",
+  params = { n = 1000, block = 256 },
+  sweep = { cluster = { 1, 2 } },
+  buffers = function(p)
+    return {
+      input = { type = "f32", count = p.n, fill = "ones" },
+      sum = { type = "f32", count = 1, expect = { sum_of = "input" } },
+    }
+  end,
+  launch = function(p) end,
+  variants = {
+    { name = "a", source = "k.ptx", entry = "k" },
+    { name = "b", source = "k.ptx", entry = "k", cluster = false, baseline = true },
+  },
+}

@@ -1,0 +1,27 @@
+-- EXPECT: rows[0].args[0].tensor_map.type_code = 7
+-- EXPECT: rows[0].args[0].tensor_map.dims = [60,10]
+-- EXPECT: rows[0].args[0].tensor_map.strides = [256]
+-- EXPECT: rows[0].args[0].tensor_map.swizzle = 2
+-- EXPECT: rows[0].args[0].tensor_map.element_strides = [1,1]
+return {
+  summary = "case",
+  params = { n = 1000, block = 256 },
+  sweep = { cluster = { 1, 2 } },
+  buffers = function(p)
+    return {
+      input = { type = "f32", count = p.n, fill = "ones" },
+      sum = { type = "f32", count = 1, expect = { sum_of = "input" } },
+    }
+  end,
+  launch = function(p)
+    return {
+      block = p.block,
+      grid = round_up(ceil_div(p.n, 2 * p.block), p.cluster),
+      args = { { tensor_map = { buffer = "input", dims = { 60, 10 }, strides = { 256 }, box = { 16, 16 }, swizzle = "64B" } }, "sum", u64(p.n) },
+    }
+  end,
+  variants = {
+    { name = "a", source = "k.ptx", entry = "k" },
+    { name = "b", source = "k.ptx", entry = "k", cluster = false, baseline = true },
+  },
+}
