@@ -1,4 +1,6 @@
 /* clusterlab's entry point: picks the subcommand, prints the last error, exits. The only printer of last resort. */
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +30,24 @@ static void print_help(FILE *file)
     for (const struct clab_command_info *command = clab_commands; command->name != NULL; command++)
         fprintf(file, "  %-14s %s\n", command->name, command->summary);
     fputs("\nTry: clusterlab run reduce\n", file);
+}
+
+/* A closed descriptor 0, 1 or 2 would be given to the next pipe or file opened, and what is printed would go there. Held
+   by something that can only be read, it stays what it was: a place where writing fails. */
+static void hold_closed_streams(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) == -1 && errno == EBADF && open("/dev/null", O_RDONLY) != fd)
+            _exit(clab_status_exit(CLAB_INTERNAL));
+}
+
+/* The last thing before the exit: what is buffered goes out, or the status says that it could not. */
+static int finish(int status)
+{
+    if (fflush(stdout) == 0 && ferror(stdout) == 0)
+        return status;
+    fputs("clusterlab: standard output could not be written\n", stderr);
+    return clab_exit_worse(status, clab_status_exit(CLAB_OUTPUT));
 }
 
 static bool wants_help(int argc, char **argv)
@@ -69,6 +89,7 @@ static int dispatch(struct clab_cli *cli, int argc, char **argv, struct clab_err
 
 int main(int argc, char **argv)
 {
+    hold_closed_streams();
     struct sigaction action = {.sa_handler = SIG_IGN};
     sigaction(SIGPIPE, &action, NULL);
     /* Workers: this same program behind a pipe. */
@@ -79,13 +100,14 @@ int main(int argc, char **argv)
     action.sa_handler = on_interrupt;
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGHUP, &action, NULL);
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
         print_help(argc < 2 ? stderr : stdout);
-        return argc < 2 ? clab_status_exit(CLAB_USAGE) : 0;
+        return argc < 2 ? clab_status_exit(CLAB_USAGE) : finish(0);
     }
     if (strcmp(argv[1], "--version") == 0) {
         puts("clusterlab " CLAB_VERSION);
-        return 0;
+        return finish(0);
     }
     struct clab_cli cli = {.out = stdout, .err = stderr, .err_is_terminal = isatty(STDERR_FILENO) == 1,
                            .interrupted = &interrupted, .argc = argc, .argv = argv};
@@ -97,9 +119,5 @@ int main(int argc, char **argv)
         free(text);
     }
     clab_error_clear(&error);
-    if (fflush(stdout) != 0 || ferror(stdout) != 0) {
-        fputs("clusterlab: standard output could not be written\n", stderr);
-        status = clab_exit_worse(status, clab_status_exit(CLAB_OUTPUT));
-    }
-    return status;
+    return finish(status);
 }

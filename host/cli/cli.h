@@ -54,6 +54,9 @@ const struct clab_option *clab_option_get(const struct clab_option *options, con
 clab_status clab_option_number(const struct clab_option *option, long long low, long long high, long long *out_value,
                                struct clab_error *error);
 
+/* CLAB_USAGE unless the file's name says what it holds: .cu, .ptx, .cubin or .fatbin. Whether it exists is not asked. */
+clab_status clab_cli_source_check(const char *path, struct clab_error *error);
+
 /* --- devices (session_default.c) ---------------------------------------------------------------------------------- */
 /* Opens `device`, or the default for NULL: cuda:0 where a driver and a CC 9.0 or later GPU exist, else emu:sm_90, said in
    one line on cli->err. */

@@ -17,15 +17,16 @@ const struct clab_command_info clab_commands[] = {
      "  --set NAME=VALUE   set a parameter of the experiment; again for more\n"
      "  --image KIND       cubin (default on a GPU) or ptx (the driver's JIT compiles)\n"
      "  --arch A           compile for this architecture instead of the device's\n"
-     "  --samples N        timed samples a row\n"
+     "  --samples N        N timed samples a row, instead of as many as the noise target (+-0.5 % of the median) needs\n"
+     "  --hot              time batches of launches back to back too (no L2 flush between them)\n"
      "  --timeout S        seconds after which a measurement counts as hung (default 30; not on emu:*)\n"
      "  --json FILE        records as JSON Lines; - for standard output (and no table)\n"
      "  --csv FILE         rows as CSV\n"
      "  --emu-schedule fast|fair   --emu-seed N   --emu-threads N   --emu-isa base|v3|v4|auto   --emu-driver 13.0\n"
-     "  --emu-initial-clusters N   --emu-decline FRACTION   --emu-budget N     options of the stand-in driver\n"
+     "  --emu-initial-clusters N   --emu-decline N          --emu-budget N     options of the stand-in driver\n"
      "\n"
-     "Times are measured with CUDA events, L2 flushed, variants interleaved. `vs baseline` is this row's time divided by\n"
-     "the baseline's, paired by round. Emulated rows are checked and counted; they have no times.\n"
+     "Times are measured with CUDA events (they resolve about 0.5 us), L2 flushed before each launch, variants interleaved\n"
+     "in shuffled rounds. `vs baseline` is this row's time divided by the baseline's, paired by round. Emulated rows are checked and counted; they have no times.\n"
      "\n"
      "Exit status: 0 all held, 1 a result was wrong, 2 usage or experiment file, 3 nothing could run, 4 compile or load,\n"
      "5 kernel fault or timeout, 6 internal error or output failed, 130 interrupted.\n"},
@@ -55,11 +56,13 @@ const struct clab_command_info clab_commands[] = {
      "  --trace CTA,WARP     emulated devices: every instruction of one warp, on standard error\n"
      "  --timeout S          as in run\n"
      "  --emu-…              as in run\n"},
-    {"compile", clab_cmd_compile, "compile a file for architectures: PTX, cubin",
-     "clusterlab compile FILE [--arch LIST] [--emit ptx,cubin] [--entry NAME] [--include DIR]... [--define NAME[=V]]...\n"
+    {"compile", clab_cmd_compile, "compile a file for architectures: PTX, cubin, SASS",
+     "clusterlab compile FILE [--arch LIST] [--emit ptx,cubin,sass] [--entry NAME] [--include DIR]... [--define NAME[=V]]...\n"
      "                   [--option RAW]... [-o DIR | --out DIR]\n"
      "\n"
-     "Writes DIR/STEM.ARCH.ptx and DIR/STEM.ARCH.cubin. -I and -D are short for --include and --define.\n"},
+     "LIST: sm_90,sm_100a; without it what a .ptx or .cubin was made for, sm_90 for a .cu.\n"
+     "FILE is .cu, .ptx, .cubin or .fatbin. Writes DIR/STEM.ARCH.ptx (the default), .cubin and .sass; SASS needs nvdisasm\n"
+     "or cuobjdump. -I and -D are short for --include and --define.\n"},
     {"compare", clab_cmd_compare, "before and after: two record files, row by row",
      "clusterlab compare A.jsonl B.jsonl\n"
      "\n"

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/str.h"
+#include "base/temporary.h"
 #include "cli/cli.h"
 #include "lab/wire.h"
 #include "report/table.h"
@@ -17,11 +18,10 @@ static const char *const emulated[] = {"emu:sm_90", "emu:sm_100", "emu:sm_103", 
 
 static clab_status ask_clusters(struct clab_session *session, bool opt_in, json_t **out_answer, struct clab_error *error)
 {
-    char path[] = "/tmp/clusterlab-probe-XXXXXX";
-    int fd = mkstemp(path);
-    if (fd < 0)
-        return clab_error_set(error, CLAB_OUTPUT, "cannot make a temporary file in /tmp: %s", strerror(errno));
-    close(fd);
+    char path[4096];
+    if (clab_temporary_file("probe", path, sizeof path) != 0)
+        return clab_error_set(error, CLAB_OUTPUT, "cannot make a temporary file in %s: %s", clab_temporary_root(),
+                              strerror(errno));
     clab_status status = CLAB_OK;
     json_t *answer = NULL;
     if (clab_file_write_atomic(path, probe_ptx, sizeof probe_ptx - 1) != 0)

@@ -2,14 +2,17 @@
    through the same worker as an experiment's rows: a fault, a hang or a crash is one message. */
 #include <ctype.h>
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/str.h"
+#include "base/temporary.h"
 #include "cli/cli.h"
 #include "compile/target.h"
 #include "lab/fill.h"
+#include "lab/launch.h"
 #include "lab/wire.h"
 
 /* "8", "8,4" or "8x4x2" as an array of three. */
@@ -34,6 +37,19 @@ static clab_status parse_shape(const char *option, const char *text, json_t **ou
         return clab_error_set(error, CLAB_USAGE, "%s wants X, X,Y or X,Y,Z, got '%s'", option, text);
     }
     *out_shape = shape;
+    return CLAB_OK;
+}
+
+/* Clusters have 1 to 16 CTAs; whether the device holds them is its own answer. */
+static clab_status check_cluster(const json_t *shape, const char *text, struct clab_error *error)
+{
+    json_int_t ctas = 1;
+    for (size_t i = 0; i < 3 && ctas >= 1 && ctas <= 16; i++) {
+        const json_int_t side = json_integer_value(json_array_get(shape, i));
+        ctas = side <= 16 ? ctas * side : 17;
+    }
+    if (ctas < 1 || ctas > 16)
+        return clab_error_set(error, CLAB_USAGE, "--cluster wants 1 to 16 CTAs, got '%s'", text);
     return CLAB_OK;
 }
 
@@ -69,6 +85,25 @@ static bool parse_fill(const char *text, json_t **out_fill)
     return false;
 }
 
+/* A scalar of `type`: a number that the type holds. NULL otherwise (new reference). */
+static json_t *parse_scalar(const char *type, const char *text)
+{
+    const bool is_signed = type[0] == 's';
+    const unsigned bits = (unsigned)(clab_element_bytes(clab_element_get(type)) * 8);
+    char *end;
+    errno = 0;
+    if (type[0] == 'f' || type[0] == 'b') {
+        double real = strtod(text, &end);
+        return end != text && *end == '\0' && (errno == 0 || fabs(real) < 1) ? json_real(real) : NULL;
+    }
+    const bool negative = text[0] == '-';
+    const unsigned long long limit = (is_signed ? UINT64_MAX >> (65 - bits) : UINT64_MAX >> (64 - bits)) + (negative ? 1 : 0);
+    const unsigned long long size = strtoull(text + negative, &end, 0);
+    if (!isdigit((unsigned char)text[negative]) || *end != '\0' || errno != 0 || size > limit || (negative && !is_signed))
+        return NULL;
+    return json_integer((json_int_t)(negative ? 0 - size : size));
+}
+
 /* TYPE:VALUE, TYPE[COUNT]:FILL or NAME=TYPE[COUNT]:FILL. */
 static clab_status parse_argument(const char *text, size_t index, json_t *arguments, json_t *buffers,
                                   struct clab_error *error)
@@ -87,25 +122,21 @@ static clab_status parse_argument(const char *text, size_t index, json_t *argume
         clab_error_set(error, CLAB_USAGE, "--arg '%s': unknown type '%s'", text, type);
         return clab_error_remedy(error, "types: u8 s8 u16 s16 u32 s32 u64 s64 f16 bf16 f32 f64; u32:7, f32[1024]:ones");
     }
-    char *end;
-    errno = 0;
     if (spec[n] == ':') {
         const char *number = spec + n + 1;
-        json_t *value = NULL;
-        if (type[0] == 'f' || type[0] == 'b')
-            value = json_real(strtod(number, &end));
-        else if (number[0] == '-')
-            value = json_integer(strtoll(number, &end, 0));
-        else
-            value = json_integer((json_int_t)strtoull(number, &end, 0));
-        if (end == number || *end != '\0' || errno != 0 || named || value == NULL) {
-            json_decref(value);
+        json_t *value = parse_scalar(type, number);
+        if (value == NULL)
             return clab_error_set(error, CLAB_USAGE, "--arg '%s': '%s' is not a %s value", text, number, type);
+        if (named) {
+            json_decref(value);
+            return clab_error_set(error, CLAB_USAGE, "--arg '%s': only buffers have names, TYPE[COUNT]:FILL", text);
         }
         json_array_append_new(arguments, json_pack("{s:s,s:o}", "type", type, "value", value));
         return CLAB_OK;
     }
     json_t *fill = NULL;
+    char *end = NULL;
+    errno = 0;
     long long count = spec[n] == '[' ? strtoll(spec + n + 1, &end, 10) : 0;
     if (spec[n] != '[' || errno != 0 || count < 1 || strncmp(end, "]", 1) != 0 || (end[1] != ':' && end[1] != '\0') ||
         !parse_fill(end[1] == ':' ? end + 2 : "zero", &fill)) {
@@ -150,8 +181,9 @@ static void print_counters(FILE *file, const json_t *counters)
 }
 
 /* Compiles (or takes) the file for the session's device and puts the image where the worker can read it. */
-static clab_status make_image(struct clab_cli *cli, const struct clab_session *session, const char *file, const char *entry, const char *arch,
-                              struct clab_image *image, char *path, struct clab_error *error)
+static clab_status make_image(struct clab_cli *cli, const struct clab_session *session, const char *file,
+                              const char *entry, const char *arch, struct clab_image *image, char *path, size_t bytes,
+                              struct clab_error *error)
 {
     struct clab_compiler_options options = {.interrupted = cli->interrupted};
     struct clab_compiler *compiler = clab_compiler_new(&options);
@@ -166,13 +198,13 @@ static clab_status make_image(struct clab_cli *cli, const struct clab_session *s
     request.want = clab_json_bool(session->facts, "accepts_cubin", false) && (dot == NULL || strcmp(dot, ".ptx") != 0)
                        ? CLAB_IMAGE_CUBIN
                        : CLAB_IMAGE_PTX;
-    clab_status status = clab_compile(compiler, &request, image, error);
+    clab_status status = clab_session_takes(session, file, error);
+    if (status == CLAB_OK)
+        status = clab_compile(compiler, &request, image, error);
     clab_compiler_free(compiler);
-    int fd = status == CLAB_OK ? mkstemp(path) : -1;
-    if (status == CLAB_OK && fd < 0)
-        return clab_error_set(error, CLAB_OUTPUT, "cannot make a temporary file in /tmp: %s", strerror(errno));
-    if (fd >= 0)
-        close(fd);
+    if (status == CLAB_OK && clab_temporary_file("launch", path, bytes) != 0)
+        return clab_error_set(error, CLAB_OUTPUT, "cannot make a temporary file in %s: %s", clab_temporary_root(),
+                              strerror(errno));
     if (status == CLAB_OK && clab_file_write_atomic(path, image->data, image->bytes) != 0)
         status = clab_error_set(error, CLAB_OUTPUT, "cannot write %s: %s", path, strerror(errno));
     return status;
@@ -220,6 +252,8 @@ int clab_cmd_launch(struct clab_cli *cli, int argc, char **argv, struct clab_err
         if (status == CLAB_OK)
             json_object_set_new(shape, o[i].name + 2, dimensions);
     }
+    if (status == CLAB_OK && o[2].set)
+        status = check_cluster(json_object_get(shape, "cluster"), o[2].text, error);
     if (status == CLAB_OK && o[3].set)
         status = clab_option_number(&o[3], 0, INT32_MAX, &shared, error);
     if (status == CLAB_OK && clab_option_get(o, "--timeout")->set)
@@ -236,18 +270,21 @@ int clab_cmd_launch(struct clab_cli *cli, int argc, char **argv, struct clab_err
     }
     struct clab_session session = {0};
     struct clab_image image = {0};
-    char path[] = "/tmp/clusterlab-launch-XXXXXX";
+    char path[4096] = "";
     bool opened = false;
     if (status == CLAB_OK) {
         status = clab_cli_open(cli, clab_option_get(o, "--device")->text, options, &session, error);
         opened = status == CLAB_OK;
     }
     if (status == CLAB_OK)
-        status = make_image(cli, &session, positional[0], positional[1], clab_option_get(o, "--arch")->text, &image, path, error);
+        status = make_image(cli, &session, positional[0], positional[1], clab_option_get(o, "--arch")->text, &image, path,
+                            sizeof path, error);
     if (status == CLAB_OK) {
         bool timed = clab_json_bool(session.facts, "timed", false);
         status = launch(&session, &image, path, positional[0], positional[1], row, buffers,
                         timed ? (int)timeout_s * 1000 : -1, &answer, error);
+        if (status != CLAB_OK)
+            clab_error_name_source(error, positional[0]);
     }
     if (status == CLAB_OK) {
         print_dumps(cli->out, json_object_get(answer, "dumps"));
@@ -258,7 +295,7 @@ int clab_cmd_launch(struct clab_cli *cli, int argc, char **argv, struct clab_err
             fprintf(cli->out, "launched on %s\n", session.device);
         }
     }
-    if (path[sizeof path - 2] != 'X')
+    if (path[0] != '\0')
         unlink(path);
     if (opened)
         clab_session_close(&session);

@@ -25,6 +25,8 @@ clab_status clab_options_parse(struct clab_option *options, int argc, char **arg
     *out_positional = 0;
     for (int i = 1; i < argc; i++) {
         const char *word = argv[i];
+        if (!only_positional && word[0] == '-' && word[1] != '-' && word[1] != '\0')
+            return unknown(options, word, error);
         if (only_positional || strncmp(word, "--", 2) != 0) {
             if (*out_positional == max_positional)
                 return clab_error_set(error, CLAB_USAGE, "unexpected argument '%s'", word);
@@ -81,4 +83,15 @@ clab_status clab_option_number(const struct clab_option *option, long long low, 
                               option->text);
     *out_value = value;
     return CLAB_OK;
+}
+
+clab_status clab_cli_source_check(const char *path, struct clab_error *error)
+{
+    static const char *const endings[] = {".cu", ".ptx", ".cubin", ".fatbin"};
+    const char *dot = strrchr(path, '.');
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+        if (dot != NULL && strcmp(dot, endings[i]) == 0)
+            return CLAB_OK;
+    clab_error_set(error, CLAB_USAGE, "%s is not a kernel file: its name ends in none of .cu, .ptx, .cubin, .fatbin", path);
+    return CLAB_USAGE;
 }

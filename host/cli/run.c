@@ -140,10 +140,14 @@ static clab_status read_options(struct clab_option *o, struct clab_run_options *
     request->n_variants = clab_option_get(o, "--variant")->count;
     request->withs = clab_option_get(o, "--with")->list;
     request->n_withs = clab_option_get(o, "--with")->count;
+    options->hot = clab_option_get(o, "--hot")->set;
     options->image = clab_option_get(o, "--image")->text;
     options->arch = clab_option_get(o, "--arch")->text;
     if (options->image != NULL && strcmp(options->image, "cubin") != 0 && strcmp(options->image, "ptx") != 0)
         return clab_error_set(error, CLAB_USAGE, "--image wants cubin or ptx, got '%s'", options->image);
+    const char *json = clab_option_get(o, "--json")->text, *csv = clab_option_get(o, "--csv")->text;
+    if (json != NULL && csv != NULL && strcmp(json, "-") == 0 && strcmp(csv, "-") == 0)
+        return clab_error_set(error, CLAB_USAGE, "--json - and --csv - cannot both have standard output");
     options->timeout_ms = DEFAULT_TIMEOUT_S * 1000;
     if (clab_option_get(o, "--timeout")->set) {
         status = clab_option_number(clab_option_get(o, "--timeout"), 1, 86400, &number, error);
@@ -151,7 +155,7 @@ static clab_status read_options(struct clab_option *o, struct clab_run_options *
             options->timeout_ms = (int)number * 1000;
     }
     if (status == CLAB_OK && clab_option_get(o, "--samples")->set) {
-        status = clab_option_number(clab_option_get(o, "--samples"), 1, 1000000, &number, error);
+        status = clab_option_number(clab_option_get(o, "--samples"), 1, 100000, &number, error);
         if (status == CLAB_OK)
             options->samples = (unsigned)number;
     }
@@ -165,6 +169,7 @@ int clab_cmd_run(struct clab_cli *cli, int argc, char **argv, struct clab_error 
         {.name = "--with", .kind = CLAB_OPTION_LIST},     {.name = "--cluster", .kind = CLAB_OPTION_TEXT},
         {.name = "--set", .kind = CLAB_OPTION_LIST},      {.name = "--image", .kind = CLAB_OPTION_TEXT},
         {.name = "--arch", .kind = CLAB_OPTION_TEXT},     {.name = "--samples", .kind = CLAB_OPTION_TEXT},
+        {.name = "--hot", .kind = CLAB_OPTION_FLAG},
         {.name = "--json", .kind = CLAB_OPTION_TEXT},     {.name = "--csv", .kind = CLAB_OPTION_TEXT},
         {.name = "--timeout", .kind = CLAB_OPTION_TEXT},  {.name = "--emu-schedule", .kind = CLAB_OPTION_TEXT},
         {.name = "--emu-seed", .kind = CLAB_OPTION_TEXT}, {.name = "--emu-isa", .kind = CLAB_OPTION_TEXT},

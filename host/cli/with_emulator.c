@@ -52,7 +52,12 @@ int clab_cmd_with_emulator(struct clab_cli *cli, int argc, char **argv, struct c
     clab_status status = clab_driver_emulator_path(path, sizeof path, error);
     if (status != CLAB_OK)
         return clab_status_exit(status);
-    prepend("LD_PRELOAD", path, ':');
+    if (strpbrk(path, ":;") != NULL)
+        return clab_status_exit(clab_error_set(error, CLAB_NO_DEVICE,
+                                               "LD_LIBRARY_PATH cannot hold the path %s: it has a ':' or ';'", path));
+    /* LD_PRELOAD also splits at blanks: with one, the name alone, which LD_LIBRARY_PATH then resolves. The whole path is
+       better, since a program's own DT_RPATH comes before LD_LIBRARY_PATH (ld.so(8)). */
+    prepend("LD_PRELOAD", strpbrk(path, " \t\n") == NULL ? path : strrchr(path, '/') + 1, ':');
     *strrchr(path, '/') = '\0';
     prepend("LD_LIBRARY_PATH", path, ':');
     if (arch != NULL)

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/process.h"
+#include "base/temporary.h"
 #include "compile/cache.h"
 #include "compile/compile.h"
 #include "compile/target.h"
@@ -291,11 +292,7 @@ static clab_status start_worker(struct clab_compiler *compiler, struct worker *w
     if (clab_process_start(&worker->process, argv, NULL, false) != 0)
         return clab_error_set(error, CLAB_WORKER, "cannot start the compile worker %s: %s", program,
                               strerror(errno));
-    const char *temporary = getenv("TMPDIR");
-    snprintf(worker->pch_dir, sizeof worker->pch_dir, "%s/clusterlab-pch-XXXXXX",
-             temporary != NULL && temporary[0] == '/' ? temporary : "/tmp");
-    if (mkdtemp(worker->pch_dir) == NULL)
-        worker->pch_dir[0] = '\0'; /* slower, nothing else */
+    (void)clab_temporary_folder("pch", worker->pch_dir, sizeof worker->pch_dir); /* without: slower, nothing else */
     return CLAB_OK;
 }
 

@@ -104,7 +104,7 @@ const char *api_error_string(CUresult result); /* likewise */
 
 /* ---- contexts (api_context.c) ---- */
 
-#define API_LIMIT_COUNT 10
+#define API_LIMIT_COUNT 9
 
 struct api_context {
     CUcontext handle;
@@ -217,7 +217,7 @@ struct api_allocation {
     CUcontext context;
     struct api_pool *pool; /* NULL unless it came from one */
     unsigned flags;        /* of cuMemHostAlloc, cuMemHostRegister, cuMemAllocManaged */
-    bool sync_memops;
+    bool async_memops; /* CU_POINTER_ATTRIBUTE_SYNC_MEMOPS was cleared; it has no effect */
     bool free_queued; /* cuMemFreeAsync was called */
     unsigned long long id;
 };

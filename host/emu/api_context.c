@@ -31,13 +31,15 @@ bool api_context_activate(struct api_context *context)
     clab_error_clear(&context->fault);
     context->cache = CU_FUNC_CACHE_PREFER_NONE;
     /* What an H200 answers for a fresh context. */
+    const struct emu_model *model = api_device()->model;
     context->limits[CU_LIMIT_STACK_SIZE] = 1024;
-    context->limits[CU_LIMIT_PRINTF_FIFO_SIZE] = (size_t)6912 << 10;
+    context->limits[CU_LIMIT_PRINTF_FIFO_SIZE] = (size_t)model->sms << 16;
     context->limits[CU_LIMIT_MALLOC_HEAP_SIZE] = (size_t)8 << 20;
-    context->limits[CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH] = 2;
     context->limits[CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT] = 2048;
-    context->limits[CU_LIMIT_MAX_L2_FETCH_GRANULARITY] = 128;
-    context->limits[CU_LIMIT_PERSISTING_L2_CACHE_SIZE] = 0;
+    context->limits[CU_LIMIT_MAX_L2_FETCH_GRANULARITY] = 64;
+    context->limits[CU_LIMIT_PERSISTING_L2_CACHE_SIZE] = model->l2_bytes / 16 * 3;
+    context->limits[CU_LIMIT_SHMEM_SIZE] = model->shared_per_block_optin_bytes;
+    context->limits[CU_LIMIT_CIG_ENABLED] = 0;
     context->legacy = api_stream_new(context, CU_STREAM_DEFAULT, 0);
     if (context->legacy == NULL)
         return false;
@@ -153,7 +155,7 @@ CUresult CUDAAPI cuCtxDestroy_v2(CUcontext ctx)
     API_ENTER();
     struct api_context *context = emu_handle_get(EMU_HANDLE_CONTEXT, ctx);
     if (context == NULL)
-        return api_fail(CUDA_ERROR_INVALID_CONTEXT, "not a live context");
+        return api_fail(ctx == NULL ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_CONTEXT, "not a live context");
     if (context->primary)
         return api_fail(CUDA_ERROR_INVALID_CONTEXT, "a primary context is released, not destroyed");
     struct api_thread *thread = api_thread();
@@ -267,7 +269,7 @@ CUresult CUDAAPI cuCtxGetFlags(unsigned int *flags)
 {
     API_ENTER_CONTEXT(context);
     API_REQUIRE(flags != NULL);
-    *flags = context->flags;
+    *flags = context->flags | CU_CTX_MAP_HOST; /* always on, as on the H200 */
     return api_leave();
 }
 
@@ -314,37 +316,65 @@ CUresult CUDAAPI cuCtxSynchronize_v2(CUcontext ctx)
     return api_result(synchronize(context));
 }
 
+static CUresult check_limit(CUlimit limit)
+{
+    if ((unsigned)limit >= CU_LIMIT_MAX)
+        return api_set_error(CUDA_ERROR_INVALID_VALUE, "unknown limit %d", (int)limit);
+    if ((unsigned)limit >= API_LIMIT_COUNT || limit == CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH)
+        return api_set_error(CUDA_ERROR_UNSUPPORTED_LIMIT, "limit %d", (int)limit);
+    return CUDA_SUCCESS;
+}
+
 CUresult CUDAAPI cuCtxGetLimit(size_t *pvalue, CUlimit limit)
 {
     API_ENTER_CONTEXT(context);
     API_REQUIRE(pvalue != NULL);
-    if ((unsigned)limit > CU_LIMIT_PERSISTING_L2_CACHE_SIZE)
-        return api_fail((unsigned)limit < CU_LIMIT_MAX ? CUDA_ERROR_UNSUPPORTED_LIMIT : CUDA_ERROR_INVALID_VALUE,
-                        "limit %d", (int)limit);
-    *pvalue = context->limits[limit];
-    return api_leave();
+    CUresult result = check_limit(limit);
+    if (result == CUDA_SUCCESS)
+        *pvalue = context->limits[limit];
+    return api_result(result);
 }
 
+/* Sizes are rounded up as an H200's driver rounds them. */
 CUresult CUDAAPI cuCtxSetLimit(CUlimit limit, size_t value)
 {
     API_ENTER_CONTEXT(context);
-    if ((unsigned)limit > CU_LIMIT_PERSISTING_L2_CACHE_SIZE)
-        return api_fail((unsigned)limit < CU_LIMIT_MAX ? CUDA_ERROR_UNSUPPORTED_LIMIT : CUDA_ERROR_INVALID_VALUE,
-                        "limit %d", (int)limit);
+    CUresult result = check_limit(limit);
+    size_t unit = 1;
+    if (result != CUDA_SUCCESS)
+        return api_result(result);
     switch (limit) {
     case CU_LIMIT_STACK_SIZE:
         if (value > (size_t)512 << 10)
             return api_fail(CUDA_ERROR_INVALID_VALUE, "a stack of %zu bytes is above 512 KiB", value);
-        value = (value + 15) / 16 * 16;
+        unit = 16;
+        break;
+    case CU_LIMIT_PRINTF_FIFO_SIZE:
+        unit = (size_t)512 << 10;
+        break;
+    case CU_LIMIT_MALLOC_HEAP_SIZE:
+        unit = (size_t)4 << 20;
         break;
     case CU_LIMIT_MAX_L2_FETCH_GRANULARITY:
         if (value > 128)
             return api_fail(CUDA_ERROR_INVALID_VALUE, "an L2 fetch granularity of %zu is above 128", value);
         break;
+    case CU_LIMIT_PERSISTING_L2_CACHE_SIZE: {
+        size_t most = api_device()->model->l2_bytes / 8 * 5;
+        unit = api_device()->model->l2_bytes / 16;
+        if (value > most)
+            value = most;
+        break;
+    }
+    case CU_LIMIT_SHMEM_SIZE:
+    case CU_LIMIT_CIG_ENABLED:
+        return api_fail(CUDA_ERROR_NOT_PERMITTED, "limit %d can only be read", (int)limit);
     default:
         break;
     }
-    context->limits[limit] = value;
+    if (value > SIZE_MAX - unit)
+        return api_fail(CUDA_ERROR_INVALID_VALUE, "limit %d of %zu bytes", (int)limit, value);
+    context->limits[limit] = (value + unit - 1) / unit * unit;
     return api_leave();
 }
 

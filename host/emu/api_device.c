@@ -228,7 +228,7 @@ CUresult CUDAAPI cuDeviceGetByPCIBusId(CUdevice *dev, const char *pciBusId)
 CUresult CUDAAPI cuDeviceGetExecAffinitySupport(int *pi, CUexecAffinityType type, CUdevice dev)
 {
     ENTER_DEVICE(dev);
-    API_REQUIRE(pi != NULL && (unsigned)type < CU_EXEC_AFFINITY_TYPE_MAX);
+    API_REQUIRE(pi != NULL && (unsigned)type <= CU_EXEC_AFFINITY_TYPE_MAX);
     *pi = 0;
     return api_leave();
 }

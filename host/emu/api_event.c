@@ -169,7 +169,8 @@ static CUresult elapsed(const char *call, float *pMilliseconds, CUevent hStart, 
     CUresult entered = api_enter(call);
     if (entered != CUDA_SUCCESS)
         return entered;
-    API_REQUIRE(pMilliseconds != NULL);
+    if (pMilliseconds == NULL) /* INVALID_HANDLE, on the H200 */
+        return api_fail(CUDA_ERROR_INVALID_HANDLE, "no place for the result");
     struct api_event *start = emu_handle_get(EMU_HANDLE_EVENT, hStart), *end = emu_handle_get(EMU_HANDLE_EVENT, hEnd);
     if (start == NULL || end == NULL)
         return api_fail(CUDA_ERROR_INVALID_HANDLE, "the %s event is not live", start == NULL ? "start" : "end");

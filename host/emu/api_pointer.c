@@ -35,6 +35,7 @@ static bool is_managed(const struct pointer *pointer)
     return pointer->allocation != NULL && pointer->allocation->kind == API_MEMORY_MANAGED;
 }
 
+/* Truth values are written as four bytes, as an H200's driver does. */
 #define PUT(type, value)                                                                                               \
     do {                                                                                                               \
         type put_ = (type)(value);                                                                                     \
@@ -64,7 +65,7 @@ static CUresult get(void *data, CUpointer_attribute attribute, const struct poin
             return CUDA_ERROR_INVALID_VALUE; /* device memory has no host pointer */
         break;
     case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
-        PUT(unsigned, allocation != NULL && allocation->sync_memops);
+        PUT(unsigned, allocation != NULL && !allocation->async_memops);
         break;
     case CU_POINTER_ATTRIBUTE_BUFFER_ID:
         PUT(unsigned long long, allocation != NULL ? allocation->id : 0);
@@ -78,7 +79,7 @@ static CUresult get(void *data, CUpointer_attribute attribute, const struct poin
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
     case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
     case CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE:
-        PUT(bool, false);
+        PUT(unsigned, false);
         break;
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
     case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
@@ -89,7 +90,7 @@ static CUresult get(void *data, CUpointer_attribute attribute, const struct poin
         PUT(size_t, pointer->bytes);
         break;
     case CU_POINTER_ATTRIBUTE_MAPPED:
-        PUT(bool, pointer->known);
+        PUT(unsigned, pointer->known);
         break;
     case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
         PUT(uint64_t, 0);
@@ -150,6 +151,6 @@ CUresult CUDAAPI cuPointerSetAttribute(const void *value, CUpointer_attribute at
         return api_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx lies in no live allocation", (unsigned long long)ptr);
     unsigned on;
     memcpy(&on, value, sizeof on);
-    allocation->sync_memops = on != 0;
+    allocation->async_memops = on == 0;
     return api_leave();
 }

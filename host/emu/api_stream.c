@@ -144,7 +144,7 @@ CUresult CUDAAPI cuStreamDestroy_v2(CUstream hStream)
     API_ENTER();
     struct api_stream *stream = emu_handle_get(EMU_HANDLE_STREAM, hStream);
     if (stream == NULL || stream->legacy || stream->per_thread)
-        return api_fail(hStream == NULL || (uintptr_t)hStream <= 2 ? CUDA_ERROR_INVALID_VALUE
+        return api_fail(emu_handle_was(EMU_HANDLE_STREAM, hStream) ? CUDA_ERROR_CONTEXT_IS_DESTROYED
                                                                     : CUDA_ERROR_INVALID_HANDLE,
                         "not a stream that the program made");
     api_stream_destroy(stream);

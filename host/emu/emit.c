@@ -190,6 +190,15 @@ uint32_t emu_scratch_pred(struct emu_emit *emit)
     return pool_take(emit, 5);
 }
 
+uint32_t emu_carry(struct emu_emit *emit)
+{
+    if (!emit->has_carry) {
+        emit->has_carry = true;
+        emit->carry = file_take(emit, 4, 4);
+    }
+    return emit->carry;
+}
+
 /* --- constants */
 
 static uint32_t hash_const(const struct emu_const *c)

@@ -35,6 +35,8 @@ struct emu_emit {
     size_t n_ops, ops_capacity;
     struct emu_op dummy; /* what emu_push gives after an error */
     uint32_t file_bytes;
+    bool has_carry;
+    uint32_t carry; /* word of the condition code register, once it is used */
     uint32_t *reg_rows;
     uint32_t *var_offsets; /* of function->vars in local memory */
     uint32_t local_bytes;

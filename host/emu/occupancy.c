@@ -3,8 +3,8 @@
    CTAs per SM are limited by CTA slots, threads, registers and shared memory. Registers are allocated per warp in units
    of 256, warps in multiples of four; shared memory in units of 128 bytes, 1 KiB of it reserved per CTA (CUDA 13.0,
    cuda_occupancy.h). Active clusters: the sum over the model's SM groups of at least `size` SMs of
-   floor(SMs x CTAs per SM / size); that formula gave every count that an H200 answered (driver 580.159.04, cluster
-   sizes 1 to 32, one, two and eight CTAs per SM). */
+   floor(SMs x CTAs per SM / size), with at most eight CTAs per SM; that formula gave every count that an H200 answered
+   (driver 580.159.04: cluster sizes 1 to 32, blocks of 32 to 1024 threads, 0 to 227 KiB of shared memory). */
 #include "emu/core.h"
 
 #define REGISTER_UNIT       256u /* per warp */
@@ -12,6 +12,8 @@
 #define SHARED_UNIT         128u
 #define SHARED_RESERVED     1024u
 #define REGISTERS_PER_CTA   65536u
+/* UNVERIFIED on other devices than the H200. */
+#define CLUSTER_CTAS_PER_SM 8u
 
 static uint64_t round_up(uint64_t value, uint64_t unit)
 {
@@ -55,6 +57,7 @@ uint32_t emu_occupancy_clusters(const struct emu_machine *machine, const struct 
 {
     const struct emu_model *model = emu_machine_model(machine);
     uint32_t per_sm = emu_occupancy_ctas(machine, kernel, block_threads, dynamic_shared_bytes), clusters = 0;
+    per_sm = least(per_sm, CLUSTER_CTAS_PER_SM);
     if (size == 0)
         return 0;
     for (unsigned i = 0; i < sizeof model->sm_groups && model->sm_groups[i] != 0; i++)

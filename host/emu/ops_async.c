@@ -277,8 +277,9 @@ static const struct emu_op *cp_async_any(struct emu_warp *warp, const struct emu
     struct emu_access access;
     struct emu_cp_async cp = {.mask = warp->exec, .bytes = plan->bytes};
     access.at = NULL;
+    const bool full = warp->exec == EMU_ALL; /* lane_mask is not kept then */
     enum emu_access_kind kind = emu_access_window(warp, op, EMU_REACH_SHARED_CTA, EMU_ROW(uint32_t, warp, op->c),
-                                                  plan->to_offset, size, EMU_STORE, false, &access);
+                                                  plan->to_offset, size, EMU_STORE, full, &access);
     if (kind == EMU_ACCESS_FAULT) {
         return NULL;
     }
@@ -291,7 +292,7 @@ static const struct emu_op *cp_async_any(struct emu_warp *warp, const struct emu
             return NULL;
         }
     } else {
-        kind = emu_access_device(warp, op, EMU_REACH_GLOBAL, size, EMU_LOAD, false, &access);
+        kind = emu_access_device(warp, op, EMU_REACH_GLOBAL, size, EMU_LOAD, full, &access);
         if (kind == EMU_ACCESS_FAULT) {
             return NULL;
         }

@@ -21,7 +21,7 @@ typedef uint16_t cell16 __attribute__((may_alias));
 typedef uint32_t cell32 __attribute__((may_alias));
 typedef uint64_t cell64 __attribute__((may_alias));
 
-/* The address half, as in ops_memory.c. */
+/* The address half, as in ops_memory.c. Handlers here serve both masks; lane_mask is not kept while all lanes run. */
 static __attribute__((noinline)) enum emu_access_kind resolve(struct emu_warp *warp, const struct emu_op *op,
                                                               unsigned size, struct emu_access *out)
 {
@@ -34,13 +34,15 @@ static __attribute__((noinline)) enum emu_access_kind resolve(struct emu_warp *w
         return full ? emu_access_shared(warp, op, EMU_REACH_SHARED_CTA, size, EMU_ATOMIC, true, out)
                     : emu_access_shared(warp, op, EMU_REACH_SHARED_CTA, size, EMU_ATOMIC, false, out);
     case EMU_AT_CLUSTER:
-        return emu_access_shared(warp, op, EMU_REACH_SHARED_CLUSTER, size, EMU_ATOMIC, false, out);
+        return full ? emu_access_shared(warp, op, EMU_REACH_SHARED_CLUSTER, size, EMU_ATOMIC, true, out)
+                    : emu_access_shared(warp, op, EMU_REACH_SHARED_CLUSTER, size, EMU_ATOMIC, false, out);
     case EMU_AT_KNOWN_GLOBAL:
         return emu_known_one(warp, op, EMU_REACH_GLOBAL, op->imm, size, EMU_ATOMIC, out);
     case EMU_AT_KNOWN_SHARED:
         return emu_known_shared(warp, op, size, EMU_ATOMIC, out);
     default:
-        return emu_access_generic(warp, op, size, EMU_ATOMIC, false, out);
+        return full ? emu_access_generic(warp, op, size, EMU_ATOMIC, true, out)
+                    : emu_access_generic(warp, op, size, EMU_ATOMIC, false, out);
     }
 }
 

@@ -143,14 +143,25 @@ static struct emu_pair saturate(enum ptx_type type)
 }
 
 /* --- integer to float. 32-bit sources to f64 are exact. */
+/* clang 14 makes -0 of an unsigned 0 when rounding down: the sign is cleared. */
+static inline float plus(float x)
+{
+    return emu_bits_f32(emu_f32_bits(x) & UINT32_C(0x7fffffff));
+}
+
+static inline double plus_f64(double x)
+{
+    return emu_bits_f64(emu_f64_bits(x) & UINT64_C(0x7fffffffffffffff));
+}
+
 EMU_UNARY(f32_from_s32, float, int32_t, x)
-EMU_UNARY(f32_from_u32, float, uint32_t, x)
+EMU_UNARY(f32_from_u32, float, uint32_t, plus((float)x))
 EMU_UNARY(f32_from_s64, float, int64_t, x)
-EMU_UNARY(f32_from_u64, float, uint64_t, x)
+EMU_UNARY(f32_from_u64, float, uint64_t, plus((float)x))
 EMU_UNARY(f64_from_s32, double, int32_t, x)
-EMU_UNARY(f64_from_u32, double, uint32_t, x)
+EMU_UNARY(f64_from_u32, double, uint32_t, plus_f64((double)x))
 EMU_UNARY(f64_from_s64, double, int64_t, x)
-EMU_UNARY(f64_from_u64, double, uint64_t, x)
+EMU_UNARY(f64_from_u64, double, uint64_t, plus_f64((double)x))
 EMU_ROUNDED(f32_from_s32)
 EMU_ROUNDED(f32_from_u32)
 EMU_ROUNDED(f32_from_s64)
@@ -263,6 +274,10 @@ TO_INT(s32_from_f64, int32_t, double, -0x1p31, 0x1p31, INT32_MIN, INT32_MAX, INT
 TO_INT(u32_from_f64, uint32_t, double, 0.0, 0x1p32, 0, UINT32_MAX, UINT32_C(0x80000000), (uint32_t)(int64_t)safe)
 TO_INT(s64_from_f64, int64_t, double, -0x1p63, 0x1p63, INT64_MIN, INT64_MAX, INT64_MIN, (int64_t)safe)
 TO_INT(u64_from_f64, uint64_t, double, 0.0, 0x1p64, 0, UINT64_MAX, UINT64_C(0x8000000000000000), SPLIT_64)
+TO_INT(s16_from_f64, int16_t, double, -0x1p15, 0x1p15, INT16_MIN, INT16_MAX, INT16_MIN, (int16_t)safe)
+TO_INT(u16_from_f64, uint16_t, double, 0.0, 0x1p16, 0, UINT16_MAX, 0x8000, (uint16_t)safe)
+TO_INT(s8_from_f64, int8_t, double, -0x1p7, 0x1p7, INT8_MIN, INT8_MAX, INT8_MIN, (int8_t)safe)
+TO_INT(u8_from_f64, uint8_t, double, 0.0, 0x1p8, 0, UINT8_MAX, 0x80, (uint8_t)safe)
 #undef TO_INT
 #undef SPLIT_32
 #undef SPLIT_64
@@ -284,16 +299,22 @@ EMU_EMITTER(emu_cvt_to_int)
     static const struct emu_pair pairs[2][4] = { /* [f64][s32 u32 s64 u64] */
         {EMU_PAIR(s32_from_f32), EMU_PAIR(u32_from_f32), EMU_PAIR(s64_from_f32), EMU_PAIR(u64_from_f32)},
         {EMU_PAIR(s32_from_f64), EMU_PAIR(u32_from_f64), EMU_PAIR(s64_from_f64), EMU_PAIR(u64_from_f64)}};
+    static const struct emu_pair narrow_f64[2][2] = {{EMU_PAIR(u8_from_f64), EMU_PAIR(u16_from_f64)},
+                                                     {EMU_PAIR(s8_from_f64), EMU_PAIR(s16_from_f64)}};
     const enum ptx_type to = emu_type(insn, 0), from = emu_type(insn, 1);
     struct chain chain = {.n = 0};
     const enum ptx_type wide = step_widen(&chain, from);
     if (ptx_has(insn, PTX_MOD_FTZ))
         step(&chain, (struct emu_pair)EMU_PAIR(ftz_f32), PTX_F32);
     /* Truncation is what the C conversion does. */
-    struct emu_pair round;
+    struct emu_pair round = EMU_NO_PAIR;
     if (!ptx_has(insn, PTX_MOD_RZI) && integral(insn, wide == PTX_F64, &round))
         step(&chain, round, wide);
     const bool is_signed = emu_is_signed(to), narrow = emu_lane_bytes(to) < 4;
+    if (wide == PTX_F64 && narrow) {
+        step(&chain, narrow_f64[is_signed][emu_lane_bytes(to) == 2], to);
+        return push_chain(emit, insn, &chain, from, to);
+    }
     const enum ptx_type middle = narrow ? (is_signed ? PTX_S32 : PTX_U32) : to;
     step(&chain, pairs[wide == PTX_F64][(emu_lane_bytes(to) == 8 ? 2u : 0u) + !is_signed], middle);
     if (narrow)
@@ -301,7 +322,9 @@ EMU_EMITTER(emu_cvt_to_int)
     return push_chain(emit, insn, &chain, from, to);
 }
 
-/* --- float to float. */
+/* --- float to float. What a NaN becomes was seen on an H200 (driver 13.0, 2026-11-30): it is passed on, made quiet and
+   cut or extended, by conversions from and to f64 and from bf16; it becomes canonical in all others and by .ftz; without
+   any modifier cvt.f32.f32 copies. */
 static inline double f64_of(float x)
 {
     const uint64_t nan = (uint64_t)(emu_f32_bits(x) & UINT32_C(0x80000000)) << 32 | UINT64_C(0x7ff8000000000000) |
@@ -309,64 +332,90 @@ static inline double f64_of(float x)
     return x == x ? (double)x : emu_bits_f64(nan);
 }
 
+/* The upper part of a NaN, in a format of `bits` bits with `mantissa` after the point. */
+static inline uint32_t cut_nan(double x, unsigned bits, unsigned mantissa)
+{
+    const uint64_t u = emu_f64_bits(x) | UINT64_C(0x0008000000000000);
+    const uint32_t all = (uint32_t)((UINT64_C(1) << (bits - 1)) - 1);
+    const uint32_t payload = (uint32_t)(u >> (52 - mantissa)) & ((UINT32_C(1) << mantissa) - 1);
+    return (uint32_t)(u >> 63) << (bits - 1) | (all & ~((UINT32_C(1) << mantissa) - 1)) | payload;
+}
+
+static inline float f32_of(double x)
+{
+    return x == x ? (float)x : emu_bits_f32(cut_nan(x, 32, 23));
+}
+
+/* .ftz looks at the number before it is cut: (1 - 2^-24) * 2^-126 is flushed in every mode. */
+static inline float f32_ftz_of(double x)
+{
+    const double magnitude = emu_bits_f64(emu_f64_bits(x) & UINT64_C(0x7fffffffffffffff));
+    const float r = f32_of(x);
+    return magnitude < 0x1.ffffffp-127 ? emu_bits_f32(emu_f32_bits(r) & UINT32_C(0x80000000)) : r;
+}
+
 EMU_UNARY(f64_from_f32, double, float, f64_of(x))
-EMU_UNARY(f32_from_f64, float, double, emu_canon((float)x))
+EMU_UNARY(f32_from_f64, float, double, f32_of(x))
+EMU_UNARY(f32_ftz_from_f64, float, double, f32_ftz_of(x))
 EMU_ROUNDED(f32_from_f64)
+EMU_ROUNDED(f32_ftz_from_f64)
 EMU_UNARY(f16_from_f32, uint16_t, float, emu_f32_to_f16(x))
 EMU_UNARY(bf16_from_f32, uint16_t, float, emu_f32_to_bf16(x))
 /* u8[0]: mode, u8[1]: .satfinite. */
 EMU_UNARY(f16_from_f32_mode, uint16_t, float, emu_encode(x, &emu_f16, op->u8[0], op->u8[1], 0, 0))
 EMU_UNARY(bf16_from_f32_mode, uint16_t, float, emu_encode(x, &emu_bf16, op->u8[0], op->u8[1], 0, 0))
-EMU_UNARY(f16_from_f64_mode, uint16_t, double, emu_encode(x, &emu_f16, op->u8[0], op->u8[1], 0, 0))
-EMU_UNARY(bf16_from_f64_mode, uint16_t, double, emu_encode(x, &emu_bf16, op->u8[0], op->u8[1], 0, 0))
-EMU_UNARY(copy_16, uint16_t, uint16_t, x)
+EMU_UNARY(f16_from_f64_mode, uint16_t, double,
+          x == x ? emu_encode(x, &emu_f16, op->u8[0], false, 0, 0) : cut_nan(x, 16, 10))
+EMU_UNARY(bf16_from_f64_mode, uint16_t, double,
+          x == x ? emu_encode(x, &emu_bf16, op->u8[0], false, 0, 0) : cut_nan(x, 16, 7))
+EMU_UNARY(copy_32, uint32_t, uint32_t, x)
 EMU_UNARY(copy_64, uint64_t, uint64_t, x)
+
+static void step_to_half(struct chain *chain, enum ptx_type to, bool from_f64, unsigned mode, bool finite)
+{
+    static const struct emu_pair pairs[2][3] = {
+        {EMU_PAIR(f16_from_f32), EMU_PAIR(f16_from_f32_mode), EMU_PAIR(f16_from_f64_mode)},
+        {EMU_PAIR(bf16_from_f32), EMU_PAIR(bf16_from_f32_mode), EMU_PAIR(bf16_from_f64_mode)}};
+    const unsigned column = from_f64 ? 2 : mode != EMU_RN || finite;
+    step_mode(chain, pairs[to == PTX_BF16][column], to, mode, finite);
+}
 
 EMU_EMITTER(emu_cvt_float)
 {
+    static const struct emu_pair to_f32[2][2] = {{EMU_PAIR(f32_from_f64), EMU_PAIR(f32_from_f64_rounded)},
+                                                 {EMU_PAIR(f32_ftz_from_f64), EMU_PAIR(f32_ftz_from_f64_rounded)}};
     const enum ptx_type to = emu_type(insn, 0), from = emu_type(insn, 1);
     const enum emu_round mode = emu_round_of(insn);
-    const bool ftz = ptx_has(insn, PTX_MOD_FTZ), finite = ptx_has(insn, PTX_MOD_SATFINITE);
-    const bool relu = ptx_has(insn, PTX_MOD_RELU), sat = ptx_has(insn, PTX_MOD_SAT);
+    const bool ftz = ptx_has(insn, PTX_MOD_FTZ), sat = ptx_has(insn, PTX_MOD_SAT);
     struct chain chain = {.n = 0};
-    struct emu_pair round;
+    struct emu_pair round = EMU_NO_PAIR;
     const bool rounds = integral(insn, from == PTX_F64, &round);
-    if (from == to && !rounds && !ftz && !sat && !relu && !finite && from != PTX_F32) {
-        step(&chain, from == PTX_F64 ? (struct emu_pair)EMU_PAIR(copy_64) : (struct emu_pair)EMU_PAIR(copy_16), to);
-        return push_chain(emit, insn, &chain, from, to);
-    }
+    const bool plain = from == to && !rounds && !ftz && !sat;
     const enum ptx_type wide = step_widen(&chain, from);
-    if (ftz && from == PTX_F32)
+    /* .ftz does nothing to f32 sources of f16 (H200, as above). */
+    if (ftz && from == PTX_F32 && to != PTX_F16) {
         step(&chain, (struct emu_pair)EMU_PAIR(ftz_f32), PTX_F32);
+        step(&chain, (struct emu_pair)EMU_PAIR(canon_f32), PTX_F32);
+    }
     if (rounds)
         step(&chain, round, wide);
-    if (relu)
+    if (ptx_has(insn, PTX_MOD_RELU))
         step(&chain, (struct emu_pair)EMU_PAIR(relu_f32), PTX_F32);
-    switch (to) {
-    case PTX_F64:
+    if (to == PTX_F16 || to == PTX_BF16) {
+        step_to_half(&chain, to, wide == PTX_F64, mode, ptx_has(insn, PTX_MOD_SATFINITE));
+    } else if (to == PTX_F64) {
         if (wide == PTX_F32)
             step(&chain, (struct emu_pair)EMU_PAIR(f64_from_f32), PTX_F64);
-        break;
-    case PTX_F32:
-        if (wide == PTX_F64)
-            step_mode(&chain,
-                      mode == EMU_RN ? (struct emu_pair)EMU_PAIR(f32_from_f64)
-                                     : (struct emu_pair)EMU_PAIR(f32_from_f64_rounded),
-                      PTX_F32, mode, false);
-        else
-            step(&chain, (struct emu_pair)EMU_PAIR(canon_f32), PTX_F32);
+        else if (plain)
+            step(&chain, (struct emu_pair)EMU_PAIR(copy_64), PTX_F64);
+    } else if (wide == PTX_F64) {
+        step_mode(&chain, to_f32[ftz][mode != EMU_RN], PTX_F32, mode, false);
+    } else if (plain) {
+        step(&chain, (struct emu_pair)EMU_PAIR(copy_32), PTX_F32);
+    } else if (from == PTX_F16 || ftz) {
+        step(&chain, (struct emu_pair)EMU_PAIR(canon_f32), PTX_F32);
         if (ftz)
             step(&chain, (struct emu_pair)EMU_PAIR(ftz_f32), PTX_F32);
-        break;
-    default: {
-        const bool is_bf16 = to == PTX_BF16;
-        struct emu_pair pair = is_bf16 ? (struct emu_pair)EMU_PAIR(bf16_from_f32) : (struct emu_pair)EMU_PAIR(f16_from_f32);
-        if (wide == PTX_F64)
-            pair = is_bf16 ? (struct emu_pair)EMU_PAIR(bf16_from_f64_mode) : (struct emu_pair)EMU_PAIR(f16_from_f64_mode);
-        else if (mode != EMU_RN || finite)
-            pair = is_bf16 ? (struct emu_pair)EMU_PAIR(bf16_from_f32_mode) : (struct emu_pair)EMU_PAIR(f16_from_f32_mode);
-        step_mode(&chain, pair, to, mode, finite);
-    }
     }
     if (sat)
         step(&chain, saturate(to), to);

@@ -43,25 +43,39 @@ EMU_EMITTER(emu_cvt_pack_half)
     return CLAB_OK;
 }
 
-/* --- tf32: f32 with ten digits after the point, the other thirteen zero. imm: what is added before they are cut (0 rz,
-   0xfff and the last digit kept rn, 0x1000 rna). u8[0]: rn, u8[1]: .satfinite. */
+/* --- tf32: f32 with ten digits after the point, the other thirteen zero. As an H200 (driver 13.0, 2026-11-30) does it:
+   .rn and .rz make a NaN 7fffe000; .rna cuts its payload, and .rna.satfinite then takes one unit off infinities and NaNs
+   alike. imm: what is added before the digits are cut (0 rz, 0xfff and the last digit kept rn). u8[0]: rn; u8[1]:
+   .satfinite. */
 static inline uint32_t tf32(uint32_t u, uint32_t add, uint32_t odd, bool finite)
 {
-    const uint32_t magnitude = u & UINT32_C(0x7fffffff);
+    const uint32_t magnitude = u & UINT32_C(0x7fffffff), sign = u & UINT32_C(0x80000000);
     const uint32_t rounded = (magnitude + add + (magnitude >> 13 & odd)) & ~UINT32_C(0x1fff);
-    const uint32_t clamped = finite && rounded > UINT32_C(0x7f7fe000) ? UINT32_C(0x7f7fe000) : rounded;
-    const uint32_t number = magnitude == UINT32_C(0x7f800000) && !finite ? magnitude : clamped;
-    return magnitude > UINT32_C(0x7f800000) ? EMU_NAN_F32 : number | (u & UINT32_C(0x80000000));
+    const uint32_t number = finite && rounded > UINT32_C(0x7f7fe000) ? UINT32_C(0x7f7fe000) : rounded;
+    const uint32_t infinity = finite ? UINT32_C(0x7f7fe000) : magnitude;
+    const uint32_t r = magnitude == UINT32_C(0x7f800000) ? infinity : number;
+    return magnitude > UINT32_C(0x7f800000) ? UINT32_C(0x7fffe000) : r | sign;
+}
+
+static inline uint32_t tf32_away(uint32_t u, bool finite)
+{
+    const uint32_t magnitude = u & UINT32_C(0x7fffffff), sign = u & UINT32_C(0x80000000);
+    const uint32_t added = magnitude < UINT32_C(0x7f800000) ? magnitude + 0x1000 : magnitude;
+    const uint32_t cut = added & ~UINT32_C(0x1fff);
+    return sign | (finite && cut >= UINT32_C(0x7f800000) ? cut - 0x2000 : cut);
 }
 EMU_UNARY(tf32, uint32_t, uint32_t, tf32(x, (uint32_t)op->imm, op->u8[0], op->u8[1]))
+EMU_UNARY(tf32_away, uint32_t, uint32_t, tf32_away(x, op->u8[1]))
 
 EMU_EMITTER(emu_cvt_tf32)
 {
     const bool to_nearest = ptx_has(insn, PTX_MOD_RN), away = ptx_has(insn, PTX_MOD_RNA);
     const uint32_t a = f32_source(emit, insn, &insn->operands[1]);
     const uint32_t d = emu_dest(emit, &insn->operands[0], PTX_B32);
-    struct emu_op *op = emu_push_pair(emit, (struct emu_pair)EMU_PAIR(tf32), d, a, EMU_NO_ROW, EMU_NO_ROW);
-    op->imm = away ? 0x1000 : to_nearest ? 0xfff : 0;
+    struct emu_op *op =
+        emu_push_pair(emit, away ? (struct emu_pair)EMU_PAIR(tf32_away) : (struct emu_pair)EMU_PAIR(tf32), d, a,
+                      EMU_NO_ROW, EMU_NO_ROW);
+    op->imm = to_nearest ? 0xfff : 0;
     op->u8[0] = to_nearest;
     op->u8[1] = ptx_has(insn, PTX_MOD_SATFINITE);
     return CLAB_OK;

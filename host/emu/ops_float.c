@@ -2,56 +2,85 @@
    operands). PTX ISA 9.0, "Floating Point Instructions", "Mixed Precision Floating Point Instructions". min and max are
    in ops_minmax.c, division and roots in ops_divide.c.
 
-   .ftz flushes the sources and the result. Rounding .rn with and without .ftz has handlers of its own; the rarer forms
-   are built of several operations (flush, operate in the rounding mode, flush, saturate). */
+   .ftz flushes the sources and the result. .sat is an operation of its own, after the other. */
 #include "emu/alu.h"
 #include "emu/half.h"
 #include "emu/round.h"
 
-/* --- f32 */
+/* --- f32. .ftz makes a result zero when it is tiny as if exponents were unbounded: (1 - 2^-24) * 2^-126 is flushed
+   although it would round to 2^-126 (H200, driver 13.0, 2026-11-30). So products are looked at once more, 2^24 times as
+   large; sums are exact where it matters. A scaled product that overflows does so for a result that is not small. */
+static inline float flush_if_tiny(float r, float scaled)
+{
+    const float magnitude = emu_bits_f32(emu_f32_bits(scaled) & UINT32_C(0x7fffffff));
+    const bool small = (emu_f32_bits(r) & UINT32_C(0x7fffffff)) <= UINT32_C(0x00800000);
+    return small && magnitude < 0x1p-102f ? emu_bits_f32(emu_f32_bits(r) & UINT32_C(0x80000000)) : emu_canon(r);
+}
+
+static inline float mul_ftz(float x, float y)
+{
+    const float fx = emu_ftz(x), fy = emu_ftz(y);
+    return flush_if_tiny(fx * fy, fx * 0x1p24f * fy);
+}
+
+static inline float fma_ftz(float x, float y, float z)
+{
+    const float fx = emu_ftz(x), fy = emu_ftz(y), fz = emu_ftz(z);
+    return flush_if_tiny(emu_fma_f32(fx, fy, fz), emu_fma_f32(fx * 0x1p24f, fy, fz * 0x1p24f));
+}
+
+/* In a directed mode the C library's fma is asked, where the processor has none: it obeys the mode. */
+static inline float fma_ftz_mode(float x, float y, float z)
+{
+    const float fx = emu_ftz(x), fy = emu_ftz(y), fz = emu_ftz(z);
+    return flush_if_tiny(__builtin_fmaf(fx, fy, fz), __builtin_fmaf(fx * 0x1p24f, fy, fz * 0x1p24f));
+}
+
 EMU_BINARY(add_f32, float, float, float, emu_canon(x + y))
 EMU_BINARY(sub_f32, float, float, float, emu_canon(x - y))
 EMU_BINARY(mul_f32, float, float, float, emu_canon(x *y))
 EMU_TERNARY(fma_f32, float, float, float, float, emu_canon(emu_fma_f32(x, y, z)))
+EMU_TERNARY(fma_mode_f32, float, float, float, float, emu_canon(__builtin_fmaf(x, y, z)))
 EMU_BINARY(add_ftz_f32, float, float, float, emu_ftz(emu_canon(emu_ftz(x) + emu_ftz(y))))
 EMU_BINARY(sub_ftz_f32, float, float, float, emu_ftz(emu_canon(emu_ftz(x) - emu_ftz(y))))
-EMU_BINARY(mul_ftz_f32, float, float, float, emu_ftz(emu_canon(emu_ftz(x) * emu_ftz(y))))
-EMU_TERNARY(fma_ftz_f32, float, float, float, float, emu_ftz(emu_canon(emu_fma_f32(emu_ftz(x), emu_ftz(y), emu_ftz(z)))))
-/* In a directed mode the C library's fma is asked, where the processor has none: it obeys the mode. */
-EMU_TERNARY(fma_mode_f32, float, float, float, float, emu_canon(__builtin_fmaf(x, y, z)))
+EMU_BINARY(mul_ftz_f32, float, float, float, mul_ftz(x, y))
+EMU_TERNARY(fma_ftz_f32, float, float, float, float, fma_ftz(x, y, z))
+EMU_TERNARY(fma_ftz_mode_f32, float, float, float, float, fma_ftz_mode(x, y, z))
 EMU_ROUNDED(add_f32)
 EMU_ROUNDED(sub_f32)
 EMU_ROUNDED(mul_f32)
 EMU_ROUNDED(fma_mode_f32)
+EMU_ROUNDED(add_ftz_f32)
+EMU_ROUNDED(sub_ftz_f32)
+EMU_ROUNDED(mul_ftz_f32)
+EMU_ROUNDED(fma_ftz_mode_f32)
 
 EMU_UNARY(ftz_f32, float, float, emu_ftz(x))
 EMU_UNARY(sat_f32, float, float, emu_sat(x))
 
-/* --- f64: NaNs as IEEE hardware passes them on: the first NaN source, made quiet; a new one is the default NaN. */
+/* --- f64: a NaN source is passed on, made quiet; a new NaN is fff8000000000000. Of several NaNs add and sub take the
+   first (UNVERIFIED), mul the second, fma the second, else the third, else the first (H200, driver 13.0, 2026-11-30). */
 static inline double quiet(double x)
 {
     return emu_bits_f64(emu_f64_bits(x) | UINT64_C(0x0008000000000000));
 }
 
-static inline double nan2(double x, double y, double r)
+static inline double nan2(double first, double second, double r)
 {
-    const double passed = x != x ? quiet(x) : y != y ? quiet(y) : emu_bits_f64(UINT64_C(0xfff8000000000000));
+    const double made = emu_bits_f64(UINT64_C(0xfff8000000000000));
+    const double passed = first != first ? quiet(first) : second != second ? quiet(second) : made;
     return r == r ? r : passed;
 }
 
-static inline double nan3(double x, double y, double z, double r)
+static inline double nan3(double first, double second, double third, double r)
 {
-    const double passed = x != x ? quiet(x)
-                          : y != y ? quiet(y)
-                          : z != z ? quiet(z)
-                                   : emu_bits_f64(UINT64_C(0xfff8000000000000));
-    return r == r ? r : passed;
+    return first != first && r != r ? quiet(first) : nan2(second, third, r);
 }
 
 EMU_BINARY(add_f64, double, double, double, nan2(x, y, x + y))
 EMU_BINARY(sub_f64, double, double, double, nan2(x, y, x - y))
-EMU_BINARY(mul_f64, double, double, double, nan2(x, y, x *y))
-EMU_TERNARY(fma_f64, double, double, double, double, nan3(x, y, z, __builtin_fma(x, y, z)))
+EMU_BINARY(mul_f64, double, double, double, nan2(y, x, x *y))
+EMU_TERNARY(fma_f64, double, double, double, double, nan3(y, z, x, __builtin_fma(x, y, z)))
 EMU_ROUNDED(add_f64)
 EMU_ROUNDED(sub_f64)
 EMU_ROUNDED(mul_f64)
@@ -94,75 +123,53 @@ X2(sub_f32x2, emu_canon(x - y))
 X2(mul_f32x2, emu_canon(x *y))
 X2(fma_f32x2, emu_canon(emu_fma_f32(x, y, z)))
 X2(fma_mode_f32x2, emu_canon(__builtin_fmaf(x, y, z)))
-X2(ftz_f32x2, emu_ftz(x))
+X2(add_ftz_f32x2, emu_ftz(emu_canon(emu_ftz(x) + emu_ftz(y))))
+X2(sub_ftz_f32x2, emu_ftz(emu_canon(emu_ftz(x) - emu_ftz(y))))
+X2(mul_ftz_f32x2, mul_ftz(x, y))
+X2(fma_ftz_f32x2, fma_ftz(x, y, z))
+X2(fma_ftz_mode_f32x2, fma_ftz_mode(x, y, z))
 #undef X2
+EMU_ROUNDED(add_ftz_f32x2)
+EMU_ROUNDED(sub_ftz_f32x2)
+EMU_ROUNDED(mul_ftz_f32x2)
+EMU_ROUNDED(fma_ftz_mode_f32x2)
 EMU_ROUNDED(add_f32x2)
 EMU_ROUNDED(sub_f32x2)
 EMU_ROUNDED(mul_f32x2)
 EMU_ROUNDED(fma_mode_f32x2)
 
-/* The handlers of one instruction by type: nearest, nearest with ftz (f32), in a mode. */
+/* The handlers of one instruction: [.ftz][in a rounding mode]. */
 struct by_type {
-    struct emu_pair f32, f32_ftz, f32_mode, f64, f64_mode, x2, x2_mode;
+    struct emu_pair f32[2][2], x2[2][2], f64[2];
 };
 
-static const struct by_type add_by_type = {EMU_PAIR(add_f32),         EMU_PAIR(add_ftz_f32),
-                                           EMU_PAIR(add_f32_rounded), EMU_PAIR(add_f64),
-                                           EMU_PAIR(add_f64_rounded), EMU_PAIR(add_f32x2),
-                                           EMU_PAIR(add_f32x2_rounded)};
-static const struct by_type sub_by_type = {EMU_PAIR(sub_f32),         EMU_PAIR(sub_ftz_f32),
-                                           EMU_PAIR(sub_f32_rounded), EMU_PAIR(sub_f64),
-                                           EMU_PAIR(sub_f64_rounded), EMU_PAIR(sub_f32x2),
-                                           EMU_PAIR(sub_f32x2_rounded)};
-static const struct by_type mul_by_type = {EMU_PAIR(mul_f32),         EMU_PAIR(mul_ftz_f32),
-                                           EMU_PAIR(mul_f32_rounded), EMU_PAIR(mul_f64),
-                                           EMU_PAIR(mul_f64_rounded), EMU_PAIR(mul_f32x2),
-                                           EMU_PAIR(mul_f32x2_rounded)};
-static const struct by_type fma_by_type = {EMU_PAIR(fma_f32),
-                                           EMU_PAIR(fma_ftz_f32),
-                                           EMU_PAIR(fma_mode_f32_rounded),
-                                           EMU_PAIR(fma_f64),
-                                           EMU_PAIR(fma_f64_rounded),
-                                           EMU_PAIR(fma_f32x2),
-                                           EMU_PAIR(fma_mode_f32x2_rounded)};
+#define BY_TYPE(NAME, MODE)                                                                                           \
+    {                                                                                                                 \
+        {{EMU_PAIR(NAME##_f32), EMU_PAIR(NAME##MODE##_f32_rounded)},                                                  \
+         {EMU_PAIR(NAME##_ftz_f32), EMU_PAIR(NAME##_ftz##MODE##_f32_rounded)}},                                       \
+            {{EMU_PAIR(NAME##_f32x2), EMU_PAIR(NAME##MODE##_f32x2_rounded)},                                          \
+             {EMU_PAIR(NAME##_ftz_f32x2), EMU_PAIR(NAME##_ftz##MODE##_f32x2_rounded)}},                               \
+        {                                                                                                             \
+            EMU_PAIR(NAME##_f64), EMU_PAIR(NAME##_f64_rounded)                                                        \
+        }                                                                                                             \
+    }
+static const struct by_type add_by_type = BY_TYPE(add, ), sub_by_type = BY_TYPE(sub, ), mul_by_type = BY_TYPE(mul, ),
+                            fma_by_type = BY_TYPE(fma, _mode);
+#undef BY_TYPE
 
-static void in_place(struct emu_emit *emit, struct emu_pair pair, uint32_t row)
-{
-    emu_push_pair(emit, pair, row, row, row, row);
-}
-
-/* Pushes d = pair(rows…), with the flush, the rounding mode and the saturation that the instruction names. */
+/* Pushes d = pair(rows…) with the rounding mode and the saturation that the instruction names. */
 static void operate(struct emu_emit *emit, const struct ptx_insn *insn, const struct by_type *by_type,
-                    enum ptx_type type, uint32_t d, uint32_t rows[3], unsigned n_rows)
+                    enum ptx_type type, uint32_t d, const uint32_t rows[3], unsigned n_rows)
 {
     const enum emu_round mode = emu_round_of(insn);
-    const bool ftz = ptx_has(insn, PTX_MOD_FTZ);
-    const struct emu_pair flush = type == PTX_F32X2 ? (struct emu_pair)EMU_PAIR(ftz_f32x2)
-                                                    : (struct emu_pair)EMU_PAIR(ftz_f32);
-    struct emu_pair pair;
-    bool around = ftz;
-    switch (type) {
-    case PTX_F64:
-        pair = mode == EMU_RN ? by_type->f64 : by_type->f64_mode;
-        break;
-    case PTX_F32X2:
-        pair = mode == EMU_RN ? by_type->x2 : by_type->x2_mode;
-        break;
-    default:
-        pair = mode != EMU_RN ? by_type->f32_mode : ftz ? by_type->f32_ftz : by_type->f32;
-        around = ftz && mode != EMU_RN;
-    }
-    for (unsigned i = 0; around && i < n_rows; i++) {
-        const uint32_t flushed = emu_scratch(emit, type);
-        emu_push_pair(emit, flush, flushed, rows[i], rows[i], rows[i]);
-        rows[i] = flushed;
-    }
+    const bool ftz = ptx_has(insn, PTX_MOD_FTZ), directed = mode != EMU_RN;
+    const struct emu_pair pair = type == PTX_F64     ? by_type->f64[directed]
+                                 : type == PTX_F32X2 ? by_type->x2[ftz][directed]
+                                                     : by_type->f32[ftz][directed];
     /* f32x2 handlers read three rows whatever they need. */
     emu_push_pair(emit, pair, d, rows[0], rows[1], n_rows > 2 ? rows[2] : rows[1])->u8[0] = (uint8_t)mode;
-    if (around)
-        in_place(emit, flush, d);
     if (ptx_has(insn, PTX_MOD_SAT))
-        in_place(emit, (struct emu_pair)EMU_PAIR(sat_f32), d);
+        emu_push_pair(emit, (struct emu_pair)EMU_PAIR(sat_f32), d, d, EMU_NO_ROW, EMU_NO_ROW);
 }
 
 static clab_status arithmetic(struct emu_emit *emit, const struct ptx_insn *insn, const struct by_type *by_type,
@@ -240,11 +247,11 @@ EMU_EMITTER(emu_fma_mixed)
     return mixed(emit, insn, &fma_by_type, 3);
 }
 
-/* --- abs, neg. A NaN of f32 comes out canonical. */
+/* --- abs, neg. A NaN comes out canonical (f32), or quiet with its sign (f64). */
 EMU_UNARY(abs_f32, float, float, emu_canon(emu_bits_f32(emu_f32_bits(x) & UINT32_C(0x7fffffff))))
 EMU_UNARY(neg_f32, float, float, emu_canon(emu_bits_f32(emu_f32_bits(x) ^ UINT32_C(0x80000000))))
-EMU_UNARY(abs_f64, uint64_t, uint64_t, x &UINT64_C(0x7fffffffffffffff))
-EMU_UNARY(neg_f64, uint64_t, uint64_t, x ^ UINT64_C(0x8000000000000000))
+EMU_UNARY(abs_f64, double, double, x == x ? emu_bits_f64(emu_f64_bits(x) & UINT64_C(0x7fffffffffffffff)) : quiet(x))
+EMU_UNARY(neg_f64, double, double, x == x ? emu_bits_f64(emu_f64_bits(x) ^ UINT64_C(0x8000000000000000)) : quiet(x))
 
 static clab_status sign(struct emu_emit *emit, const struct ptx_insn *insn, struct emu_pair f32, struct emu_pair f64)
 {
@@ -253,7 +260,7 @@ static clab_status sign(struct emu_emit *emit, const struct ptx_insn *insn, stru
     const uint32_t d = emu_dest(emit, &insn->operands[0], type);
     emu_push_pair(emit, type == PTX_F64 ? f64 : f32, d, a, EMU_NO_ROW, EMU_NO_ROW);
     if (ptx_has(insn, PTX_MOD_FTZ))
-        in_place(emit, (struct emu_pair)EMU_PAIR(ftz_f32), d);
+        emu_push_pair(emit, (struct emu_pair)EMU_PAIR(ftz_f32), d, d, EMU_NO_ROW, EMU_NO_ROW);
     return CLAB_OK;
 }
 

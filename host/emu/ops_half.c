@@ -75,6 +75,27 @@ static inline uint32_t bf16_fma(uint32_t x, uint32_t y, uint32_t z)
     return TO_BF16(fma_odd(BF16(x), BF16(y), BF16(z)));
 }
 
+/* .ftz: tiny as if exponents were unbounded, as in ops_float.c: below 2^-14 by more than half a unit. The sources have
+   been flushed. */
+static inline uint32_t f16_flushed(float exact)
+{
+    const uint32_t h = TO_F16(exact);
+    const float magnitude = emu_bits_f32(emu_f32_bits(exact) & UINT32_C(0x7fffffff));
+    return magnitude < 0x1.ffep-15f ? h & 0x8000u : h;
+}
+
+static inline uint32_t f16_mul_ftz(uint32_t x, uint32_t y)
+{
+    return f16_flushed(F16(x) * F16(y));
+}
+
+static inline uint32_t f16_fma_ftz(uint32_t x, uint32_t y, uint32_t z)
+{
+    return f16_flushed(fma_odd(F16(x), F16(y), F16(z)));
+}
+
+HALF2(mul_ftz_f16, f16_mul_ftz)
+HALF3(fma_ftz_f16, f16_fma_ftz)
 HALF2(add_f16, f16_add)
 HALF2(sub_f16, f16_sub)
 HALF2(mul_f16, f16_mul)
@@ -296,13 +317,15 @@ EMU_EMITTER(emu_sub_half)
 EMU_EMITTER(emu_mul_half)
 {
     static const struct emu_pair forms[2][2] = FORMS(mul_f16, mul_bf16);
-    return operate(emit, insn, forms, 2);
+    static const struct emu_pair flushing[2][2] = FORMS(mul_ftz_f16, mul_bf16);
+    return operate(emit, insn, ptx_has(insn, PTX_MOD_FTZ) ? flushing : forms, 2);
 }
 
 EMU_EMITTER(emu_fma_half)
 {
     static const struct emu_pair forms[2][2] = FORMS(fma_f16, fma_bf16);
-    return operate(emit, insn, forms, 3);
+    static const struct emu_pair flushing[2][2] = FORMS(fma_ftz_f16, fma_bf16);
+    return operate(emit, insn, ptx_has(insn, PTX_MOD_FTZ) ? flushing : forms, 3);
 }
 
 EMU_EMITTER(emu_neg_half)

@@ -10,10 +10,9 @@
 #define WORD_DIMS      8
 #define WORD_STEPS     13
 #define WORD_BOX       14
+#define WORD_PIXELS    15
 #define WORD_BOX_BYTES 16
-#define WORD_18        18
-#define WORD_IM2COL    20 /* marker, channels, pixels, then the corners */
-#define IM2COL_MARKER  UINT32_C(0x32636f6c)
+#define WORD_ALIGNMENT 18
 
 uint32_t emu_tensor_element_bytes(enum emu_tensor_type type)
 {
@@ -55,13 +54,59 @@ static enum emu_tensor_swizzle swizzle_of(uint32_t flags)
                : EMU_SWIZZLE_COUNT;
 }
 
+/* Corners of an im2col box in word 14: fields of `bits`, the lower corner's from bit 0, the upper's from bit 16. */
+static unsigned corner_bits(uint32_t rank)
+{
+    return rank == 3 ? 16 : rank == 4 ? 8 : 5;
+}
+
+static uint32_t corners_encode(const struct emu_tensor_map *map)
+{
+    const unsigned bits = corner_bits(map->rank);
+    const uint32_t mask = (1u << bits) - 1;
+    uint32_t word = 0;
+    for (unsigned i = 0; i < map->rank - 2; i++) {
+        word |= ((uint32_t)map->lower[i] & mask) << bits * i | ((uint32_t)map->upper[i] & mask) << (16 + bits * i);
+    }
+    return word;
+}
+
+static int32_t sign_extend(uint32_t value, unsigned bits)
+{
+    const uint32_t sign = 1u << (bits - 1);
+    return (int32_t)(((value & ((sign << 1) - 1)) ^ sign) - sign);
+}
+
+static void corners_decode(uint32_t word, struct emu_tensor_map *out)
+{
+    const unsigned bits = corner_bits(out->rank);
+    for (unsigned i = 0; i < out->rank - 2; i++) {
+        out->lower[i] = sign_extend(word >> bits * i, bits);
+        out->upper[i] = sign_extend(word >> (16 + bits * i), bits);
+    }
+}
+
+static uint32_t shared_alignment(enum emu_tensor_swizzle swizzle)
+{
+    switch (swizzle) {
+    case EMU_SWIZZLE_NONE:
+        return 16;
+    case EMU_SWIZZLE_32B:
+        return 256;
+    case EMU_SWIZZLE_64B:
+        return 512;
+    default:
+        return 1024;
+    }
+}
+
 void emu_tensor_map_encode(const struct emu_tensor_map *map, uint32_t out_words[WORDS])
 {
     memset(out_words, 0, EMU_TENSOR_MAP_BYTES);
     out_words[0] = (uint32_t)map->address;
     out_words[1] = (uint32_t)(map->address >> 32);
     const uint32_t code = type_codes[map->type];
-    out_words[WORD_FLAGS] = (map->rank - 1) << 4 | (code & 15) << 7 | (code >> 4) << 16 | map->interleave << 11 |
+    out_words[WORD_FLAGS] = (uint32_t)map->im2col | (map->rank - 1) << 4 | (code & 15) << 7 | (code >> 4) << 16 | map->interleave << 11 |
                             swizzle_bits(map->swizzle) | (uint32_t)map->nan_fill << 15 | map->l2_promotion << 17;
     uint64_t box_bytes = emu_tensor_element_bytes(map->type);
     for (uint32_t k = 0; k < map->rank; k++) {
@@ -74,23 +119,18 @@ void emu_tensor_map_encode(const struct emu_tensor_map *map, uint32_t out_words[
         }
         if (!map->im2col) {
             const uint32_t box = (map->box[k] - 1) & 255;
-            box_bytes *= map->box[k];
+            box_bytes *= map->box[k] / map->element_strides[k];
             out_words[k ? WORD_BOX : WORD_STEPS] |= box << (k ? 8 * (k - 1) : 24);
         }
     }
     if (map->im2col) {
-        uint32_t *own = &out_words[WORD_IM2COL];
-        own[0] = IM2COL_MARKER;
-        own[1] = map->channels;
-        own[2] = map->pixels;
-        for (unsigned i = 0; i < 3; i++) {
-            own[3 + i] = (uint32_t)map->lower[i];
-            own[6 + i] = (uint32_t)map->upper[i];
-        }
+        out_words[WORD_STEPS] |= ((map->channels - 1) & 255) << 24;
+        out_words[WORD_BOX] = corners_encode(map);
+        out_words[WORD_PIXELS] = (map->pixels - 1) & 1023;
         box_bytes *= (uint64_t)map->channels * map->pixels;
     }
     out_words[WORD_BOX_BYTES] = (uint32_t)box_bytes;
-    out_words[WORD_18] = 16;
+    out_words[WORD_ALIGNMENT] = shared_alignment(map->swizzle);
 }
 
 const char *emu_tensor_map_decode(const uint32_t words[WORDS], struct emu_tensor_map *out)
@@ -124,20 +164,16 @@ const char *emu_tensor_map_decode(const uint32_t words[WORDS], struct emu_tensor
             out->strides[k] = (words[WORD_STRIDES + k - 1] | high << 32) << 4;
         }
     }
-    const uint32_t *own = &words[WORD_IM2COL];
-    out->im2col = own[0] == IM2COL_MARKER;
+    out->im2col = flags & 1;
     if (out->im2col) {
-        out->channels = own[1];
-        out->pixels = own[2];
-        if (out->rank < 3 || out->channels < 1 || out->channels > 256 || out->pixels < 1 || out->pixels > 1024) {
+        if (out->rank < 3) {
             return "the 128 bytes are not a tensor map";
         }
-        for (unsigned i = 0; i < 3; i++) {
-            out->lower[i] = (int32_t)own[3 + i];
-            out->upper[i] = (int32_t)own[6 + i];
-            if (out->lower[i] < -32768 || out->lower[i] > 32767 || out->upper[i] < -32768 || out->upper[i] > 32767) {
-                return "the 128 bytes are not a tensor map";
-            }
+        out->channels = (words[WORD_STEPS] >> 24) + 1;
+        out->pixels = (words[WORD_PIXELS] & 1023) + 1;
+        corners_decode(words[WORD_BOX], out);
+        for (uint32_t k = 0; k < EMU_TENSOR_MAX_RANK; k++) {
+            out->box[k] = 1;
         }
     }
     return NULL;

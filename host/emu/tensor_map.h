@@ -2,18 +2,24 @@
    cuTensorMapEncodeIm2col and tensormap.replace, read by tensor copies. CUDA driver API 13.0, "Tensor Map Object
    Management"; PTX ISA 9.0, "Tensors", "tensormap.replace".
 
-   The layout of the first 60 bytes is what ptxas 13.0 makes of tensormap.replace (plain loads and stores), and agrees
-   with an object that an H200's driver encoded. As 32-bit words:
+   The layout was read off 80 objects that an H200's driver 580.159.04 encoded (tests/api/data/h200.txt), and agrees with
+   what ptxas 13.0 makes of tensormap.replace (plain loads and stores). As 32-bit words:
       0, 1   address
-      2      6:4 rank - 1 · 10:7 element type · 12:11 interleave · 14:13 swizzle · 15 NaN fill · 16 tf32
-             · 21:19 swizzle atomicity · 22 swizzle of 96 bytes
+      2      0 im2col · 6:4 rank - 1 · 10:7 element type · 12:11 interleave · 14:13 swizzle · 15 NaN fill · 16 tf32
+             · 18:17 L2 promotion · 21:19 swizzle atomicity · 22 swizzle of 96 bytes (both from ptxas only)
       3..6   low 32 bits of the strides of dimensions 1 to 4, in units of 16 bytes
       7      3:0, 7:4, 11:8, 15:12 their high four bits
       8..12  dimensions 0 to 4, less one
-      13     2:0, 5:3, 8:6, 11:9, 14:12 element strides, less one · 31:24 box dimension 0, less one
-      14     7:0, 15:8, 23:16, 31:24 box dimensions 1 to 4, less one
-   Words 16 and up are not read by the copies. UNVERIFIED: where the L2 promotion (here word 2, 18:17) and the fields of
-   im2col maps (here word 20 and up) are; and what words 16 and 18 hold (here box bytes and 16). */
+      13     2:0, 5:3, 8:6, 11:9, 14:12 element strides, less one · 31:24 box dimension 0 (im2col: channels), less one
+      14     tiled: 7:0, 15:8, 23:16, 31:24 box dimensions 1 to 4, less one
+             im2col: the corners in two's complement: rank 3: 15:0 lower, 31:16 upper W; rank 4: 7:0, 15:8 lower W, H,
+             23:16, 31:24 upper W, H; rank 5: 4:0, 9:5, 14:10 lower W, H, D, 20:16, 25:21, 30:26 upper W, H, D
+      15     im2col: 9:0 pixels, less one
+      16     bytes of a box: element bytes x box dimensions (each divided by its element stride, rounded down; im2col:
+             channels x pixels)
+      18     alignment in shared memory: 16, or 256, 512, 1024 for swizzles of 32, 64, 128 bytes
+   Words 16 and up are not read by the copies here. UNVERIFIED: the encodings of sub-byte types, swizzle atomicity and
+   word 18 for them: an H200's driver refuses these. */
 #ifndef CLAB_EMU_TENSOR_MAP_H
 #define CLAB_EMU_TENSOR_MAP_H
 

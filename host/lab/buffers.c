@@ -1,5 +1,6 @@
-/* Device buffers of an experiment: made, filled in chunks through one staging buffer, reset, read back and compared
-   with what the experiment expects. Buffers of any size pass through at most CHUNK_BYTES of host memory. */
+/* Device buffers of an experiment: made, filled in chunks through one staging buffer, reset, read back and
+   compared with what the experiment expects. Buffers of any size pass through at most CHUNK_BYTES of host
+   memory. */
 #include "lab/buffers.h"
 
 #include <errno.h>
@@ -10,6 +11,7 @@
 
 #include "base/str.h"
 #include "driver/call.h"
+#include "lab/fill_device.h"
 #include "lab/wire.h"
 
 #define CHUNK_BYTES (UINT64_C(64) << 20)
@@ -31,6 +33,7 @@ static clab_status read_buffer(const json_t *json, struct clab_buffer *buffer, s
     buffer->count = (uint64_t)count;
     buffer->offset_bytes = (uint64_t)offset;
     buffer->reset_each_launch = strcmp(clab_json_text(json, "reset", ""), "launch") == 0;
+    buffer->reset_timed = strcmp(clab_json_text(json, "reset", ""), "timed") == 0;
     const json_t *fills = json_object_get(json, "fill");
     buffer->n_fills = (unsigned)json_array_size(fills);
     if (buffer->n_fills > CLAB_MAX_FILLS)
@@ -93,10 +96,11 @@ clab_status clab_buffers_new(const struct clab_device *device, json_t *set, stru
         if (buffer->n_fills > out_set->n_fills)
             out_set->n_fills = buffer->n_fills;
         uint64_t bytes = buffer_bytes(buffer) + buffer->offset_bytes;
-        status = CLAB_CALL(device->driver, error, cuMemAlloc_v2, (&buffer->allocation, bytes), "%llu bytes for '%s'",
-                           (unsigned long long)bytes, buffer->name);
+        status = CLAB_CALL(device->driver, error, cuMemAlloc_v2, (&buffer->allocation, bytes),
+                           "%llu bytes for '%s'", (unsigned long long)bytes, buffer->name);
         if (status != CLAB_OK && error != NULL && error->native_code == CUDA_ERROR_OUT_OF_MEMORY)
-            status = clab_error_set(error, CLAB_WAIVED, "buffer '%s' of %llu bytes does not fit the device's memory",
+            status = clab_error_set(error, CLAB_WAIVED,
+                                    "buffer '%s' of %llu bytes does not fit the device's memory",
                                     buffer->name, (unsigned long long)bytes);
         buffer->address = buffer->allocation + buffer->offset_bytes;
     }
@@ -124,22 +128,25 @@ void clab_buffers_free(const struct clab_device *device, struct clab_buffer_set 
     memset(set, 0, sizeof *set);
 }
 
-static clab_status fill_from_file(const struct clab_device *device, const struct clab_buffer *buffer,
+static clab_status fill_from_file(const struct clab_device *device, struct clab_buffer *buffer,
                                   struct clab_error *error)
 {
     size_t bytes = 0;
     char *data = clab_file_read(buffer->file, buffer_bytes(buffer), &bytes);
     if (data == NULL && errno != EFBIG)
-        return clab_error_set(error, CLAB_USAGE, "buffer '%s': cannot read %s: %s", buffer->name, buffer->file,
-                              strerror(errno));
+        return clab_error_set(error, CLAB_USAGE, "buffer '%s': cannot read %s: %s", buffer->name,
+                              buffer->file, strerror(errno));
     if (data == NULL || bytes != buffer_bytes(buffer)) {
         free(data);
-        return clab_error_set(error, CLAB_USAGE, "buffer '%s': %s does not have the %llu bytes that %llu elements of %s need",
+        return clab_error_set(error, CLAB_USAGE,
+                              "buffer '%s': %s does not have the %llu bytes that %llu elements of %s need",
                               buffer->name, buffer->file, (unsigned long long)buffer_bytes(buffer),
                               (unsigned long long)buffer->count, clab_element_name(buffer->element));
     }
-    clab_status status = CLAB_CALL(device->driver, error, cuMemcpyHtoD_v2, (buffer->address, data, bytes), "'%s'",
-                                   buffer->name);
+    clab_status status = CLAB_CALL(device->driver, error, cuMemcpyHtoD_v2, (buffer->address, data, bytes),
+                                   "'%s'", buffer->name);
+    buffer->sums[0] = buffer->wanted_sum ? clab_elements_sum(buffer->element, data, buffer->count) : 0;
+    buffer->sum_known[0] = true;
     free(data);
     return status;
 }
@@ -154,14 +161,22 @@ clab_status clab_buffers_fill(const struct clab_device *device, struct clab_buff
         struct clab_buffer *buffer = &set->buffers[i];
         const struct clab_fill *fill = &buffer->fills[pass % buffer->n_fills];
         const size_t size = clab_element_bytes(buffer->element);
-        buffer->sum = 0;
         if (buffer->file != NULL) {
             status = fill_from_file(device, buffer, error);
             continue;
         }
         if (fill->kind == CLAB_FILL_ZERO) {
-            status = CLAB_CALL(driver, error, cuMemsetD8_v2, (buffer->address, 0, buffer_bytes(buffer)), "'%s'",
-                               buffer->name);
+            status = CLAB_CALL(driver, error, cuMemsetD8_v2, (buffer->address, 0, buffer_bytes(buffer)),
+                               "'%s'", buffer->name);
+            continue;
+        }
+        const unsigned number = pass % buffer->n_fills;
+        if (buffer->wanted_sum && !buffer->sum_known[number]) {
+            buffer->sums[number] = clab_fill_sum(fill, buffer->element, buffer->count);
+            buffer->sum_known[number] = true;
+        }
+        if (device->timed && clab_fill_device_has(buffer->element, buffer->address)) {
+            status = clab_fill_device(device, fill, buffer->element, buffer->address, buffer->count, error);
             continue;
         }
         if (staging == NULL && (staging = malloc(CHUNK_BYTES)) == NULL)
@@ -171,38 +186,47 @@ clab_status clab_buffers_fill(const struct clab_device *device, struct clab_buff
             if (count > buffer->count - first)
                 count = buffer->count - first;
             clab_fill_store(fill, buffer->element, first, count, staging);
-            if (buffer->wanted_sum)
-                buffer->sum += clab_elements_sum(buffer->element, staging, count);
-            status = CLAB_CALL(driver, error, cuMemcpyHtoD_v2, (buffer->address + first * size, staging, count * size),
-                               "'%s'", buffer->name);
+            status = CLAB_CALL(driver, error, cuMemcpyHtoD_v2,
+                               (buffer->address + first * size, staging, count * size), "'%s'", buffer->name);
             first += count;
         }
     }
     free(staging);
-    return status;
+    return status == CLAB_OK ? CLAB_CALL(driver, error, cuStreamSynchronize, (device->stream), NULL) : status;
 }
 
-clab_status clab_buffers_reset(const struct clab_device *device, const struct clab_buffer_set *set, unsigned pass,
-                               struct clab_error *error)
+bool clab_buffers_have_reset(const struct clab_buffer_set *set, bool timed)
+{
+    for (size_t i = 0; i < set->count; i++)
+        if (timed ? set->buffers[i].reset_timed : set->buffers[i].reset_each_launch)
+            return true;
+    return false;
+}
+
+clab_status clab_buffers_reset(const struct clab_device *device, const struct clab_buffer_set *set,
+                               unsigned pass, bool timed, struct clab_error *error)
 {
     for (size_t i = 0; i < set->count; i++) {
         const struct clab_buffer *buffer = &set->buffers[i];
-        if (!buffer->reset_each_launch)
+        if (!(timed ? buffer->reset_timed : buffer->reset_each_launch))
             continue;
         const struct clab_fill *fill = &buffer->fills[pass % buffer->n_fills];
         clab_status status;
         if (fill->kind == CLAB_FILL_ZERO) {
-            status = CLAB_CALL(device->driver, error, cuMemsetD8Async,
-                               (buffer->address, 0, buffer_bytes(buffer), device->stream), "'%s'", buffer->name);
+            status =
+                CLAB_CALL(device->driver, error, cuMemsetD8Async,
+                          (buffer->address, 0, buffer_bytes(buffer), device->stream), "'%s'", buffer->name);
         } else if (fill->kind == CLAB_FILL_ONES || fill->kind == CLAB_FILL_VALUE) {
             uint32_t word = 0;
             if (clab_element_bytes(buffer->element) != 4)
-                return malformed(error, buffer->name, "only zero, or 32-bit constants, can be reset before a launch");
+                return malformed(error, buffer->name,
+                                 "only zero, or 32-bit constants, can be reset before a launch");
             clab_fill_store(fill, buffer->element, 0, 1, &word);
             status = CLAB_CALL(device->driver, error, cuMemsetD32Async,
                                (buffer->address, word, buffer->count, device->stream), "'%s'", buffer->name);
         } else {
-            return malformed(error, buffer->name, "only zero, or 32-bit constants, can be reset before a launch");
+            return malformed(error, buffer->name,
+                             "only zero, or 32-bit constants, can be reset before a launch");
         }
         if (status != CLAB_OK)
             return status;
@@ -227,8 +251,15 @@ static void fills_text(const struct clab_buffer_set *set, unsigned pass, char *t
     }
 }
 
-static clab_status check_chunk(const struct clab_buffer_set *set, const struct clab_buffer *buffer, unsigned pass,
-                               const void *data, uint64_t first, uint64_t count, struct clab_error *error)
+static long double sum_of_fill(const struct clab_buffer_set *set, const char *name, unsigned pass)
+{
+    const struct clab_buffer *buffer = find(set, name);
+    return buffer->sums[pass % buffer->n_fills];
+}
+
+static clab_status check_chunk(const struct clab_buffer_set *set, const struct clab_buffer *buffer,
+                               unsigned pass, const void *data, uint64_t first, uint64_t count,
+                               struct clab_error *error)
 {
     const json_t *value = json_object_get(buffer->expect, "value");
     const json_t *values = json_object_get(buffer->expect, "values");
@@ -242,7 +273,7 @@ static clab_status check_chunk(const struct clab_buffer_set *set, const struct c
     } else if (value == NULL && values == NULL && sum_of == NULL) {
         return malformed(error, buffer->name, "expect must be value, values, sum_of or fill");
     }
-    const long double sum = sum_of != NULL ? find(set, sum_of)->sum : 0;
+    const long double sum = sum_of != NULL ? sum_of_fill(set, sum_of, pass) : 0;
     for (uint64_t i = 0; i < count; i++) {
         long double wanted = sum;
         if (value != NULL) {
@@ -260,13 +291,14 @@ static clab_status check_chunk(const struct clab_buffer_set *set, const struct c
         char fills[256];
         fills_text(set, pass, fills, sizeof fills);
         return clab_error_set(error, CLAB_WRONG, "%s[%llu] is %.10Lg, wanted %.10Lg%s%s", buffer->name,
-                              (unsigned long long)(first + i), got, wanted, fills[0] != '\0' ? " with " : "", fills);
+                              (unsigned long long)(first + i), got, wanted, fills[0] != '\0' ? " with " : "",
+                              fills);
     }
     return CLAB_OK;
 }
 
-clab_status clab_buffers_check(const struct clab_device *device, const struct clab_buffer_set *set, unsigned pass,
-                               struct clab_error *error)
+clab_status clab_buffers_check(const struct clab_device *device, const struct clab_buffer_set *set,
+                               unsigned pass, struct clab_error *error)
 {
     for (size_t i = 0; i < set->count; i++) {
         const struct clab_buffer *buffer = &set->buffers[i];
@@ -297,15 +329,16 @@ static json_t *number(enum clab_element element, const void *data, size_t index)
     const long double value = clab_element_load(element, data, index);
     char text[32];
     if (element < CLAB_F16)
-        return json_integer((json_int_t)(element == CLAB_U64 ? (int64_t)((const uint64_t *)data)[index] : (int64_t)value));
+        return json_integer(
+            (json_int_t)(element == CLAB_U64 ? (int64_t)((const uint64_t *)data)[index] : (int64_t)value));
     if (isfinite(value))
         return json_real((double)value);
     snprintf(text, sizeof text, "%Lg", value);
     return json_string(text);
 }
 
-clab_status clab_buffers_dump(const struct clab_device *device, const struct clab_buffer_set *set, json_t **out_dumps,
-                              struct clab_error *error)
+clab_status clab_buffers_dump(const struct clab_device *device, const struct clab_buffer_set *set,
+                              json_t **out_dumps, struct clab_error *error)
 {
     json_t *dumps = json_object();
     clab_status status = CLAB_OK;

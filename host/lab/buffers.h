@@ -17,11 +17,15 @@ struct clab_buffer {
     CUdeviceptr allocation, address; /* address = allocation + offset_bytes */
     struct clab_fill fills[CLAB_MAX_FILLS];
     unsigned n_fills;
-    const char *file; /* contents come from this file instead of a fill; borrowed from the set's JSON */
-    bool reset_each_launch, wanted_sum;
-    const json_t *expect;    /* NULL when nothing is checked; borrowed from the set's JSON */
+    const char *file;       /* contents come from this file instead of a fill; borrowed from the set's JSON */
+    bool reset_each_launch; /* before each launch, outside its time */
+    bool reset_timed; /* before each launch, as a part of it: the kernel's contract includes the reset */
+    bool wanted_sum;
+    const json_t *expect; /* NULL when nothing is checked; borrowed from the set's JSON */
     double tolerance_abs, tolerance_rel;
-    long double sum;         /* of the fill in force, when some buffer expects sum_of this one */
+    long double
+        sums[CLAB_MAX_FILLS]; /* of each fill, when some buffer expects sum_of this one; computed once */
+    bool sum_known[CLAB_MAX_FILLS];
 };
 
 struct clab_buffer_set {
@@ -37,21 +41,25 @@ clab_status clab_buffers_new(const struct clab_device *device, json_t *set, stru
                              struct clab_error *error);
 void clab_buffers_free(const struct clab_device *device, struct clab_buffer_set *set);
 
-/* Stores fill number `pass` (modulo each list's length) in every buffer, synchronously, and computes wanted sums. */
+/* Stores fill number `pass` (modulo each list's length) in every buffer, synchronously, and computes wanted
+   sums. Where the device is timed, that is, fast, it fills by itself what it can. */
 clab_status clab_buffers_fill(const struct clab_device *device, struct clab_buffer_set *set, unsigned pass,
                               struct clab_error *error);
-/* Queues on the device's stream what must be restored before each launch (`reset = "launch"`). */
-clab_status clab_buffers_reset(const struct clab_device *device, const struct clab_buffer_set *set, unsigned pass,
-                               struct clab_error *error);
-/* Reads back every buffer with an expectation and compares. CLAB_OK, CLAB_WRONG with the first mismatch (index, got,
-   wanted, fills) in `error`, or a driver error. The stream must be idle. */
-clab_status clab_buffers_check(const struct clab_device *device, const struct clab_buffer_set *set, unsigned pass,
-                               struct clab_error *error);
-/* Elements of every buffer marked "dump" as {name: [numbers]}, at most CLAB_DUMP_LIMIT of each; non-finite floats as text.
-   New reference in *out_dumps. The stream must be idle. */
+/* Queues on the device's stream what is restored before each launch: the buffers with `reset = "launch"`, or,
+   with `timed`, those with `reset = "timed"`. */
+clab_status clab_buffers_reset(const struct clab_device *device, const struct clab_buffer_set *set,
+                               unsigned pass, bool timed, struct clab_error *error);
+/* Whether clab_buffers_reset has anything to do. */
+bool clab_buffers_have_reset(const struct clab_buffer_set *set, bool timed);
+/* Reads back every buffer with an expectation and compares. CLAB_OK, CLAB_WRONG with the first mismatch
+   (index, got, wanted, fills) in `error`, or a driver error. The stream must be idle. */
+clab_status clab_buffers_check(const struct clab_device *device, const struct clab_buffer_set *set,
+                               unsigned pass, struct clab_error *error);
+/* Elements of every buffer marked "dump" as {name: [numbers]}, at most CLAB_DUMP_LIMIT of each; non-finite
+   floats as text. New reference in *out_dumps. The stream must be idle. */
 #define CLAB_DUMP_LIMIT 65536
-clab_status clab_buffers_dump(const struct clab_device *device, const struct clab_buffer_set *set, json_t **out_dumps,
-                              struct clab_error *error);
+clab_status clab_buffers_dump(const struct clab_device *device, const struct clab_buffer_set *set,
+                              json_t **out_dumps, struct clab_error *error);
 /* Device address of a buffer by name, 0 when unknown; for clab_launch_prepare (context: the set). */
 CUdeviceptr clab_buffers_address(const char *name, void *set);
 

@@ -1,5 +1,6 @@
-/* The SM clock over a sample, from our own stamps: NVML's clock is a snapshot at some other moment. Every SM that ran a
-   thread of both stamps counts, so that a partition without SM 0 works too (a stale slot has another tag). */
+/* The SM clock over a sample, from our own stamps: NVML's clock is a snapshot at some other moment. Every SM
+   that ran a thread of both stamps counts, so that a partition without SM 0 works too (a stale slot has
+   another tag). */
 #include "lab/clock.h"
 
 #include <math.h>
@@ -12,7 +13,8 @@
 
 #define SET_BYTES (CLAB_CLOCK_SLOTS * sizeof(struct clab_clock_slot))
 
-clab_status clab_clock_init(struct clab_clock *clock, const struct clab_device *device, struct clab_error *error)
+clab_status clab_clock_init(struct clab_clock *clock, const struct clab_device *device,
+                            struct clab_error *error)
 {
     memset(clock, 0, sizeof *clock);
     clock->device = device;
@@ -20,9 +22,11 @@ clab_status clab_clock_init(struct clab_clock *clock, const struct clab_device *
     clock->host = calloc(2, SET_BYTES);
     if (clock->host == NULL)
         return clab_error_set(error, CLAB_NO_MEMORY, "no memory for the clock stamps");
-    clab_status status = CLAB_CALL(device->driver, error, cuMemAlloc_v2, (&clock->slots, 2 * SET_BYTES), "clock stamps");
+    clab_status status =
+        CLAB_CALL(device->driver, error, cuMemAlloc_v2, (&clock->slots, 2 * SET_BYTES), "clock stamps");
     if (status == CLAB_OK)
-        status = CLAB_CALL(device->driver, error, cuMemsetD8_v2, (clock->slots, 0, 2 * SET_BYTES), "clock stamps");
+        status =
+            CLAB_CALL(device->driver, error, cuMemsetD8_v2, (clock->slots, 0, 2 * SET_BYTES), "clock stamps");
     return status;
 }
 
@@ -60,7 +64,8 @@ clab_status clab_clock_read(struct clab_clock *clock, double *out_mhz, struct cl
     unsigned count = 0;
     for (size_t i = 0; i < CLAB_CLOCK_SLOTS; i++) {
         const struct clab_clock_slot *a = &clock->host[i], *b = &clock->host[CLAB_CLOCK_SLOTS + i];
-        if (a->tag != clock->tag || b->tag != clock->tag || b->time_ns <= a->time_ns || b->cycles <= a->cycles)
+        if (a->tag != clock->tag || b->tag != clock->tag || b->time_ns <= a->time_ns ||
+            b->cycles <= a->cycles)
             continue;
         sum += (double)(b->cycles - a->cycles) / (double)(b->time_ns - a->time_ns) * 1000;
         count++;
@@ -85,8 +90,8 @@ static unsigned pause_ms(unsigned in_a_row)
     return pause < 500 ? (unsigned)pause : 500;
 }
 
-bool clab_clock_keep(const struct clab_clock *clock, struct clab_clock_row *row, double mhz, const char *throttle,
-                     char *reason, size_t reason_bytes, unsigned *out_pause_ms)
+bool clab_clock_keep(const struct clab_clock *clock, struct clab_clock_row *row, double mhz,
+                     const char *throttle, char *reason, size_t reason_bytes, unsigned *out_pause_ms)
 {
     const double reference = row->settled_low ? row->reference_mhz : clock->reference_mhz;
     *out_pause_ms = 0;
@@ -94,8 +99,9 @@ bool clab_clock_keep(const struct clab_clock *clock, struct clab_clock_row *row,
         row->low_in_a_row = 0;
         return true;
     }
-    snprintf(reason, reason_bytes, "SM clock %.0f MHz is under %.0f %% of %.0f MHz%s%s%s", mhz, CLAB_CLOCK_LEAST * 100,
-             reference, throttle[0] != '\0' ? " (" : "", throttle, throttle[0] != '\0' ? ")" : "");
+    snprintf(reason, reason_bytes, "SM clock %.0f MHz is under %.0f %% of %.0f MHz%s%s%s", mhz,
+             CLAB_CLOCK_LEAST * 100, reference, throttle[0] != '\0' ? " (" : "", throttle,
+             throttle[0] != '\0' ? ")" : "");
     row->low[row->low_in_a_row++] = mhz;
     *out_pause_ms = pause_ms(row->low_in_a_row);
     if (row->low_in_a_row == CLAB_CLOCK_PATIENCE) { /* no zero samples: take it as it is, and say so */

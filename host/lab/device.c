@@ -1,5 +1,5 @@
-/* Opens one device through the driver table and reads its facts (CUDA Driver API 13.0, "Device Management"). A process
-   loads one libcuda, so each device is opened in a worker of its own. */
+/* Opens one device through the driver table and reads its facts (CUDA Driver API 13.0, "Device Management").
+   A process loads one libcuda, so each device is opened in a worker of its own. */
 #include "lab/device.h"
 
 #include <ctype.h>
@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "driver/call.h"
+#include "lab/helpers.h"
 
 bool clab_device_id_valid(const char *id, const char **out_arch)
 {
@@ -38,7 +39,8 @@ clab_status clab_device_open(struct clab_device *device, const char *id, struct 
     const char *arch = NULL;
     if (!clab_device_id_valid(id, &arch)) {
         clab_error_set(error, CLAB_USAGE, "'%s' is not a device", id);
-        return clab_error_remedy(error, "cuda:0 is the first GPU, emu:sm_90 the stand-in for compute capability 9.0");
+        return clab_error_remedy(
+            error, "cuda:0 is the first GPU, emu:sm_90 the stand-in for compute capability 9.0");
     }
     snprintf(device->id, sizeof device->id, "%s", id);
     clab_status status;
@@ -67,8 +69,10 @@ clab_status clab_device_open(struct clab_device *device, const char *id, struct 
     if (status != CLAB_OK)
         return status;
     if (ordinal >= count)
-        return clab_error_set(error, CLAB_NO_DEVICE, "no device %s: the driver %s shows %d", id, driver->path, count);
-    if ((status = CLAB_CALL(driver, error, cuDeviceGet, (&device->device, ordinal), "ordinal %d", ordinal)) != CLAB_OK)
+        return clab_error_set(error, CLAB_NO_DEVICE, "no device %s: the driver %s shows %d", id, driver->path,
+                              count);
+    if ((status = CLAB_CALL(driver, error, cuDeviceGet, (&device->device, ordinal), "ordinal %d", ordinal)) !=
+        CLAB_OK)
         return status;
     device->emulated = driver->channel != NULL && driver->channel->emulated != 0;
     device->accepts_cubin = driver->channel == NULL || driver->channel->accepts_cubin != 0;
@@ -78,6 +82,15 @@ clab_status clab_device_open(struct clab_device *device, const char *id, struct 
     device->sms = attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
     device->l2_bytes = attribute(device, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
     device->max_shared_optin_bytes = attribute(device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+    CUuuid uuid;
+    if (driver->cuDeviceGetUuid_v2 != NULL &&
+        driver->cuDeviceGetUuid_v2(&uuid, device->device) == CUDA_SUCCESS) {
+        memcpy(device->uuid, uuid.bytes, sizeof device->uuid);
+        device->has_uuid = true;
+    }
+    device->helpers = calloc(1, sizeof *device->helpers);
+    if (device->helpers == NULL)
+        return clab_error_set(error, CLAB_NO_MEMORY, "no memory for the device %s", id);
     size_t memory = 0;
     if (driver->cuDeviceTotalMem_v2(&memory, device->device) == CUDA_SUCCESS)
         device->memory_bytes = memory;
@@ -89,7 +102,14 @@ clab_status clab_device_open(struct clab_device *device, const char *id, struct 
     return status;
 }
 
-static void set_attribute(json_t *facts, const char *key, const struct clab_device *device, CUdevice_attribute which)
+void clab_device_fini(struct clab_device *device)
+{
+    free(device->helpers);
+    device->helpers = NULL;
+}
+
+static void set_attribute(json_t *facts, const char *key, const struct clab_device *device,
+                          CUdevice_attribute which)
 {
     int value = 0;
     bool known = device->driver->cuDeviceGetAttribute(&value, which, device->device) == CUDA_SUCCESS;
@@ -102,12 +122,11 @@ json_t *clab_device_facts(const struct clab_device *device)
     json_t *facts = json_object();
     char text[256] = "";
     json_object_set_new(facts, "id", json_string(device->id));
-    CUuuid uuid;
-    if (driver->cuDeviceGetUuid_v2 != NULL && driver->cuDeviceGetUuid_v2(&uuid, device->device) == CUDA_SUCCESS) {
-        const unsigned char *b = (const unsigned char *)uuid.bytes;
+    if (device->has_uuid) {
+        const unsigned char *b = device->uuid;
         snprintf(text, sizeof text,
-                 "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1], b[2], b[3],
-                 b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
+                 "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1], b[2],
+                 b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
         json_object_set_new(facts, "uuid", json_string(text));
     } else {
         json_object_set_new(facts, "uuid", json_null());

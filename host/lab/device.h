@@ -7,6 +7,12 @@
 #include "base/error.h"
 #include "driver/driver.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct clab_helpers;
+
 struct clab_device {
     char id[32]; /* "cuda:0", "emu:sm_90" */
     const struct clab_driver *driver;
@@ -17,16 +23,26 @@ struct clab_device {
     bool emulated, accepts_cubin, timed;
     int cc_major, cc_minor, sms, l2_bytes, max_shared_optin_bytes;
     uint64_t memory_bytes;
+    bool has_uuid;
+    unsigned char uuid[16];       /* as cuDeviceGetUuid_v2 gives it */
+    struct clab_helpers *helpers; /* helpers.h; loaded on first use */
 };
 
 /* Opens `id` in this process: loads its libcuda (once per process), cuInit, primary context, one stream.
-   "emu:ARCH" picks the stand-in and tells it the architecture through CLUSTERLAB_EMU_ARCH, which must happen before the
-   first call. Errors: USAGE (malformed id, unknown architecture), NO_DEVICE, DRIVER. */
+   "emu:ARCH" picks the stand-in and tells it the architecture through CLUSTERLAB_EMU_ARCH, which must happen
+   before the first call. Errors: USAGE (malformed id, unknown architecture), NO_DEVICE, DRIVER. */
 clab_status clab_device_open(struct clab_device *device, const char *id, struct clab_error *error);
-/* Facts as an object: what a record's "device" holds (id, uuid, name, cc, emulated, sms, driver) and what experiment
-   files and `clusterlab devices` may ask besides. Owned by the caller. */
+/* Facts as an object: what a record's "device" holds (id, uuid, name, cc, emulated, sms, driver) and what
+   experiment files and `clusterlab devices` may ask besides. Owned by the caller. */
 json_t *clab_device_facts(const struct clab_device *device);
-/* Whether `id` has the form of a device name. "emu:sm_100a" is; *out_arch (may be NULL) then points at "sm_100a". */
+/* Whether `id` has the form of a device name. "emu:sm_100a" is; *out_arch (may be NULL) then points at
+ * "sm_100a". */
 bool clab_device_id_valid(const char *id, const char **out_arch);
+/* Frees what this process holds for the device; what the driver holds ends with the process. */
+void clab_device_fini(struct clab_device *device);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -1,5 +1,5 @@
-/* Buffer contents. A fill is a pure function of seed and index (SplitMix64's finaliser over a Weyl sequence: Steele,
-   Lea, Flood, OOPSLA 2014), so that a buffer of any size is made, summed and checked in chunks. */
+/* Buffer contents. A fill is a pure function of seed and index (SplitMix64's finaliser over a Weyl sequence:
+   Steele, Lea, Flood, OOPSLA 2014), so that a buffer of any size is made, summed and checked in chunks. */
 #include "lab/fill.h"
 
 #include <math.h>
@@ -10,8 +10,8 @@ static const struct {
     const char *name;
     size_t bytes;
 } elements[CLAB_ELEMENT_COUNT] = {
-    [CLAB_U8] = {"u8", 1},   [CLAB_S8] = {"s8", 1},   [CLAB_U16] = {"u16", 2}, [CLAB_S16] = {"s16", 2},
-    [CLAB_U32] = {"u32", 4}, [CLAB_S32] = {"s32", 4}, [CLAB_U64] = {"u64", 8}, [CLAB_S64] = {"s64", 8},
+    [CLAB_U8] = {"u8", 1},   [CLAB_S8] = {"s8", 1},     [CLAB_U16] = {"u16", 2}, [CLAB_S16] = {"s16", 2},
+    [CLAB_U32] = {"u32", 4}, [CLAB_S32] = {"s32", 4},   [CLAB_U64] = {"u64", 8}, [CLAB_S64] = {"s64", 8},
     [CLAB_F16] = {"f16", 2}, [CLAB_BF16] = {"bf16", 2}, [CLAB_F32] = {"f32", 4}, [CLAB_F64] = {"f64", 8},
 };
 
@@ -62,7 +62,7 @@ const char *clab_fill_text(const struct clab_fill *fill, char *text, size_t byte
 
 static uint64_t mix(uint64_t seed, uint64_t index)
 {
-    uint64_t z = seed * UINT64_C(0xd1342543de82ef95) + (index + 1) * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t z = seed * CLAB_FILL_SEED_FACTOR + (index + 1) * UINT64_C(0x9e3779b97f4a7c15);
     z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
     z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
     return z ^ (z >> 31);
@@ -82,8 +82,8 @@ static float bits_float(uint32_t bits)
     return value;
 }
 
-/* Round a double to a 16-bit float with `exponent` exponent bits and `mantissa` mantissa bits, nearest even. Goes
-   through the exact scaling functions of libm, so that double rounding cannot happen. */
+/* Round a double to a 16-bit float with `exponent` exponent bits and `mantissa` mantissa bits, nearest even.
+   Goes through the exact scaling functions of libm, so that double rounding cannot happen. */
 static uint16_t to_small_float(double value, int exponent, int mantissa)
 {
     const uint16_t sign = signbit(value) ? UINT16_C(0x8000) : 0;
@@ -131,19 +131,32 @@ static double from_small_float(uint16_t bits, int exponent, int mantissa)
 long double clab_element_load(enum clab_element element, const void *data, size_t index)
 {
     switch (element) {
-    case CLAB_U8: return ((const uint8_t *)data)[index];
-    case CLAB_S8: return ((const int8_t *)data)[index];
-    case CLAB_U16: return ((const uint16_t *)data)[index];
-    case CLAB_S16: return ((const int16_t *)data)[index];
-    case CLAB_U32: return ((const uint32_t *)data)[index];
-    case CLAB_S32: return ((const int32_t *)data)[index];
-    case CLAB_U64: return (long double)((const uint64_t *)data)[index];
-    case CLAB_S64: return (long double)((const int64_t *)data)[index];
-    case CLAB_F16: return from_small_float(((const uint16_t *)data)[index], 5, 10);
-    case CLAB_BF16: return bits_float((uint32_t)((const uint16_t *)data)[index] << 16);
-    case CLAB_F32: return ((const float *)data)[index];
-    case CLAB_F64: return ((const double *)data)[index];
-    case CLAB_ELEMENT_COUNT: break;
+    case CLAB_U8:
+        return ((const uint8_t *)data)[index];
+    case CLAB_S8:
+        return ((const int8_t *)data)[index];
+    case CLAB_U16:
+        return ((const uint16_t *)data)[index];
+    case CLAB_S16:
+        return ((const int16_t *)data)[index];
+    case CLAB_U32:
+        return ((const uint32_t *)data)[index];
+    case CLAB_S32:
+        return ((const int32_t *)data)[index];
+    case CLAB_U64:
+        return (long double)((const uint64_t *)data)[index];
+    case CLAB_S64:
+        return (long double)((const int64_t *)data)[index];
+    case CLAB_F16:
+        return from_small_float(((const uint16_t *)data)[index], 5, 10);
+    case CLAB_BF16:
+        return bits_float((uint32_t)((const uint16_t *)data)[index] << 16);
+    case CLAB_F32:
+        return ((const float *)data)[index];
+    case CLAB_F64:
+        return ((const double *)data)[index];
+    case CLAB_ELEMENT_COUNT:
+        break;
     }
     return 0;
 }
@@ -163,19 +176,44 @@ static uint64_t wrap(long double value)
 void clab_element_store(enum clab_element element, long double value, void *data, size_t index)
 {
     switch (element) {
-    case CLAB_U8: ((uint8_t *)data)[index] = (uint8_t)wrap(value); break;
-    case CLAB_S8: ((int8_t *)data)[index] = (int8_t)wrap(value); break;
-    case CLAB_U16: ((uint16_t *)data)[index] = (uint16_t)wrap(value); break;
-    case CLAB_S16: ((int16_t *)data)[index] = (int16_t)wrap(value); break;
-    case CLAB_U32: ((uint32_t *)data)[index] = (uint32_t)wrap(value); break;
-    case CLAB_S32: ((int32_t *)data)[index] = (int32_t)wrap(value); break;
-    case CLAB_U64: ((uint64_t *)data)[index] = wrap(value); break;
-    case CLAB_S64: ((int64_t *)data)[index] = (int64_t)wrap(value); break;
-    case CLAB_F16: ((uint16_t *)data)[index] = to_small_float((double)value, 5, 10); break;
-    case CLAB_BF16: ((uint16_t *)data)[index] = to_small_float((double)value, 8, 7); break;
-    case CLAB_F32: ((float *)data)[index] = (float)value; break;
-    case CLAB_F64: ((double *)data)[index] = (double)value; break;
-    case CLAB_ELEMENT_COUNT: break;
+    case CLAB_U8:
+        ((uint8_t *)data)[index] = (uint8_t)wrap(value);
+        break;
+    case CLAB_S8:
+        ((int8_t *)data)[index] = (int8_t)wrap(value);
+        break;
+    case CLAB_U16:
+        ((uint16_t *)data)[index] = (uint16_t)wrap(value);
+        break;
+    case CLAB_S16:
+        ((int16_t *)data)[index] = (int16_t)wrap(value);
+        break;
+    case CLAB_U32:
+        ((uint32_t *)data)[index] = (uint32_t)wrap(value);
+        break;
+    case CLAB_S32:
+        ((int32_t *)data)[index] = (int32_t)wrap(value);
+        break;
+    case CLAB_U64:
+        ((uint64_t *)data)[index] = wrap(value);
+        break;
+    case CLAB_S64:
+        ((int64_t *)data)[index] = (int64_t)wrap(value);
+        break;
+    case CLAB_F16:
+        ((uint16_t *)data)[index] = to_small_float((double)value, 5, 10);
+        break;
+    case CLAB_BF16:
+        ((uint16_t *)data)[index] = to_small_float((double)value, 8, 7);
+        break;
+    case CLAB_F32:
+        ((float *)data)[index] = (float)value;
+        break;
+    case CLAB_F64:
+        ((double *)data)[index] = (double)value;
+        break;
+    case CLAB_ELEMENT_COUNT:
+        break;
     }
 }
 
@@ -183,17 +221,23 @@ void clab_element_store(enum clab_element element, long double value, void *data
 static long double number_at(const struct clab_fill *fill, uint64_t index)
 {
     switch (fill->kind) {
-    case CLAB_FILL_ONES: return 1;
-    case CLAB_FILL_IOTA: return (long double)index;
-    case CLAB_FILL_VALUE: return fill->value;
-    case CLAB_FILL_BITS: return (long double)(mix(fill->seed, index) >> 63);
+    case CLAB_FILL_ONES:
+        return 1;
+    case CLAB_FILL_IOTA:
+        return (long double)index;
+    case CLAB_FILL_VALUE:
+        return fill->value;
+    case CLAB_FILL_BITS:
+        return (long double)(mix(fill->seed, index) >> 63);
     case CLAB_FILL_ZERO:
-    case CLAB_FILL_RANDOM: break;
+    case CLAB_FILL_RANDOM:
+        break;
     }
     return 0;
 }
 
-void clab_fill_store(const struct clab_fill *fill, enum clab_element element, uint64_t first, size_t count, void *out)
+void clab_fill_store(const struct clab_fill *fill, enum clab_element element, uint64_t first, size_t count,
+                     void *out)
 {
     if (fill->kind == CLAB_FILL_ZERO) {
         memset(out, 0, count * elements[element].bytes);
@@ -239,6 +283,30 @@ long double clab_elements_sum(enum clab_element element, const void *data, size_
     long double sum = 0;
     for (size_t i = 0; i < count; i++)
         sum += clab_element_load(element, data, i);
+    return sum;
+}
+
+long double clab_fill_sum(const struct clab_fill *fill, enum clab_element element, uint64_t count)
+{
+    if (fill->kind == CLAB_FILL_ZERO)
+        return 0;
+    if (fill->kind == CLAB_FILL_ONES)
+        return (long double)count;
+    if (fill->kind == CLAB_FILL_BITS) {
+        uint64_t ones = 0;
+        for (uint64_t i = 0; i < count; i++)
+            ones += mix(fill->seed, i) >> 63;
+        return (long double)ones;
+    }
+    long double sum = 0;
+    unsigned char chunk[4096];
+    const size_t most = sizeof chunk / elements[element].bytes;
+    for (uint64_t first = 0; first < count;) {
+        const size_t n = count - first < most ? (size_t)(count - first) : most;
+        clab_fill_store(fill, element, first, n, chunk);
+        sum += clab_elements_sum(element, chunk, n);
+        first += n;
+    }
     return sum;
 }
 

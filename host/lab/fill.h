@@ -8,8 +8,18 @@
 
 /* Element types that a buffer or a scalar argument can have. */
 enum clab_element {
-    CLAB_U8, CLAB_S8, CLAB_U16, CLAB_S16, CLAB_U32, CLAB_S32, CLAB_U64, CLAB_S64,
-    CLAB_F16, CLAB_BF16, CLAB_F32, CLAB_F64,
+    CLAB_U8,
+    CLAB_S8,
+    CLAB_U16,
+    CLAB_S16,
+    CLAB_U32,
+    CLAB_S32,
+    CLAB_U64,
+    CLAB_S64,
+    CLAB_F16,
+    CLAB_BF16,
+    CLAB_F32,
+    CLAB_F64,
     CLAB_ELEMENT_COUNT
 };
 /* By name ("f32"); CLAB_ELEMENT_COUNT for an unknown one. Size in bytes. */
@@ -17,7 +27,14 @@ enum clab_element clab_element_get(const char *name);
 const char *clab_element_name(enum clab_element element);
 size_t clab_element_bytes(enum clab_element element);
 
-enum clab_fill_kind { CLAB_FILL_ZERO, CLAB_FILL_ONES, CLAB_FILL_IOTA, CLAB_FILL_VALUE, CLAB_FILL_BITS, CLAB_FILL_RANDOM };
+enum clab_fill_kind {
+    CLAB_FILL_ZERO,
+    CLAB_FILL_ONES,
+    CLAB_FILL_IOTA,
+    CLAB_FILL_VALUE,
+    CLAB_FILL_BITS,
+    CLAB_FILL_RANDOM
+};
 struct clab_fill {
     enum clab_fill_kind kind;
     uint64_t seed;
@@ -28,12 +45,20 @@ clab_status clab_fill_from_json(const json_t *object, struct clab_fill *out_fill
 /* "ones", "bits(7)", …: for messages. Returns `text`. */
 const char *clab_fill_text(const struct clab_fill *fill, char *text, size_t bytes);
 
-/* Writes elements [first, first + count) of the fill to `out` (count * element bytes). zero, ones, iota and value store
-   that number; bits stores a seeded 0 or 1; random stores a seeded value: in [0, 1) for floats, any bit pattern for
-   integers. The value at an index depends on nothing but seed and index, so that chunks agree. */
-void clab_fill_store(const struct clab_fill *fill, enum clab_element element, uint64_t first, size_t count, void *out);
+#define CLAB_FILL_SEED_FACTOR \
+    UINT64_C(0xd1342543de82ef95) /* a seed's place in the sequence of bits and random */
+
+/* Writes elements [first, first + count) of the fill to `out` (count * element bytes). zero, ones, iota and
+   value store that number; bits stores a seeded 0 or 1; random stores a seeded value: in [0, 1) for floats,
+   any bit pattern for integers. The value at an index depends on nothing but seed and index, so that chunks
+   agree. */
+void clab_fill_store(const struct clab_fill *fill, enum clab_element element, uint64_t first, size_t count,
+                     void *out);
 /* Sum of `count` stored elements; exact for integers below 2^63 and for floats that are small integers. */
 long double clab_elements_sum(enum clab_element element, const void *data, size_t count);
+/* Sum of elements [0, count) of a fill, as clab_elements_sum gives it for the stored ones, without storing
+ * them all. */
+long double clab_fill_sum(const struct clab_fill *fill, enum clab_element element, uint64_t count);
 /* One stored element as a number (u64 and s64 rounded to long double, which holds them on x86). */
 long double clab_element_load(enum clab_element element, const void *data, size_t index);
 /* Stores a number; floats round to nearest even, integers wrap. */

@@ -1,11 +1,13 @@
-/* Our own kernels in PTX (PTX ISA 9.0: special registers %smid, %globaltimer, %clock64; ld.volatile), loaded on first use.
-   They are text, so that every driver compiles them for its own GPU; the driver's JIT cache makes that cheap. */
+/* Our own kernels in PTX (PTX ISA 9.0: special registers %smid, %globaltimer, %clock64; ld.volatile), loaded
+   on first use. They are text, so that every driver compiles them for its own GPU; the driver's JIT cache
+   makes that cheap. */
 #include "lab/helpers.h"
 
 #include "driver/call.h"
 
-/* The stamp waits for an edge of %globaltimer before it reads %clock64, so that a coarse timer (1 us on some GPUs) costs
-   the clock no accuracy; 4096 looks outlast any tick. The fill's modulus-2^64 arithmetic is fill.c's. */
+/* The stamp waits for an edge of %globaltimer before it reads %clock64, so that a coarse timer (1 us on some
+   GPUs) costs the clock no accuracy; 4096 looks outlast any tick. The fill's modulus-2^64 arithmetic is
+   fill.c's. */
 static const char source[] =
     ".version 7.8\n.target sm_90\n.address_size 64\n"
 
@@ -30,12 +32,13 @@ static const char source[] =
     ".visible .entry clab_fill(.param .u64 out, .param .u64 count, .param .u64 weyl, .param .u32 mode, "
     ".param .u32 one)\n{\n"
     ".reg .pred %beyond, %is_random_float, %is_random, %is_iota_float, %is_iota, %set;\n"
-    ".reg .b32 %mode, %one, %word, %other, %tid, %ctaid, %ntid, %nctaid;\n.reg .f32 %f;\n"
+    ".reg .b32 %mode, %one, %word, %other, %thread, %cta, %threads, %ctas;\n.reg .f32 %f;\n"
     ".reg .b64 %out, %count, %weyl, %i, %step, %z, %t, %at;\n"
     "ld.param.u64 %out, [out];\nld.param.u64 %count, [count];\nld.param.u64 %weyl, [weyl];\n"
     "ld.param.u32 %mode, [mode];\nld.param.u32 %one, [one];\n"
-    "mov.u32 %tid, %tid.x;\nmov.u32 %ctaid, %ctaid.x;\nmov.u32 %ntid, %ntid.x;\nmov.u32 %nctaid, %nctaid.x;\n"
-    "mul.wide.u32 %step, %ntid, %nctaid;\nmul.wide.u32 %i, %ctaid, %ntid;\ncvt.u64.u32 %t, %tid;\n"
+    "mov.u32 %thread, %tid.x;\nmov.u32 %cta, %ctaid.x;\nmov.u32 %threads, %ntid.x;\nmov.u32 %ctas, "
+    "%nctaid.x;\n"
+    "mul.wide.u32 %step, %threads, %ctas;\nmul.wide.u32 %i, %cta, %threads;\ncvt.u64.u32 %t, %thread;\n"
     "add.u64 %i, %i, %t;\n"
     "setp.eq.u32 %is_random_float, %mode, 1;\nsetp.eq.u32 %is_random, %mode, 2;\n"
     "setp.eq.u32 %is_iota_float, %mode, 3;\nsetp.eq.u32 %is_iota, %mode, 4;\n"
@@ -63,7 +66,8 @@ clab_status clab_helpers_load(const struct clab_device *device, struct clab_erro
     clab_status status = CLAB_CALL(driver, error, cuModuleLoadDataEx, (&module, source, 0, NULL, NULL),
                                    "clusterlab's own kernels");
     if (status == CLAB_OK)
-        status = CLAB_CALL(driver, error, cuModuleGetFunction, (&helpers->blocker, module, "clab_blocker"), NULL);
+        status =
+            CLAB_CALL(driver, error, cuModuleGetFunction, (&helpers->blocker, module, "clab_blocker"), NULL);
     if (status == CLAB_OK)
         status = CLAB_CALL(driver, error, cuModuleGetFunction, (&helpers->stamp, module, "clab_stamp"), NULL);
     if (status == CLAB_OK)

@@ -1,5 +1,6 @@
-/* Hot measurement: batches of launches back to back. A batch's time includes what lies between two launches; a kernel
-   shorter than the host needs to submit one (about 2 us) is bound by the host, and the sample says so. */
+/* Hot measurement: batches of launches back to back. A batch's time includes what lies between two launches;
+   a kernel shorter than the host needs to submit one (about 2 us) is bound by the host, and the sample says
+   so. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -11,7 +12,7 @@
 #define BATCH_NS        50e6
 #define LEAST_LAUNCHES  4
 #define MOST_LAUNCHES   65536
-#define HELD_LAUNCHES   2   /* queued behind the blocker; a full queue would block the host for ever */
+#define HELD_LAUNCHES   2 /* queued behind the blocker; a full queue would block the host for ever */
 #define DEFAULT_BATCHES 10
 #define HOST_BOUND      0.95 /* share of a batch that submitting took */
 
@@ -78,7 +79,8 @@ static clab_status warm_up(struct hot *hot, struct clab_error *error)
     for (size_t i = 0; i < hot->n_rows; i++) {
         struct hot_row *row = &hot->rows[i];
         struct clab_sample one = {0};
-        clab_status status = batch(hot, row->row, 1, &one, error); /* what a first launch loads is not in the estimate */
+        clab_status status =
+            batch(hot, row->row, 1, &one, error); /* what a first launch loads is not in the estimate */
         if (status == CLAB_OK)
             status = batch(hot, row->row, LEAST_LAUNCHES, &one, error);
         if (status != CLAB_OK)
@@ -105,8 +107,8 @@ static clab_status kept_batch(struct hot *hot, struct hot_row *row, unsigned rou
         if (status != CLAB_OK)
             return status;
         clab_stand_look(&hot->stand, hot->stand.clock.reference_mhz * CLAB_CLOCK_LEAST > taken.sm_mhz);
-        const bool kept = clab_clock_keep(&hot->stand.clock, &row->clock, taken.sm_mhz, hot->stand.throttle, reason,
-                                          sizeof reason, &pause_ms);
+        const bool kept = clab_clock_keep(&hot->stand.clock, &row->clock, taken.sm_mhz, hot->stand.throttle,
+                                          reason, sizeof reason, &pause_ms);
         taken.discarded = kept ? NULL : reason;
         if (!hot->sink->on_sample(hot->sink->context, &taken))
             return clab_error_set(error, CLAB_OUTPUT, "the sample could not be handed on");
@@ -132,12 +134,14 @@ static clab_status batches(struct hot *hot, struct clab_error *error)
     return status;
 }
 
-clab_status clab_measure_hot(const struct clab_device *device, const struct clab_measured_row *rows, size_t n_rows,
-                             const struct clab_measure_options *options, const struct clab_measure_sink *sink,
-                             struct clab_outcome *out_outcome, struct clab_error *error)
+clab_status clab_measure_hot(const struct clab_device *device, const struct clab_measured_row *rows,
+                             size_t n_rows, const struct clab_measure_options *options,
+                             const struct clab_measure_sink *sink, struct clab_outcome *out_outcome,
+                             struct clab_error *error)
 {
     struct hot hot = {.options = options, .sink = sink, .outcome = out_outcome, .n_rows = n_rows};
-    *out_outcome = (struct clab_outcome){.failed = n_rows != 0 ? rows[0].id : 0, .reference_mhz = (double)NAN};
+    *out_outcome =
+        (struct clab_outcome){.failed = n_rows != 0 ? rows[0].id : 0, .reference_mhz = (double)NAN};
     if (n_rows == 0)
         return CLAB_OK;
     hot.rows = calloc(n_rows, sizeof *hot.rows);

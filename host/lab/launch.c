@@ -20,6 +20,31 @@ static void name_source(struct clab_error *error, const char *path, const char *
         snprintf(error->file, sizeof error->file, "%s", source);
 }
 
+void clab_error_name_source(struct clab_error *error, const char *source)
+{
+    static const char alias[] = CLAB_UNNAMED_SOURCE;
+    const char *dot = strrchr(source, '.');
+    struct clab_str name = {0}, log = {0};
+    if (error == NULL || error->status == CLAB_OK)
+        return;
+    /* Line numbers are those of the text that the device was given. */
+    clab_str_addf(&name, "%s%s", dot != NULL && strcmp(dot, ".cu") == 0 ? "PTX of " : "", source);
+    if (strcmp(error->file, alias) == 0 && name.text != NULL)
+        snprintf(error->file, sizeof error->file, "%s", name.text);
+    const char *from = error->log, *at;
+    while (from != NULL && name.text != NULL && (at = strstr(from, alias)) != NULL) {
+        clab_str_add_bytes(&log, from, (size_t)(at - from));
+        clab_str_add(&log, name.text);
+        from = at + sizeof alias - 1;
+    }
+    if (log.bytes != 0) {
+        clab_str_add(&log, from);
+        clab_error_log(error, log.text, SIZE_MAX);
+    }
+    clab_str_free(&log);
+    clab_str_free(&name);
+}
+
 /* Lists the module's functions for a "no such entry" message, where the driver can (12.4 and later). */
 static void list_entries(const struct clab_device *device, CUmodule module, struct clab_error *error)
 {
@@ -126,7 +151,7 @@ static clab_status prepare_arguments(const struct clab_loaded *loaded, const jso
 {
     size_t count = json_array_size(arguments);
     if (count > 256 || (loaded->n_params != SIZE_MAX && count != loaded->n_params)) {
-        clab_error_set(error, CLAB_EXPERIMENT, "kernel '%s' takes %zu arguments, the experiment passes %zu",
+        clab_error_set(error, CLAB_EXPERIMENT, "kernel '%s' takes %zu arguments, %zu are given",
                        loaded->entry, loaded->n_params == SIZE_MAX ? (size_t)256 : loaded->n_params, count);
         name_source(error, "", loaded->source);
         return CLAB_EXPERIMENT;
@@ -145,16 +170,20 @@ static clab_status prepare_arguments(const struct clab_loaded *loaded, const jso
         } else if (type != NULL && clab_element_get(type) != CLAB_ELEMENT_COUNT) {
             enum clab_element element = clab_element_get(type);
             const json_t *value = json_object_get(argument, "value");
-            long double number = json_is_integer(value) ? (long double)json_integer_value(value)
-                                                        : (long double)json_number_value(value);
-            clab_element_store(element, number, launch->values[i], 0);
+            const bool is_float = element >= CLAB_F16;
+            if (json_is_integer(value) && !is_float) {
+                const json_int_t bits = json_integer_value(value); /* u64 above 2^63 arrives as its two's complement */
+                memcpy(launch->values[i], &bits, clab_element_bytes(element));
+            } else {
+                clab_element_store(element, (long double)json_number_value(value), launch->values[i], 0);
+            }
             bytes = clab_element_bytes(element);
         } else {
             return clab_error_set(error, CLAB_EXPERIMENT, "argument %zu: neither a buffer nor a typed scalar", i);
         }
         if (loaded->n_params != SIZE_MAX && bytes != loaded->param_bytes[i]) {
             clab_error_set(error, CLAB_EXPERIMENT,
-                           "argument %zu of kernel '%s' has %zu bytes, the experiment passes %zu (%s)", i,
+                           "argument %zu of kernel '%s' has %zu bytes, %zu are given (%s)", i,
                            loaded->entry, loaded->param_bytes[i], bytes, buffer != NULL ? "a buffer" : type);
             name_source(error, "", loaded->source);
             return CLAB_EXPERIMENT;

@@ -7,6 +7,11 @@
 #include "base/error.h"
 #include "lab/device.h"
 
+/* What the stand-in driver calls PTX that came without a file name (cuModuleLoadData). */
+#define CLAB_UNNAMED_SOURCE "ptx input"
+/* Puts the name of the file that the user knows, `source`, in its place in the error and its log. */
+void clab_error_name_source(struct clab_error *error, const char *source);
+
 struct clab_loaded {
     CUmodule module;
     CUfunction function;

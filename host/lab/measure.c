@@ -1,5 +1,6 @@
-/* Cold measurement: warm-up until the clock is steady, then shuffled rounds of one sample a row until the stop rule is met
-   (design 6). Leaves out: kernels that wait for the host or for a later launch, which a held stream would lock up. */
+/* Cold measurement: warm-up until the clock is steady, then shuffled rounds of one sample a row until the
+   stop rule is met (design 6). Leaves out: kernels that wait for the host or for a later launch, which a held
+   stream would lock up. */
 #include "lab/measure.h"
 
 #include <math.h>
@@ -12,12 +13,13 @@
 #include "lab/stats.h"
 
 #define LEAST_WARMUP_ROUNDS 3
-#define LEAST_WARMUP_NS     UINT64_C(20000000)   /* a GPU that was idle raises its clock within some milliseconds */
-#define MOST_WARMUP_NS      UINT64_C(2000000000)
-#define STEADY              0.01                 /* change of the clock between two rounds that counts as steady */
-#define ROW_LIMIT_S         15
-#define TOTAL_LIMIT_S       120
-#define FIRST_CHECK_STEP    10
+#define LEAST_WARMUP_NS     UINT64_C(20000000) /* a GPU that was idle raises its clock within some milliseconds \
+                                                */
+#define MOST_WARMUP_NS   UINT64_C(2000000000)
+#define STEADY           0.01 /* change of the clock between two rounds that counts as steady */
+#define ROW_LIMIT_S      15
+#define TOTAL_LIMIT_S    120
+#define FIRST_CHECK_STEP 10
 
 struct cold_row {
     const struct clab_measured_row *row;
@@ -64,9 +66,10 @@ static double median_clock(double *clocks, size_t count)
     return clab_quantile(clocks, known, 0.5);
 }
 
-/* One launch of a row. The flag is released on every path, so that a refused launch cannot leave the stream held. */
-static clab_status launch(struct cold *cold, const struct clab_measured_row *row, double *out_ns, double *out_mhz,
-                          struct clab_error *error)
+/* One launch of a row. The flag is released on every path, so that a refused launch cannot leave the stream
+ * held. */
+static clab_status launch(struct cold *cold, const struct clab_measured_row *row, double *out_ns,
+                          double *out_mhz, struct clab_error *error)
 {
     struct clab_stand *stand = &cold->stand;
     const struct clab_device *device = stand->device;
@@ -146,8 +149,8 @@ static clab_status sample(struct cold *cold, struct cold_row *row, unsigned roun
         if (status != CLAB_OK)
             return status;
         clab_stand_look(&cold->stand, cold->stand.clock.reference_mhz * CLAB_CLOCK_LEAST > taken.sm_mhz);
-        const bool kept = clab_clock_keep(&cold->stand.clock, &row->clock, taken.sm_mhz, cold->stand.throttle, reason,
-                                          sizeof reason, &pause_ms);
+        const bool kept = clab_clock_keep(&cold->stand.clock, &row->clock, taken.sm_mhz, cold->stand.throttle,
+                                          reason, sizeof reason, &pause_ms);
         taken.discarded = kept ? NULL : reason;
         if (!cold->sink->on_sample(cold->sink->context, &taken))
             return clab_error_set(error, CLAB_OUTPUT, "the sample could not be handed on");
@@ -159,13 +162,15 @@ static clab_status sample(struct cold *cold, struct cold_row *row, unsigned roun
     }
 }
 
-/* Whether the values come in steps and the median's interval is one step wide: more samples narrow it no further. */
+/* Whether the values come in steps and the median's interval is one step wide: more samples narrow it no
+ * further. */
 static bool at_resolution(const double *values, size_t n, const struct clab_summary *summary)
 {
     double step = (double)INFINITY;
     size_t distinct = 1;
     for (size_t i = 1; i < n; i++)
-        if (values[i] - values[i - 1] > 0.5) { /* ns; the float milliseconds of an event differ by less for nothing */
+        if (values[i] - values[i - 1] >
+            0.5) { /* ns; the float milliseconds of an event differ by less for nothing */
             step = fmin(step, values[i] - values[i - 1]);
             distinct++;
         }
@@ -225,7 +230,8 @@ static clab_status rounds(struct cold *cold, struct clab_error *error)
             cold->outcome->end = judge(cold);
             if (cold->outcome->end != CLAB_END_NONE)
                 return CLAB_OK;
-            next_check = fewest(cold) + (fewest(cold) / 10 > FIRST_CHECK_STEP ? fewest(cold) / 10 : FIRST_CHECK_STEP);
+            next_check =
+                fewest(cold) + (fewest(cold) / 10 > FIRST_CHECK_STEP ? fewest(cold) / 10 : FIRST_CHECK_STEP);
         }
         if (spent_s(cold) >= cold->limit_s) {
             cold->outcome->end = CLAB_END_LIMIT;
@@ -236,7 +242,8 @@ static clab_status rounds(struct cold *cold, struct clab_error *error)
     return CLAB_OK;
 }
 
-static clab_status cold_init(struct cold *cold, const struct clab_measured_row *rows, struct clab_error *error)
+static clab_status cold_init(struct cold *cold, const struct clab_measured_row *rows,
+                             struct clab_error *error)
 {
     cold->rows = calloc(cold->n_rows + 1, sizeof *cold->rows);
     cold->order = calloc(cold->n_rows + 1, sizeof *cold->order);
@@ -256,12 +263,14 @@ static clab_status cold_init(struct cold *cold, const struct clab_measured_row *
     return status;
 }
 
-clab_status clab_measure_cold(const struct clab_device *device, const struct clab_measured_row *rows, size_t n_rows,
-                              const struct clab_measure_options *options, const struct clab_measure_sink *sink,
-                              struct clab_outcome *out_outcome, struct clab_error *error)
+clab_status clab_measure_cold(const struct clab_device *device, const struct clab_measured_row *rows,
+                              size_t n_rows, const struct clab_measure_options *options,
+                              const struct clab_measure_sink *sink, struct clab_outcome *out_outcome,
+                              struct clab_error *error)
 {
     struct cold cold = {.options = options, .sink = sink, .outcome = out_outcome, .n_rows = n_rows};
-    *out_outcome = (struct clab_outcome){.failed = n_rows != 0 ? rows[0].id : 0, .reference_mhz = (double)NAN};
+    *out_outcome =
+        (struct clab_outcome){.failed = n_rows != 0 ? rows[0].id : 0, .reference_mhz = (double)NAN};
     if (n_rows == 0)
         return CLAB_OK;
     clab_status status = cold_init(&cold, rows, error);
@@ -281,8 +290,8 @@ clab_status clab_measure_cold(const struct clab_device *device, const struct cla
     out_outcome->spent_s = spent_s(&cold);
     if (standing) {
         clab_stand_report(&cold.stand, out_outcome);
-        clab_stand_fini(&cold.stand,
-                        status != CLAB_OK && error != NULL && clab_call_is_sticky((CUresult)error->native_code));
+        clab_stand_fini(&cold.stand, status != CLAB_OK && error != NULL &&
+                                         clab_call_is_sticky((CUresult)error->native_code));
     }
     for (size_t i = 0; i < n_rows && cold.rows != NULL; i++)
         free(cold.rows[i].kept);

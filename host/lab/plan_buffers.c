@@ -271,8 +271,8 @@ json_t *clab_plan_buffers(struct clab_plan *plan, const struct clab_path *path)
     json_t *buffers = clab_eval_json(eval, json_array());
     for (size_t i = 0; i < n; i++) {
         struct clab_path at = {.up = path, .key = names[i]};
-        if (strlen(names[i]) >= sizeof((struct clab_buffer *)0)->name)
-            clab_eval_fail(eval, &at, "the name is too long");
+        if (!clab_is_name(names[i]))
+            clab_eval_fail(eval, path, "wanted names of letters, digits and _, got '%.40s'", names[i]);
         clab_push_field(eval, table, names[i]);
         clab_eval_append(eval, buffers, read_buffer(plan, &at, -1));
         lua_pop(L, 1);

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* "block=256, cluster=2, n=7": added to messages about a row. */
+/* "block=256, cluster=2, n=7": added to messages about a row; NULL when there is no parameter. */
 static char *describe(const json_t *params)
 {
     struct clab_str text = {0};
@@ -22,7 +22,7 @@ static char *describe(const json_t *params)
         clab_str_addf(&text, "%s%s=%s", text.bytes > 0 ? ", " : "", name, dump != NULL ? dump : "?");
         free(dump);
     }
-    return clab_str_take(&text);
+    return text.bytes > 0 ? clab_str_take(&text) : NULL;
 }
 
 /* Pushes what a file's functions get. `v` is the variant's own table; one added by the request has only a

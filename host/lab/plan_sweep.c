@@ -187,9 +187,9 @@ _Noreturn static void unknown_name(struct clab_plan *plan, const char *what, con
     const char *near = clab_nearest_name(name, names, n);
     for (size_t i = 0; i < n; i++)
         clab_str_addf(&known, "%s%s", i > 0 ? ", " : "", names[i]);
-    clab_eval_refuse(plan->eval, CLAB_USAGE, "unknown %s '%s'%s%s%s; %s", what, name,
+    clab_eval_refuse(plan->eval, CLAB_USAGE, "unknown %s '%s'%s%s%s; %s%s", what, name,
                      near != NULL ? "; did you mean '" : "", near != NULL ? near : "",
-                     near != NULL ? "'?" : "", n > 0 ? known.text : "there are none");
+                     near != NULL ? "'?" : "", n > 0 ? "there are: " : "there are none", n > 0 ? known.text : "");
 }
 
 void clab_plan_requested(struct clab_plan *plan)

@@ -402,6 +402,15 @@ void clab_call_function(struct clab_eval *eval, const struct clab_path *path, in
 
 /* -- values across the border -------------------------------------------------------------------------- */
 
+bool clab_is_name(const char *text)
+{
+    size_t bytes = strlen(text);
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_";
+    static const char all[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+    return bytes > 0 && bytes < CLAB_NAME_BYTES && strchr(letters, text[0]) != NULL &&
+           strspn(text, all) == bytes;
+}
+
 static int by_text(const void *a, const void *b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
@@ -450,6 +459,9 @@ static json_t *to_json(struct clab_eval *eval, const struct clab_path *path, int
             clab_eval_fail(eval, path, "wanted a list or named fields, got the key %s",
                            clab_value_text(L, -2, got, sizeof got));
         }
+        if (!clab_is_name(lua_tostring(L, -2)))
+            clab_eval_fail(eval, path, "wanted names of letters, digits and _, got '%.40s'",
+                           lua_tostring(L, -2));
         if (n_keys == JSON_MAX_KEYS)
             clab_eval_fail(eval, path, "wanted at most %d named fields", JSON_MAX_KEYS);
         keys[n_keys++] = lua_tostring(L, -2);

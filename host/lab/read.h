@@ -74,6 +74,10 @@ void clab_read_sides(struct clab_eval *eval, const struct clab_path *path, int i
 void clab_call_function(struct clab_eval *eval, const struct clab_path *path, int index, int n_arguments,
                         uint32_t *out_line);
 
+/* Parameters and buffers are called by names: a letter or _, then letters, digits or _, shorter than this. */
+#define CLAB_NAME_BYTES 64
+bool clab_is_name(const char *text);
+
 /* Values across the border. Tables become arrays when their keys are 1..n (an empty one an object). Raises
    for functions, NaN, infinities and tables deeper than 16. */
 json_t *clab_lua_to_json(struct clab_eval *eval, const struct clab_path *path, int index);

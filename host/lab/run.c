@@ -1,66 +1,31 @@
-/* The run of one experiment on one device. Each row carries its own verdict: a variant that does not compile, a kernel
-   that faults or hangs, a worker that dies cost the rows they belong to and no others (design: workers, decision 2;
-   verify before and after timing, decision 4; emulated rows have counts and no times, decision 5). */
-#include "lab/run.h"
+/* The run of one experiment on one device. Each row carries its own verdict: a variant that does not compile,
+   a kernel that faults or hangs, a worker that dies cost the rows they belong to and no others (design:
+   workers, decision 2; verify before and after timing, decision 4; emulated rows have counts and no times,
+   decision 5). */
+#include "lab/run_parts.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/str.h"
+#include "base/temporary.h"
+#include "base/temporary.h"
 #include "compile/target.h"
+#include "lab/launch.h"
 #include "lab/proof.h"
-#include "lab/stats.h"
 #include "lab/wire.h"
 
-#define DEFAULT_ROUNDS 50
-#define WARMUP_ROUNDS  3
-#define BOOTSTRAP_SEED 1
-
-struct row {
-    const json_t *plan; /* the plan's row */
-    json_t *buffers;    /* buffer list, borrowed */
-    json_t *record;     /* result, owned */
-    unsigned variant;
-    bool open;          /* no verdict yet: goes on to the next stage */
-    double *samples;    /* by round, NAN missing */
-    unsigned n_samples;
-    unsigned baseline;  /* row index, UINT32_MAX none */
-};
-
-struct variant {
-    const json_t *plan;
-    struct clab_compile_result result;
-    bool compiled;        /* result is in force */
-    char path[4096 + 64]; /* image file for the worker */
-    bool loaded;          /* in the present worker */
-    json_t *resources;
-};
-
-struct run {
-    struct clab_session *session;
-    struct clab_compiler *compiler;
-    const struct clab_run_options *options;
-    json_t *plan;
-    struct row *rows;
-    size_t n_rows;
-    struct variant *variants;
-    size_t n_variants;
-    char folder[64]; /* temporary images; "" none */
-    bool timed, stop;
-    int exit_status;
-};
-
-static void progress(const struct run *run, const char *stage, const char *what, size_t done, size_t count)
+void clab_run_progress(const struct clab_run_state *run, const char *stage, const char *what, size_t done,
+                       size_t count)
 {
     if (run->options->progress != NULL)
         run->options->progress(run->options->context, stage, what, done, count);
 }
 
-static bool interrupted(const struct run *run)
+static bool interrupted(const struct clab_run_state *run)
 {
     return run->options->interrupted != NULL && *run->options->interrupted;
 }
@@ -68,18 +33,23 @@ static bool interrupted(const struct run *run)
 static const char *status_word(clab_status status)
 {
     switch (status) {
-    case CLAB_OK: return "ok";
-    case CLAB_WRONG: return "wrong";
+    case CLAB_OK:
+        return "ok";
+    case CLAB_WRONG:
+        return "wrong";
     case CLAB_WAIVED:
-    case CLAB_NO_TOOLKIT: return "waived";
+    case CLAB_NO_TOOLKIT:
+        return "waived";
     case CLAB_TIMEOUT:
-    case CLAB_DEADLOCK: return "timeout";
-    default: return "failed";
+    case CLAB_DEADLOCK:
+        return "timeout";
+    default:
+        return "failed";
     }
 }
 
-/* Closes a row with a status and the reason; the first verdict stands. */
-static void row_close(struct run *run, struct row *row, clab_status status, const struct clab_error *error)
+void clab_row_close(struct clab_run_state *run, struct clab_run_row *row, clab_status status,
+                    const struct clab_error *error)
 {
     if (!row->open)
         return;
@@ -87,7 +57,11 @@ static void row_close(struct run *run, struct row *row, clab_status status, cons
     json_object_set_new(row->record, "status", json_string(status_word(status)));
     if (status == CLAB_OK)
         return;
-    json_t *detail = clab_error_to_json(error);
+    struct clab_error named = {0};
+    clab_error_copy(&named, error);
+    clab_error_name_source(&named, clab_json_text(run->variants[row->variant].plan, "source", ""));
+    json_t *detail = clab_error_to_json(&named);
+    clab_error_clear(&named);
     json_object_set_new(row->record, "reason", json_incref(json_object_get(detail, "message")));
     json_object_set_new(row->record, "error", detail);
     if (strcmp(status_word(status), "waived") != 0)
@@ -105,8 +79,9 @@ static json_t *shape3(const json_t *shape)
     return out;
 }
 
-/* A record with everything that the plan knows and nulls for the rest (design 4.4: unknown values are null). */
-static json_t *record_new(const struct run *run, const struct row *row)
+/* A record with everything that the plan knows and nulls for the rest (design 4.4: unknown values are null).
+ */
+static json_t *record_new(const struct clab_run_state *run, const struct clab_run_row *row)
 {
     const json_t *variant = run->variants[row->variant].plan, *facts = run->session->facts;
     const json_t *shape = json_object_get(row->plan, "launch");
@@ -123,15 +98,17 @@ static json_t *record_new(const struct run *run, const struct row *row)
     json_object_set_new(record, "device", device);
     json_object_set_new(record, "image", json_null());
     json_object_set_new(record, "launch",
-                        json_pack("{s:o,s:o,s:o,s:O?}", "grid", shape3(json_object_get(shape, "grid")), "block",
-                                  shape3(json_object_get(shape, "block")), "cluster",
+                        json_pack("{s:o,s:o,s:o,s:O?}", "grid", shape3(json_object_get(shape, "grid")),
+                                  "block", shape3(json_object_get(shape, "block")), "cluster",
                                   shape3(json_object_get(shape, "cluster")), "smem_bytes",
                                   json_object_get(shape, "smem_bytes")));
     json_object_set_new(record, "resources", json_null());
     json_object_set_new(record, "verify", json_pack("{s:s,s:s}", "status", "none", "detail", ""));
-    json_object_set_new(record, "time", json_pack("{s:s,s:n,s:n,s:b}", "kind", "none", "cold_ns", "hot_ns", "noisy", 0));
-    json_object_set_new(record, "rates", json_pack("{s:O?,s:n,s:n}", "bytes", json_object_get(row->plan, "bytes"),
-                                                   "gb_per_s", "vs_baseline"));
+    json_object_set_new(record, "time",
+                        json_pack("{s:s,s:n,s:n,s:b}", "kind", "none", "cold_ns", "hot_ns", "noisy", 0));
+    json_object_set_new(
+        record, "rates",
+        json_pack("{s:O?,s:n,s:n}", "bytes", json_object_get(row->plan, "bytes"), "gb_per_s", "vs_baseline"));
     json_object_set_new(record, "columns", json_object());
     json_object_set_new(record, "counters", json_null());
     json_object_set_new(record, "clock", json_pack("{s:n,s:n}", "sm_mhz", "throttle"));
@@ -150,9 +127,10 @@ static bool same_setting(const json_t *a, const json_t *b)
     return same;
 }
 
-static clab_status rows_new(struct run *run, struct clab_error *error)
+static clab_status rows_new(struct clab_run_state *run, struct clab_error *error)
 {
-    const json_t *rows = json_object_get(run->plan, "rows"), *variants = json_object_get(run->plan, "variants");
+    const json_t *rows = json_object_get(run->plan, "rows"),
+                 *variants = json_object_get(run->plan, "variants");
     run->n_rows = json_array_size(rows);
     run->n_variants = json_array_size(variants);
     run->rows = calloc(run->n_rows + 1, sizeof *run->rows);
@@ -162,7 +140,7 @@ static clab_status rows_new(struct run *run, struct clab_error *error)
     for (size_t i = 0; i < run->n_variants; i++)
         run->variants[i].plan = json_array_get(variants, i);
     for (size_t i = 0; i < run->n_rows; i++) {
-        struct row *row = &run->rows[i];
+        struct clab_run_row *row = &run->rows[i];
         row->plan = json_array_get(rows, i);
         row->variant = (unsigned)clab_json_int(row->plan, "variant", 0);
         row->buffers = json_array_get(json_object_get(run->plan, "buffer_sets"),
@@ -174,7 +152,7 @@ static clab_status rows_new(struct run *run, struct clab_error *error)
         if (waived != NULL) {
             struct clab_error why = {0};
             clab_error_set(&why, CLAB_WAIVED, "%s", waived);
-            row_close(run, row, CLAB_WAIVED, &why);
+            clab_row_close(run, row, CLAB_WAIVED, &why);
             clab_error_clear(&why);
         }
     }
@@ -182,7 +160,8 @@ static clab_status rows_new(struct run *run, struct clab_error *error)
         for (size_t j = 0; j < run->n_rows; j++)
             if (clab_json_bool(run->variants[run->rows[j].variant].plan, "baseline", false) &&
                 run->rows[i].baseline == UINT32_MAX &&
-                same_setting(json_object_get(run->rows[i].plan, "params"), json_object_get(run->rows[j].plan, "params"))) {
+                same_setting(json_object_get(run->rows[i].plan, "params"),
+                             json_object_get(run->rows[j].plan, "params"))) {
                 run->rows[i].baseline = (unsigned)j;
                 json_object_set(run->rows[i].record, "baseline",
                                 json_object_get(run->variants[run->rows[j].variant].plan, "name"));
@@ -190,8 +169,10 @@ static clab_status rows_new(struct run *run, struct clab_error *error)
     return CLAB_OK;
 }
 
-/* The architecture to compile a variant for: the device's number, with the suffix that the variant asks for. */
-static void choose_arch(const struct run *run, const struct variant *variant, char *arch, size_t bytes)
+/* The architecture to compile a variant for: the device's number, with the suffix that the variant asks for.
+ */
+static void choose_arch(const struct clab_run_state *run, const struct clab_run_variant *variant, char *arch,
+                        size_t bytes)
 {
     const json_t *facts = run->session->facts;
     int number = (int)clab_json_int(facts, "cc_major", 9) * 10 + (int)clab_json_int(facts, "cc_minor", 0);
@@ -207,7 +188,7 @@ static void choose_arch(const struct run *run, const struct variant *variant, ch
         snprintf(arch, bytes, "sm_%d", number);
 }
 
-static bool variant_needed(const struct run *run, size_t index)
+static bool variant_needed(const struct clab_run_state *run, size_t index)
 {
     for (size_t i = 0; i < run->n_rows; i++)
         if (run->rows[i].open && run->rows[i].variant == index)
@@ -215,11 +196,12 @@ static bool variant_needed(const struct run *run, size_t index)
     return false;
 }
 
-static void close_variant(struct run *run, size_t index, clab_status status, const struct clab_error *error)
+static void close_variant(struct clab_run_state *run, size_t index, clab_status status,
+                          const struct clab_error *error)
 {
     for (size_t i = 0; i < run->n_rows; i++)
         if (run->rows[i].variant == index)
-            row_close(run, &run->rows[i], status, error);
+            clab_row_close(run, &run->rows[i], status, error);
 }
 
 static bool has_suffix(const char *text, const char *suffix)
@@ -230,10 +212,10 @@ static bool has_suffix(const char *text, const char *suffix)
 
 static void on_compiled(void *context, size_t done, size_t count)
 {
-    progress(context, "compile", "", done, count);
+    clab_run_progress(context, "compile", "", done, count);
 }
 
-static void compile_variants(struct run *run)
+static void compile_variants(struct clab_run_state *run)
 {
     struct clab_compile_request *requests = calloc(run->n_variants + 1, sizeof *requests);
     struct clab_compile_result *results = calloc(run->n_variants + 1, sizeof *results);
@@ -243,8 +225,15 @@ static void compile_variants(struct run *run)
     const bool cubin = clab_json_bool(run->session->facts, "accepts_cubin", false) &&
                        (run->options->image == NULL || strcmp(run->options->image, "cubin") == 0);
     for (size_t i = 0; i < run->n_variants; i++) {
-        struct variant *variant = &run->variants[i];
+        struct clab_run_variant *variant = &run->variants[i];
         if (!variant_needed(run, i))
+            continue;
+        struct clab_error refused = {0};
+        clab_status taken = clab_session_takes(run->session, clab_json_text(variant->plan, "source", ""), &refused);
+        if (taken != CLAB_OK)
+            close_variant(run, i, taken, &refused);
+        clab_error_clear(&refused);
+        if (taken != CLAB_OK)
             continue;
         struct clab_compile_request *request = &requests[count];
         const json_t *options = json_object_get(variant->plan, "options");
@@ -252,15 +241,18 @@ static void compile_variants(struct run *run)
         request->source_path = clab_json_text(variant->plan, "source", "");
         request->arch = archs[count];
         request->entry = clab_json_text(variant->plan, "entry", NULL);
-        request->want = cubin && !has_suffix(request->source_path, ".ptx") ? CLAB_IMAGE_CUBIN : CLAB_IMAGE_PTX;
+        request->want =
+            cubin && !has_suffix(request->source_path, ".ptx") ? CLAB_IMAGE_CUBIN : CLAB_IMAGE_PTX;
         request->options = &raw[count * 32];
         for (size_t j = 0; j < json_array_size(options) && j < 32; j++)
             raw[count * 32 + request->option_count++] = json_string_value(json_array_get(options, j));
         of[count++] = i;
     }
-    progress(run, "compile", "", 0, count);
+    clab_run_progress(run, "compile", "", 0, count);
     clab_compile_all(run->compiler, requests, count, results, on_compiled, run);
     for (size_t i = 0; i < count; i++) {
+        if (results[i].status == CLAB_OK && requests[i].entry == NULL) /* --with FILE: its only entry */
+            results[i].status = clab_image_choose_entry(&results[i].image, NULL, &results[i].error);
         run->variants[of[i]].result = results[i];
         run->variants[of[i]].compiled = true;
         if (results[i].status != CLAB_OK)
@@ -274,20 +266,19 @@ static void compile_variants(struct run *run)
 }
 
 /* Writes the images where the worker finds them, records them, and holds them to must_contain. */
-static clab_status place_images(struct run *run, struct clab_error *error)
+static clab_status place_images(struct clab_run_state *run, struct clab_error *error)
 {
-    snprintf(run->folder, sizeof run->folder, "%s", "/tmp/clusterlab-XXXXXX");
-    if (mkdtemp(run->folder) == NULL) {
-        run->folder[0] = '\0';
-        return clab_error_set(error, CLAB_OUTPUT, "cannot make a temporary folder in /tmp: %s", strerror(errno));
-    }
+    if (clab_temporary_folder("run", run->folder, sizeof run->folder) != 0)
+        return clab_error_set(error, CLAB_OUTPUT, "cannot make a temporary folder in %s: %s",
+                              clab_temporary_root(), strerror(errno));
     for (size_t i = 0; i < run->n_variants; i++) {
-        struct variant *variant = &run->variants[i];
+        struct clab_run_variant *variant = &run->variants[i];
         const struct clab_image *image = &variant->result.image;
         if (!variant->compiled || variant->result.status != CLAB_OK)
             continue;
         struct clab_error why = {0};
-        snprintf(variant->path, sizeof variant->path, "%s/%zu.%s", run->folder, i, clab_image_kind_name(image->kind));
+        snprintf(variant->path, sizeof variant->path, "%s/%zu.%s", run->folder, i,
+                 clab_image_kind_name(image->kind));
         clab_status status = CLAB_OK;
         if (clab_file_write_atomic(variant->path, image->data, image->bytes) != 0)
             status = clab_error_set(&why, CLAB_OUTPUT, "cannot write %s: %s", variant->path, strerror(errno));
@@ -295,11 +286,11 @@ static clab_status place_images(struct run *run, struct clab_error *error)
             status = clab_proof_check(image, json_object_get(variant->plan, "must_contain"), &why);
         for (size_t j = 0; j < run->n_rows; j++)
             if (run->rows[j].variant == i)
-                json_object_set_new(run->rows[j].record, "image",
-                                    json_pack("{s:s,s:s,s:s,s:s?,s:s,s:s}", "kind", clab_image_kind_name(image->kind),
-                                              "arch", image->arch, "source",
-                                              clab_json_text(variant->plan, "source", ""), "entry", image->entry,
-                                              "sha256", image->sha256, "compiler", image->compiler));
+                json_object_set_new(
+                    run->rows[j].record, "image",
+                    json_pack("{s:s,s:s,s:s,s:s?,s:s,s:s}", "kind", clab_image_kind_name(image->kind), "arch",
+                              image->arch, "source", clab_json_text(variant->plan, "source", ""), "entry",
+                              image->entry, "sha256", image->sha256, "compiler", image->compiler));
         if (status != CLAB_OK)
             close_variant(run, i, status, &why);
         clab_error_clear(&why);
@@ -307,8 +298,8 @@ static clab_status place_images(struct run *run, struct clab_error *error)
     return CLAB_OK;
 }
 
-/* A worker with the variant loaded: starts a new one after a death. */
-static clab_status ready(struct run *run, struct variant *variant, struct clab_error *error)
+clab_status clab_run_ready(struct clab_run_state *run, struct clab_run_variant *variant,
+                           struct clab_error *error)
 {
     clab_status status = CLAB_OK;
     if (!run->session->alive) {
@@ -320,9 +311,10 @@ static clab_status ready(struct run *run, struct variant *variant, struct clab_e
         return status;
     const struct clab_image *image = &variant->result.image;
     json_t *answer = NULL;
-    json_t *request = json_pack("{s:s,s:I,s:s,s:s,s:s}", "op", "load", "key", (json_int_t)(variant - run->variants),
-                                "path", variant->path, "source", clab_json_text(variant->plan, "source", ""), "entry",
-                                image->lowered != NULL ? image->lowered : clab_json_text(variant->plan, "entry", ""));
+    json_t *request =
+        json_pack("{s:s,s:I,s:s,s:s,s:s}", "op", "load", "key", (json_int_t)(variant - run->variants), "path",
+                  variant->path, "source", clab_json_text(variant->plan, "source", ""), "entry",
+                  image->lowered != NULL ? image->lowered : clab_json_text(variant->plan, "entry", ""));
     status = clab_session_ask(run->session, request, run->options->timeout_ms, NULL, NULL, &answer, error);
     if (status == CLAB_OK) {
         variant->loaded = true;
@@ -333,7 +325,7 @@ static clab_status ready(struct run *run, struct variant *variant, struct clab_e
     return status;
 }
 
-static const char *row_name(const struct row *row, char *text, size_t bytes)
+const char *clab_row_name(const struct clab_run_row *row, char *text, size_t bytes)
 {
     struct clab_str name = {0};
     clab_str_add(&name, clab_json_text(row->record, "variant", ""));
@@ -346,16 +338,20 @@ static const char *row_name(const struct row *row, char *text, size_t bytes)
     return text;
 }
 
-/* Columns: what the experiment expects, or, where the device counts, what it counted; a difference is a wrong result. */
-static clab_status check_columns(const struct run *run, const struct row *row, struct clab_error *error)
+/* Columns: what the experiment expects, or, where the device counts, what it counted; a difference is a wrong
+ * result. */
+static clab_status check_columns(const struct clab_run_state *run, const struct clab_run_row *row,
+                                 struct clab_error *error)
 {
-    const json_t *columns = json_object_get(run->plan, "columns"), *expected = json_object_get(row->plan, "columns");
+    const json_t *columns = json_object_get(run->plan, "columns"),
+                 *expected = json_object_get(row->plan, "columns");
     const json_t *counters = json_object_get(row->record, "counters");
     json_t *shown = json_object_get(row->record, "columns");
     clab_status status = CLAB_OK;
     for (size_t i = 0; i < json_array_size(columns); i++) {
         const json_t *column = json_array_get(columns, i);
-        const char *name = clab_json_text(column, "name", ""), *counter = clab_json_text(column, "counter", NULL);
+        const char *name = clab_json_text(column, "name", ""),
+                   *counter = clab_json_text(column, "counter", NULL);
         json_t *wanted = json_object_get(expected, name);
         const json_t *counted = counter != NULL ? json_object_get(counters, counter) : NULL;
         json_object_set_new(shown, name, json_deep_copy(counted != NULL ? counted : wanted));
@@ -367,26 +363,26 @@ static clab_status check_columns(const struct run *run, const struct row *row, s
     return status;
 }
 
-/* Both fills, before (first) or after timing. */
-static clab_status verify_row(struct run *run, struct row *row, bool first, struct clab_error *error)
+clab_status clab_row_verify(struct clab_run_state *run, struct clab_run_row *row, bool first,
+                            struct clab_error *error)
 {
-    clab_status status = ready(run, &run->variants[row->variant], error);
+    clab_status status = clab_run_ready(run, &run->variants[row->variant], error);
     if (status != CLAB_OK)
         return status;
     json_object_set(row->record, "resources", run->variants[row->variant].resources);
     json_t *answer = NULL;
-    json_t *request = json_pack("{s:s,s:I,s:O,s:O}", "op", "verify", "key", (json_int_t)row->variant, "row", row->plan,
-                                "buffers", row->buffers);
-    status = clab_session_ask(run->session, request, run->timed ? run->options->timeout_ms : -1, NULL, NULL, &answer,
-                              error);
+    json_t *request = json_pack("{s:s,s:I,s:O,s:O}", "op", "verify", "key", (json_int_t)row->variant, "row",
+                                row->plan, "buffers", row->buffers);
+    status = clab_session_ask(run->session, request, run->timed ? run->options->timeout_ms : -1, NULL, NULL,
+                              &answer, error);
     const json_t *verify = json_object_get(answer, "verify");
     if (status == CLAB_OK) {
         json_object_set(row->record, "launch", json_object_get(answer, "launch"));
         json_object_set(row->record, "verify", (json_t *)(uintptr_t)verify);
         json_object_set(row->record, "counters", json_object_get(answer, "counters"));
         if (strcmp(clab_json_text(verify, "status", ""), "pass") != 0)
-            status = clab_error_set(error, CLAB_WRONG, "%s%s", first ? "" : "after timing: ",
-                                    clab_json_text(verify, "detail", ""));
+            status = clab_error_set(error, CLAB_WRONG, "%s%s",
+                                    first ? "" : "after timing: ", clab_json_text(verify, "detail", ""));
         clab_status columns = check_columns(run, row, status == CLAB_OK ? error : NULL);
         if (status == CLAB_OK)
             status = columns;
@@ -395,168 +391,43 @@ static clab_status verify_row(struct run *run, struct row *row, bool first, stru
     return status;
 }
 
-static void verify_rows(struct run *run)
+static void verify_rows(struct clab_run_state *run)
 {
     char name[128];
     for (size_t i = 0; i < run->n_rows && !run->stop; i++) {
-        struct row *row = &run->rows[i];
-        progress(run, "verify", row_name(row, name, sizeof name), i, run->n_rows);
+        struct clab_run_row *row = &run->rows[i];
+        clab_run_progress(run, "verify", clab_row_name(row, name, sizeof name), i, run->n_rows);
         struct clab_error error = {0};
-        clab_status status = row->open ? verify_row(run, row, true, &error) : CLAB_OK;
+        clab_status status = row->open ? clab_row_verify(run, row, true, &error) : CLAB_OK;
         if (status == CLAB_INTERRUPTED)
             run->stop = true;
         else if (status != CLAB_OK)
-            row_close(run, row, status, &error);
+            clab_row_close(run, row, status, &error);
         else if (!run->timed)
-            row_close(run, row, CLAB_OK, NULL);
+            clab_row_close(run, row, CLAB_OK, NULL);
         if (!row->open && run->options->on_record != NULL)
             run->options->on_record(run->options->context, "row", row->record);
         clab_error_clear(&error);
-    }
-}
-
-static void on_sample(void *context, const json_t *sample)
-{
-    struct run *run = context;
-    size_t id = (size_t)clab_json_int(sample, "id", 0), round = (size_t)clab_json_int(sample, "round", 0);
-    if (id >= run->n_rows || run->rows[id].samples == NULL || round >= run->rows[id].n_samples)
-        return;
-    run->rows[id].samples[round] = json_number_value(json_object_get(sample, "ns"));
-    if (run->options->on_record != NULL) {
-        json_t *record = json_pack("{s:O,s:O,s:I,s:I,s:f}", "variant", json_object_get(run->rows[id].record, "variant"),
-                                   "params", json_object_get(run->rows[id].record, "params"), "row", (json_int_t)id,
-                                   "round", (json_int_t)round, "cold_ns", run->rows[id].samples[round]);
-        run->options->on_record(run->options->context, "sample", record);
-        json_decref(record);
-    }
-    progress(run, "time", "", round, run->rows[id].n_samples);
-}
-
-/* Times every open row interleaved; when one kills the measurement it is dropped and the rest starts again. */
-static void time_rows(struct run *run)
-{
-    const unsigned rounds = run->options->samples != 0 ? run->options->samples : DEFAULT_ROUNDS;
-    for (;;) {
-        json_t *rows = json_array();
-        struct clab_error error = {0};
-        clab_status status = CLAB_OK;
-        size_t failed = run->n_rows;
-        for (size_t i = 0; i < run->n_rows && status == CLAB_OK; i++) {
-            struct row *row = &run->rows[i];
-            if (!row->open)
-                continue;
-            failed = i;
-            free(row->samples);
-            row->samples = calloc(rounds, sizeof *row->samples);
-            row->n_samples = row->samples != NULL ? rounds : 0;
-            for (unsigned j = 0; j < row->n_samples; j++)
-                row->samples[j] = NAN;
-            status = ready(run, &run->variants[row->variant], &error);
-            json_array_append_new(rows, json_pack("{s:I,s:I,s:O,s:O}", "id", (json_int_t)i, "key",
-                                                  (json_int_t)row->variant, "row", row->plan, "buffers", row->buffers));
-        }
-        if (json_array_size(rows) == 0) {
-            json_decref(rows);
-            return;
-        }
-        json_t *answer = NULL;
-        if (status == CLAB_OK) {
-            json_t *request = json_pack("{s:s,s:O,s:I,s:i,s:i}", "op", "time", "rows", rows, "rounds",
-                                        (json_int_t)rounds, "warmup", WARMUP_ROUNDS, "seed", 1);
-            status = clab_session_ask(run->session, request, run->options->timeout_ms, on_sample, run, &answer, &error);
-            failed = (size_t)clab_json_int(answer, "failed", (int64_t)failed);
-        }
-        json_decref(rows);
-        json_decref(answer);
-        if (status == CLAB_INTERRUPTED)
-            run->stop = true;
-        else if (status != CLAB_OK && failed < run->n_rows)
-            row_close(run, &run->rows[failed], status, &error);
-        clab_error_clear(&error);
-        if (status == CLAB_OK || run->stop || failed >= run->n_rows)
-            return;
-    }
-}
-
-static void record_time(struct run *run, struct row *row)
-{
-    double *kept = calloc(row->n_samples + 1, sizeof *kept);
-    size_t n = 0;
-    for (unsigned i = 0; i < row->n_samples && kept != NULL; i++)
-        if (!isnan(row->samples[i]))
-            kept[n++] = row->samples[i];
-    if (n == 0) {
-        free(kept);
-        return;
-    }
-    struct clab_summary summary;
-    clab_summary_of(kept, n, &summary);
-    free(kept);
-    json_object_set_new(row->record, "time",
-                        json_pack("{s:s,s:{s:f,s:f,s:f,s:f,s:I,s:I},s:n,s:b}", "kind", "measured", "cold_ns", "median",
-                                  summary.median, "min", summary.min, "p05", summary.p05, "p95", summary.p95, "samples",
-                                  (json_int_t)n, "discarded", (json_int_t)(row->n_samples - n), "hot_ns", "noisy",
-                                  summary.noisy));
-    json_t *rates = json_object_get(row->record, "rates");
-    const json_t *bytes = json_object_get(row->plan, "bytes");
-    if (json_is_number(bytes))
-        json_object_set_new(rates, "gb_per_s", json_real(json_number_value(bytes) / summary.median));
-    if (row->baseline == UINT32_MAX)
-        return;
-    const struct row *baseline = &run->rows[row->baseline];
-    struct clab_ratio ratio;
-    if (baseline->samples != NULL &&
-        clab_ratio_paired(row->samples, baseline->samples, row->n_samples, BOOTSTRAP_SEED, &ratio))
-        json_object_set_new(rates, "vs_baseline", json_pack("{s:f,s:f,s:f}", "ratio", ratio.ratio, "low", ratio.low,
-                                                            "high", ratio.high));
-}
-
-/* Verifies the timed rows once more, then closes them with their times. */
-static void finish_timed(struct run *run)
-{
-    char name[128];
-    for (size_t i = 0; i < run->n_rows; i++) {
-        struct row *row = &run->rows[i];
-        const bool was_open = row->open;
-        struct clab_error error = {0};
-        clab_status status = CLAB_OK;
-        if (was_open && row->samples != NULL && !run->stop) {
-            progress(run, "verify again", row_name(row, name, sizeof name), i, run->n_rows);
-            status = verify_row(run, row, false, &error);
-            if (status == CLAB_INTERRUPTED)
-                run->stop = true;
-        }
-        if (!was_open)
-            continue;
-        if (status == CLAB_OK && row->samples != NULL)
-            record_time(run, row);
-        if (status == CLAB_OK && !run->stop)
-            row_close(run, row, CLAB_OK, NULL);
-        else if (status != CLAB_OK && status != CLAB_INTERRUPTED)
-            row_close(run, row, status, &error);
-        clab_error_clear(&error);
-        if (!row->open && run->options->on_record != NULL)
-            run->options->on_record(run->options->context, "row", row->record);
     }
 }
 
 /* Rows that an interrupt left without a verdict; those that were timed keep their samples. */
-static void close_rest(struct run *run)
+static void close_rest(struct clab_run_state *run)
 {
     struct clab_error error = {0};
     clab_error_set(&error, CLAB_INTERRUPTED, "interrupted");
     for (size_t i = 0; i < run->n_rows; i++) {
-        struct row *row = &run->rows[i];
+        struct clab_run_row *row = &run->rows[i];
         if (!row->open)
             continue;
-        row_close(run, row, CLAB_INTERRUPTED, &error);
+        clab_row_close(run, row, CLAB_INTERRUPTED, &error);
         if (run->options->on_record != NULL)
             run->options->on_record(run->options->context, "row", row->record);
     }
     clab_error_clear(&error);
 }
 
-static void judge(struct run *run, const json_t *rows, json_t **out_predictions)
+static void judge(struct clab_run_state *run, const json_t *rows, json_t **out_predictions)
 {
     struct clab_error error = {0};
     if (clab_lab_judge(run->plan, rows, out_predictions, &error) != CLAB_OK) {
@@ -565,15 +436,15 @@ static void judge(struct run *run, const json_t *rows, json_t **out_predictions)
         for (size_t i = 0; i < json_array_size(predictions); i++)
             json_array_append_new(*out_predictions,
                                   json_pack("{s:O?,s:s,s:s}", "text",
-                                            json_object_get(json_array_get(predictions, i), "text"), "verdict",
-                                            "not measured", "detail", error.message));
+                                            json_object_get(json_array_get(predictions, i), "text"),
+                                            "verdict", "not measured", "detail", error.message));
     }
     clab_error_clear(&error);
     for (size_t i = 0; i < json_array_size(*out_predictions) && run->options->on_record != NULL; i++)
         run->options->on_record(run->options->context, "prediction", json_array_get(*out_predictions, i));
 }
 
-static void run_free(struct run *run)
+static void run_free(struct clab_run_state *run)
 {
     for (size_t i = 0; i < run->n_variants && run->variants != NULL; i++) {
         if (run->variants[i].path[0] != '\0')
@@ -584,8 +455,10 @@ static void run_free(struct run *run)
     }
     for (size_t i = 0; i < run->n_rows && run->rows != NULL; i++) {
         json_decref(run->rows[i].record);
-        free(run->rows[i].samples);
+        clab_run_samples_free(&run->rows[i].cold);
+        clab_run_samples_free(&run->rows[i].hot);
     }
+    json_decref(run->cold_outcome);
     if (run->folder[0] != '\0')
         (void)rmdir(run->folder);
     free(run->rows);
@@ -594,25 +467,30 @@ static void run_free(struct run *run)
 }
 
 /* 3 when every row was waived, and no worse. */
-static int final_status(const struct run *run)
+static int final_status(const struct clab_run_state *run)
 {
     if (run->stop)
         return clab_status_exit(CLAB_INTERRUPTED);
     size_t waived = 0;
     for (size_t i = 0; i < run->n_rows; i++)
         waived += strcmp(clab_json_text(run->rows[i].record, "status", ""), "waived") == 0;
-    return run->n_rows != 0 && waived == run->n_rows ? clab_exit_worse(run->exit_status, 3) : run->exit_status;
+    return run->n_rows != 0 && waived == run->n_rows ? clab_exit_worse(run->exit_status, 3)
+                                                     : run->exit_status;
 }
 
 clab_status clab_run(struct clab_session *session, struct clab_compiler *compiler,
                      const struct clab_run_options *options, json_t **out_rows, json_t **out_predictions,
                      int *out_exit_status, struct clab_error *error)
 {
-    struct run run = {.session = session, .compiler = compiler, .options = options};
+    struct clab_run_state run = {.session = session, .compiler = compiler, .options = options};
     struct clab_lab_request request = options->request;
     request.device = session->facts;
     run.timed = clab_json_bool(session->facts, "timed", false);
     *out_rows = *out_predictions = NULL;
+    if (options->image != NULL && strcmp(options->image, "cubin") == 0 &&
+        !clab_json_bool(session->facts, "accepts_cubin", false))
+        return clab_error_set(error, CLAB_UNSUPPORTED, "%s runs PTX: there is no --image cubin for it",
+                              session->device);
     clab_status status = clab_lab_plan(&request, &run.plan, error);
     if (status == CLAB_OK && options->on_plan != NULL)
         options->on_plan(options->context, run.plan);
@@ -626,9 +504,11 @@ clab_status clab_run(struct clab_session *session, struct clab_compiler *compile
         run.stop = interrupted(&run);
         verify_rows(&run);
         if (run.timed && !run.stop)
-            time_rows(&run);
+            clab_run_time(&run, false);
+        if (run.timed && options->hot && !run.stop)
+            clab_run_time(&run, true);
         if (run.timed)
-            finish_timed(&run);
+            clab_run_finish_timed(&run);
         close_rest(&run);
         *out_rows = json_array();
         for (size_t i = 0; i < run.n_rows; i++)

@@ -15,21 +15,24 @@ struct clab_run_options {
     const char *image;               /* "cubin", "ptx" or NULL: cubin where the device takes one */
     const char *arch;                /* NULL: the device's, with the suffix that the variant requires */
     int timeout_ms;                  /* watchdog per measurement on a device that is timed */
-    unsigned samples;                /* 0: default */
+    unsigned samples;                /* cold samples a row; 0: the stop rule decides */
+    bool hot;                        /* batches back to back too */
     const volatile sig_atomic_t *interrupted;
     /* Called for each stage, e.g. ("verify", "cg, cluster 8", 3, 12); may be NULL. */
     void (*progress)(void *context, const char *stage, const char *what, size_t done, size_t count);
-    /* Called once, before the first launch, with the plan; then for each record as soon as it is complete ("row",
-       "sample", "prediction"), without the members that report/record.c adds. Borrowed for the call. */
+    /* Called once, before the first launch, with the plan; then for each record as soon as it is complete
+       ("row", "sample", "prediction"), without the members that report/record.c adds. Borrowed for the call.
+     */
     void (*on_plan)(void *context, const json_t *plan);
     void (*on_record)(void *context, const char *type, const json_t *record);
     void *context;
 };
 
-/* plan → compile → verify each row alone → time the survivors interleaved → verify again → judge. *out_rows (new
-   reference) is an array of row records in plan order, complete even when the run was cut short (rows that were not
-   reached are status "failed", reason "interrupted" or the like). *out_exit_status: worst over the rows, as documented
-   for the command. Returns an error only for what stops the whole run before its first row (bad experiment, no device). */
+/* plan → compile → verify each row alone → time the survivors interleaved → verify again → judge. *out_rows
+   (new reference) is an array of row records in plan order, complete even when the run was cut short (rows
+   that were not reached are status "failed", reason "interrupted" or the like). *out_exit_status: worst over
+   the rows, as documented for the command. Returns an error only for what stops the whole run before its
+   first row (bad experiment, no device). */
 clab_status clab_run(struct clab_session *session, struct clab_compiler *compiler,
                      const struct clab_run_options *options, json_t **out_rows, json_t **out_predictions,
                      int *out_exit_status, struct clab_error *error);

@@ -1,5 +1,5 @@
-/* Workers from the parent's side. A worker that hangs is killed, one that dies is described; either way the caller gets a
-   clab_status and decides which row to drop (design: workers and watchdog). */
+/* Workers from the parent's side. A worker that hangs is killed, one that dies is described; either way the
+   caller gets a clab_status and decides which row to drop (design: workers and watchdog). */
 #include "lab/session.h"
 
 #include <errno.h>
@@ -19,19 +19,20 @@ static clab_status died(struct clab_session *session, struct clab_error *error)
     int status = 0;
     if (clab_process_wait(&session->process, 2000, &status) != 1) {
         clab_process_kill(&session->process);
-        return clab_error_set(error, CLAB_WORKER, "the worker for %s closed its output and was ended", session->device);
+        return clab_error_set(error, CLAB_WORKER, "the worker for %s closed its output and was ended",
+                              session->device);
     }
     clab_process_kill(&session->process);
     if (WIFSIGNALED(status))
-        return clab_error_set(error, CLAB_WORKER, "the worker for %s was killed by signal %d (%s)", session->device,
-                              WTERMSIG(status), strsignal(WTERMSIG(status)));
+        return clab_error_set(error, CLAB_WORKER, "the worker for %s was killed by signal %d (%s)",
+                              session->device, WTERMSIG(status), strsignal(WTERMSIG(status)));
     return clab_error_set(error, CLAB_WORKER, "the worker for %s ended with status %d", session->device,
                           WEXITSTATUS(status));
 }
 
 /* One line as JSON, with the watchdog. `in_launch` decides which limit counts. */
-static clab_status read_line(struct clab_session *session, bool in_launch, int launch_timeout_ms, json_t **out_line,
-                             struct clab_error *error)
+static clab_status read_line(struct clab_session *session, bool in_launch, int launch_timeout_ms,
+                             json_t **out_line, struct clab_error *error)
 {
     const uint64_t start = clab_now_ns();
     const int limit_ms = in_launch ? launch_timeout_ms : STAGE_LIMIT_MS;
@@ -45,7 +46,8 @@ static clab_status read_line(struct clab_session *session, bool in_launch, int l
                 return CLAB_OK;
             session->alive = false;
             clab_process_kill(&session->process);
-            return clab_error_set(error, CLAB_WORKER, "the worker for %s answered with something else than JSON",
+            return clab_error_set(error, CLAB_WORKER,
+                                  "the worker for %s answered with something else than JSON",
                                   session->device);
         }
         if (result != -2) {
@@ -60,8 +62,9 @@ static clab_status read_line(struct clab_session *session, bool in_launch, int l
         if (limit_ms >= 0 && (clab_now_ns() - start) / 1000000 > (uint64_t)limit_ms) {
             session->alive = false;
             clab_process_kill(&session->process);
-            clab_error_set(error, CLAB_TIMEOUT, "no answer within %d.%03d s: %s", limit_ms / 1000, limit_ms % 1000,
-                           in_launch ? "the kernel hangs, or needs a larger --timeout" : "the worker is stuck");
+            clab_error_set(
+                error, CLAB_TIMEOUT, "no answer within %d.%03d s: %s", limit_ms / 1000, limit_ms % 1000,
+                in_launch ? "the kernel hangs, or needs a larger --timeout" : "the worker is stuck");
             return CLAB_TIMEOUT;
         }
     }
@@ -83,6 +86,7 @@ clab_status clab_session_ask(struct clab_session *session, json_t *request, int 
         return died(session, error);
     }
     bool in_launch = false;
+    session->at_row = -1;
     while (status == CLAB_OK) {
         json_t *line = NULL;
         status = read_line(session, in_launch, launch_timeout_ms, &line, error);
@@ -92,6 +96,7 @@ clab_status clab_session_ask(struct clab_session *session, json_t *request, int 
         const json_t *sample = json_object_get(line, "sample");
         if (stage != NULL)
             in_launch = strcmp(stage, "launch") == 0;
+        session->at_row = clab_json_int(line, "row", session->at_row);
         if (sample != NULL && on_sample != NULL)
             on_sample(context, sample);
         if (stage == NULL && sample == NULL) {
@@ -118,7 +123,8 @@ static clab_status start(struct clab_session *session, struct clab_error *error)
         return clab_error_set(error, CLAB_WORKER, "cannot start a worker: %s", strerror(errno));
     session->reader.fd = session->process.from_fd;
     session->alive = true;
-    json_t *request = json_pack("{s:s,s:s,s:O?}", "op", "open", "device", session->device, "options", session->options);
+    json_t *request =
+        json_pack("{s:s,s:s,s:O?}", "op", "open", "device", session->device, "options", session->options);
     json_t *answer;
     clab_status status = clab_session_ask(session, request, -1, NULL, NULL, &answer, error);
     if (status == CLAB_OK) {
@@ -168,4 +174,13 @@ void clab_session_close(struct clab_session *session)
     json_decref(session->options);
     session->facts = session->options = NULL;
     session->alive = false;
+}
+
+clab_status clab_session_takes(const struct clab_session *session, const char *file, struct clab_error *error)
+{
+    const char *dot = strrchr(file, '.');
+    if (dot == NULL || strcmp(dot, ".cubin") != 0 || clab_json_bool(session->facts, "accepts_cubin", false))
+        return CLAB_OK;
+    clab_error_set(error, CLAB_UNSUPPORTED, "%s runs PTX, and %s is a cubin", session->device, file);
+    return clab_error_remedy(error, "give the PTX or the CUDA source that it was made of");
 }

@@ -15,6 +15,7 @@ struct clab_session {
     struct clab_process process;
     struct clab_line_reader reader;
     bool alive;
+    int64_t at_row; /* id of the row that the worker last said it launches, -1 none; kept when it dies */
     const volatile sig_atomic_t *interrupted; /* checked while waiting; may be NULL */
 };
 
@@ -24,12 +25,14 @@ clab_status clab_session_open(struct clab_session *session, const char *device, 
 /* A fresh worker for the same device; every image has to be loaded again. */
 clab_status clab_session_reopen(struct clab_session *session, struct clab_error *error);
 void clab_session_close(struct clab_session *session);
+/* UNSUPPORTED when the device does not take such a file at all: a cubin (told by its name) on the stand-in driver. */
+clab_status clab_session_takes(const struct clab_session *session, const char *file, struct clab_error *error);
 
-/* Sends `request` (reference stolen) and waits for its answer (new reference). Lines with "sample" go to on_sample as they
-   come. launch_timeout_ms (-1: none) is the watchdog between two lines while the worker is in a launch; the other stages
-   have their own, generous, limit. An {error} answer is returned as that error, with *out_answer still set. Errors
-   besides: TIMEOUT (the worker was killed), WORKER (it died: signal or status named), INTERRUPTED. After each of these,
-   or an answer with "sticky", session->alive is false. */
+/* Sends `request` (reference stolen) and waits for its answer (new reference). Lines with "sample" go to
+   on_sample as they come. launch_timeout_ms (-1: none) is the watchdog between two lines while the worker is
+   in a launch; the other stages have their own, generous, limit. An {error} answer is returned as that error,
+   with *out_answer still set. Errors besides: TIMEOUT (the worker was killed), WORKER (it died: signal or
+   status named), INTERRUPTED. After each of these, or an answer with "sticky", session->alive is false. */
 clab_status clab_session_ask(struct clab_session *session, json_t *request, int launch_timeout_ms,
                              void (*on_sample)(void *context, const json_t *sample), void *context,
                              json_t **out_answer, struct clab_error *error);

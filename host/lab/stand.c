@@ -1,5 +1,6 @@
-/* The measuring stand. Every launch is submitted while a one-thread kernel holds the stream, so that what the host needs
-   to submit it is not in the time; that kernel gives up after BLOCKER_LIMIT_NS, well before any watchdog. */
+/* The measuring stand. Every launch is submitted while a one-thread kernel holds the stream, so that what the
+   host needs to submit it is not in the time; that kernel gives up after BLOCKER_LIMIT_NS, well before any
+   watchdog. */
 #include "lab/stand.h"
 
 #include <math.h>
@@ -28,15 +29,17 @@ clab_status clab_stand_init(struct clab_stand *stand, const struct clab_device *
     void *host = NULL;
     clab_status status = clab_helpers_load(device, error);
     if (status == CLAB_OK)
-        status = CLAB_CALL(driver, error, cuMemHostAlloc, (&host, 2 * sizeof(uint32_t), CU_MEMHOSTALLOC_DEVICEMAP),
-                           "the stream blocker's flags");
+        status =
+            CLAB_CALL(driver, error, cuMemHostAlloc, (&host, 2 * sizeof(uint32_t), CU_MEMHOSTALLOC_DEVICEMAP),
+                      "the stream blocker's flags");
     if (status == CLAB_OK) {
         stand->flags = host;
-        status = CLAB_CALL(driver, error, cuMemHostGetDevicePointer_v2, (&stand->flags_address, host, 0), NULL);
+        status =
+            CLAB_CALL(driver, error, cuMemHostGetDevicePointer_v2, (&stand->flags_address, host, 0), NULL);
     }
     if (status == CLAB_OK && stand->flush_bytes != 0)
-        status = CLAB_CALL(driver, error, cuMemAlloc_v2, (&stand->flush, stand->flush_bytes), "%zu bytes to flush the L2",
-                           stand->flush_bytes);
+        status = CLAB_CALL(driver, error, cuMemAlloc_v2, (&stand->flush, stand->flush_bytes),
+                           "%zu bytes to flush the L2", stand->flush_bytes);
     if (status == CLAB_OK)
         status = CLAB_CALL(driver, error, cuEventCreate, (&stand->start, CU_EVENT_DEFAULT), NULL);
     if (status == CLAB_OK)
@@ -68,14 +71,15 @@ clab_status clab_stand_flush(struct clab_stand *stand, struct clab_error *error)
 {
     const struct clab_device *device = stand->device;
     const struct clab_driver *driver = device->driver;
-    /* Lines loaded with an evict_last policy outlive a memset (CUDA Driver API 13.0, cuCtxResetPersistingL2Cache). */
+    /* Lines loaded with an evict_last policy outlive a memset (CUDA Driver API 13.0,
+     * cuCtxResetPersistingL2Cache). */
     if (!stand->no_persisting)
-        stand->no_persisting =
-            driver->cuCtxResetPersistingL2Cache == NULL || driver->cuCtxResetPersistingL2Cache() != CUDA_SUCCESS;
+        stand->no_persisting = driver->cuCtxResetPersistingL2Cache == NULL ||
+                               driver->cuCtxResetPersistingL2Cache() != CUDA_SUCCESS;
     if (stand->flush == 0)
         return CLAB_OK;
-    return CLAB_CALL(driver, error, cuMemsetD8Async, (stand->flush, FLUSH_BYTE, stand->flush_bytes, device->stream),
-                     "L2 flush");
+    return CLAB_CALL(driver, error, cuMemsetD8Async,
+                     (stand->flush, FLUSH_BYTE, stand->flush_bytes, device->stream), "L2 flush");
 }
 
 clab_status clab_stand_block(struct clab_stand *stand, struct clab_error *error)
@@ -102,10 +106,11 @@ clab_status clab_stand_read(struct clab_stand *stand, bool blocked, double *out_
     *out_ns = *out_mhz = (double)NAN;
     clab_status status = CLAB_CALL(driver, error, cuStreamSynchronize, (stand->device->stream), NULL);
     if (status == CLAB_OK && blocked && stand->flags[1] != 0)
-        return clab_error_set(error, CLAB_LAUNCH,
-                              "submitting the launch took longer than %u s, or waited for the device: it cannot be timed "
-                              "behind a stream blocker",
-                              (unsigned)(BLOCKER_LIMIT_NS / 1000000000));
+        return clab_error_set(
+            error, CLAB_LAUNCH,
+            "submitting the launch took longer than %u s, or waited for the device: it cannot be timed "
+            "behind a stream blocker",
+            (unsigned)(BLOCKER_LIMIT_NS / 1000000000));
     if (status == CLAB_OK)
         status = CLAB_CALL(driver, error, cuEventElapsedTime, (&ms, stand->start, stand->stop), NULL);
     if (status == CLAB_OK)

@@ -32,7 +32,8 @@ clab_status clab_stand_flush(struct clab_stand *stand, struct clab_error *error)
 /* Holds the stream until clab_stand_release, which every path must reach. */
 clab_status clab_stand_block(struct clab_stand *stand, struct clab_error *error);
 void clab_stand_release(struct clab_stand *stand);
-/* Waits for the stream, then: the time between the events, and the clock. `blocked`: CLAB_LAUNCH when the blocker gave up. */
+/* Waits for the stream, then: the time between the events, and the clock. `blocked`: CLAB_LAUNCH when the
+ * blocker gave up. */
 clab_status clab_stand_read(struct clab_stand *stand, bool blocked, double *out_ns, double *out_mhz,
                             struct clab_error *error);
 /* Reads throttle reasons when the last reading is older than 200 ms, or `now`. */

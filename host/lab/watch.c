@@ -1,5 +1,5 @@
-/* NVML beside a measurement (NVML API reference R580). A MIG instance is known by its own UUID; NVML has no throttle
-   reasons for it, which leaves them unknown. */
+/* NVML beside a measurement (NVML API reference R580). A MIG instance is known by its own UUID; NVML has no
+   throttle reasons for it, which leaves them unknown. */
 #include "lab/watch.h"
 
 #include <pthread.h>
@@ -13,7 +13,7 @@
 struct clab_watch {
     pthread_t thread;
     bool joined;
-    bool loaded;   /* nvmlInit succeeded; valid once joined */
+    bool loaded; /* nvmlInit succeeded; valid once joined */
     struct clab_nvml nvml;
     clab_nvml_device device; /* NULL: unknown */
     unsigned long long reasons;
@@ -22,7 +22,8 @@ struct clab_watch {
 static void *load(void *context)
 {
     struct clab_watch *watch = context;
-    watch->loaded = clab_nvml_load(&watch->nvml, NULL) == CLAB_OK && watch->nvml.nvmlInit_v2() == CLAB_NVML_SUCCESS;
+    watch->loaded =
+        clab_nvml_load(&watch->nvml, NULL) == CLAB_OK && watch->nvml.nvmlInit_v2() == CLAB_NVML_SUCCESS;
     return NULL;
 }
 
@@ -100,7 +101,8 @@ int clab_watch_others(struct clab_watch *watch)
     unsigned count = sizeof processes / sizeof *processes;
     if (watch == NULL || watch->device == NULL || watch->nvml.nvmlDeviceGetComputeRunningProcesses_v3 == NULL)
         return -1;
-    clab_nvml_return result = watch->nvml.nvmlDeviceGetComputeRunningProcesses_v3(watch->device, &count, processes);
+    clab_nvml_return result =
+        watch->nvml.nvmlDeviceGetComputeRunningProcesses_v3(watch->device, &count, processes);
     if (result != CLAB_NVML_SUCCESS && result != CLAB_NVML_ERROR_INSUFFICIENT_SIZE)
         return -1;
     /* We are one of them, but in a container under a number that is not ours. */

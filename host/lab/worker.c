@@ -1,7 +1,8 @@
-/* The device worker's loop: requests in, answers out. All state of the device lives here; a worker that is in doubt
-   (sticky error) says so and is replaced by its parent. */
+/* The device worker's loop: requests in, answers out. All state of the device lives here; a worker that is in
+   doubt (sticky error) says so and is replaced by its parent. */
 #include "lab/worker.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "lab/device.h"
 #include "lab/launch.h"
 #include "lab/measure.h"
+#include "lab/watch.h"
 #include "lab/wire.h"
 
 #define MAX_IMAGES 256
@@ -31,6 +33,7 @@ struct worker {
     struct image images[MAX_IMAGES];
     struct clab_buffer_set sets[MAX_SETS];
     size_t n_sets;
+    struct clab_watch *watch; /* NVML beside a real GPU; NULL otherwise */
 };
 
 static struct clab_loaded *image_get(struct worker *worker, int64_t key)
@@ -47,8 +50,8 @@ static void sets_free(struct worker *worker)
         clab_buffers_free(&worker->device, &worker->sets[--worker->n_sets]);
 }
 
-/* The allocated set that equals `json`, made on first use. With `only`, every other set is freed first when the new
-   one would be a second, so that one row never competes with another's buffers. */
+/* The allocated set that equals `json`, made on first use. With `only`, every other set is freed first when
+   the new one would be a second, so that one row never competes with another's buffers. */
 static clab_status set_get(struct worker *worker, json_t *json, bool only, struct clab_buffer_set **out_set,
                            struct clab_error *error)
 {
@@ -60,16 +63,22 @@ static clab_status set_get(struct worker *worker, json_t *json, bool only, struc
     if (only)
         sets_free(worker);
     if (worker->n_sets == MAX_SETS)
-        return clab_error_set(error, CLAB_NO_MEMORY, "more than %d different buffer sets in one run", MAX_SETS);
+        return clab_error_set(error, CLAB_NO_MEMORY, "more than %d different buffer sets in one run",
+                              MAX_SETS);
     clab_status status = clab_buffers_new(&worker->device, json, &worker->sets[worker->n_sets], error);
     if (status == CLAB_OK)
         *out_set = &worker->sets[worker->n_sets++];
     return status;
 }
 
-static clab_status do_open(struct worker *worker, const json_t *request, json_t *answer, struct clab_error *error)
+static clab_status do_open(struct worker *worker, const json_t *request, json_t *answer,
+                           struct clab_error *error)
 {
-    clab_status status = clab_device_open(&worker->device, clab_json_text(request, "device", ""), error);
+    const char *device = clab_json_text(request, "device", "");
+    /* Loading NVML takes as long as cuInit does: beside it, it costs nothing. */
+    if (strncmp(device, "cuda:", 5) == 0)
+        worker->watch = clab_watch_start();
+    clab_status status = clab_device_open(&worker->device, device, error);
     if (status != CLAB_OK)
         return status;
     const struct clab_channel *channel = worker->device.driver->channel;
@@ -93,7 +102,8 @@ static json_t *known_or_null(int value)
     return value >= 0 ? json_integer(value) : json_null();
 }
 
-static clab_status do_load(struct worker *worker, const json_t *request, json_t *answer, struct clab_error *error)
+static clab_status do_load(struct worker *worker, const json_t *request, json_t *answer,
+                           struct clab_error *error)
 {
     int64_t key = clab_json_int(request, "key", -1);
     struct image *slot = NULL;
@@ -102,19 +112,21 @@ static clab_status do_load(struct worker *worker, const json_t *request, json_t 
             slot = &worker->images[i];
     if (slot == NULL)
         return clab_error_set(error, CLAB_INTERNAL, "more than %d images in one worker", MAX_IMAGES);
-    clab_status status = clab_load(&worker->device, clab_json_text(request, "path", ""),
-                                   clab_json_text(request, "source", ""), clab_json_text(request, "entry", ""),
-                                   &slot->loaded, error);
+    clab_status status =
+        clab_load(&worker->device, clab_json_text(request, "path", ""), clab_json_text(request, "source", ""),
+                  clab_json_text(request, "entry", ""), &slot->loaded, error);
     if (status != CLAB_OK)
         return status;
     slot->used = true;
     slot->key = key;
-    /* Registers of an emulated kernel are an estimate; the record keeps only what the driver really compiled. */
-    json_object_set_new(answer, "resources",
-                        json_pack("{s:o,s:o,s:o}", "registers",
-                                  worker->device.emulated ? json_null() : known_or_null(slot->loaded.registers),
-                                  "static_smem_bytes", known_or_null(slot->loaded.static_shared_bytes), "local_bytes",
-                                  known_or_null(slot->loaded.local_bytes)));
+    /* Registers of an emulated kernel are an estimate; the record keeps only what the driver really compiled.
+     */
+    json_object_set_new(
+        answer, "resources",
+        json_pack("{s:o,s:o,s:o}", "registers",
+                  worker->device.emulated ? json_null() : known_or_null(slot->loaded.registers),
+                  "static_smem_bytes", known_or_null(slot->loaded.static_shared_bytes), "local_bytes",
+                  known_or_null(slot->loaded.local_bytes)));
     return CLAB_OK;
 }
 
@@ -176,7 +188,8 @@ static clab_status run_fills(struct worker *worker, struct clab_launch *launch, 
     return CLAB_OK;
 }
 
-static clab_status do_verify(struct worker *worker, const json_t *request, json_t *answer, struct clab_error *error)
+static clab_status do_verify(struct worker *worker, const json_t *request, json_t *answer,
+                             struct clab_error *error)
 {
     struct clab_loaded *loaded = image_get(worker, clab_json_int(request, "key", -1));
     if (loaded == NULL)
@@ -187,8 +200,8 @@ static clab_status do_verify(struct worker *worker, const json_t *request, json_
         return clab_error_set(error, CLAB_NO_MEMORY, "no memory for a launch");
     clab_status status = set_get(worker, json_object_get(request, "buffers"), true, &set, error);
     if (status == CLAB_OK)
-        status = clab_launch_prepare(&worker->device, loaded, json_object_get(request, "row"), clab_buffers_address, set,
-                                     launch, error);
+        status = clab_launch_prepare(&worker->device, loaded, json_object_get(request, "row"),
+                                     clab_buffers_address, set, launch, error);
     if (status == CLAB_OK) {
         json_object_set_new(answer, "launch", clab_launch_to_json(launch));
         status = run_fills(worker, launch, set, answer, error);
@@ -202,65 +215,147 @@ static clab_status do_verify(struct worker *worker, const json_t *request, json_
     return status;
 }
 
-static bool send_sample(void *context, unsigned id, unsigned round, double ns)
+/* One row under measurement: what its callbacks need. */
+struct timed_row {
+    struct worker *worker;
+    struct clab_buffer_set *set;
+    struct clab_launch launch;
+    double *earlier; /* owned */
+    bool hot;        /* resets that are outside a cold launch's time are inside a batch's */
+};
+
+static clab_status prepare_timed(void *context, struct clab_error *error)
+{
+    const struct timed_row *row = context;
+    return row->hot ? CLAB_OK : clab_buffers_reset(&row->worker->device, row->set, 0, false, error);
+}
+
+static clab_status submit_timed(void *context, struct clab_error *error)
+{
+    struct timed_row *row = context;
+    const struct clab_device *device = &row->worker->device;
+    clab_status status = row->hot ? clab_buffers_reset(device, row->set, 0, false, error) : CLAB_OK;
+    if (status == CLAB_OK)
+        status = clab_buffers_reset(device, row->set, 0, true, error);
+    return status == CLAB_OK ? clab_launch_submit(device, &row->launch, error) : status;
+}
+
+static bool send_launch(void *context, unsigned id)
 {
     struct worker *worker = context;
-    json_t *line = json_pack("{s:{s:i,s:i,s:f}}", "sample", "id", (int)id, "round", (int)round, "ns", ns);
+    json_t *line = json_pack("{s:s,s:i}", "stage", "launch", "row", (int)id);
     clab_status status = clab_wire_send(worker->out_fd, line, NULL);
     json_decref(line);
     return status == CLAB_OK;
 }
 
-static clab_status do_time(struct worker *worker, const json_t *request, json_t *answer, struct clab_error *error)
+static bool send_sample(void *context, const struct clab_sample *sample)
+{
+    struct worker *worker = context;
+    json_t *line = json_pack("{s:{s:i,s:i,s:f,s:i,s:o,s:s?,s:b}}", "sample", "id", (int)sample->id, "round",
+                             (int)sample->round, "ns", sample->ns, "launches", (int)sample->launches,
+                             "sm_mhz", isnan(sample->sm_mhz) ? json_null() : json_real(sample->sm_mhz),
+                             "discarded", sample->discarded, "host_bound", sample->host_bound);
+    clab_status status = clab_wire_send(worker->out_fd, line, NULL);
+    json_decref(line);
+    return status == CLAB_OK;
+}
+
+/* Buffers filled, launch prepared, earlier samples taken over. */
+static clab_status stage_row(struct worker *worker, const json_t *request, bool hot, struct timed_row *row,
+                             struct clab_measured_row *measured, struct clab_error *error)
+{
+    const struct clab_loaded *loaded = image_get(worker, clab_json_int(request, "key", -1));
+    const json_t *earlier = json_object_get(request, "earlier");
+    if (loaded == NULL)
+        return clab_error_set(error, CLAB_INTERNAL, "timing of an image that was not loaded");
+    row->worker = worker;
+    row->hot = hot;
+    clab_status status = set_get(worker, json_object_get(request, "buffers"), false, &row->set, error);
+    if (status == CLAB_OK)
+        status = stage(worker, "fill", error);
+    if (status == CLAB_OK)
+        status = clab_buffers_fill(&worker->device, row->set, 0, error);
+    if (status == CLAB_OK)
+        status = clab_launch_prepare(&worker->device, loaded, json_object_get(request, "row"),
+                                     clab_buffers_address, row->set, &row->launch, error);
+    if (status != CLAB_OK)
+        return status;
+    row->earlier = calloc(json_array_size(earlier) + 1, sizeof *row->earlier);
+    if (row->earlier == NULL)
+        return clab_error_set(error, CLAB_NO_MEMORY, "no memory for earlier samples");
+    for (size_t i = 0; i < json_array_size(earlier); i++)
+        row->earlier[i] = json_number_value(json_array_get(earlier, i));
+    *measured = (struct clab_measured_row){.id = (unsigned)clab_json_int(request, "id", 0),
+                                           .prepare = prepare_timed,
+                                           .submit = submit_timed,
+                                           .context = row,
+                                           .earlier = row->earlier,
+                                           .n_earlier = json_array_size(earlier)};
+    return CLAB_OK;
+}
+
+static void outcome_to_json(const struct clab_outcome *outcome, int others, json_t *answer)
+{
+    json_object_set_new(answer, "end", json_string(clab_measure_end_text(outcome->end)));
+    json_object_set_new(answer, "spent_s", json_real(outcome->spent_s));
+    json_object_set_new(answer, "reference_mhz",
+                        isnan(outcome->reference_mhz) ? json_null() : json_real(outcome->reference_mhz));
+    json_object_set_new(answer, "throttle",
+                        outcome->throttle_known ? json_string(outcome->throttle) : json_null());
+    json_object_set_new(answer, "other_processes", others >= 0 ? json_integer(others) : json_null());
+}
+
+static clab_status do_time(struct worker *worker, const json_t *request, json_t *answer,
+                           struct clab_error *error)
 {
     const json_t *rows = json_object_get(request, "rows");
-    size_t count = json_array_size(rows);
+    const size_t count = json_array_size(rows);
+    const bool hot = clab_json_bool(request, "hot", false);
     struct clab_measured_row *measured = calloc(count + 1, sizeof *measured);
-    struct clab_launch *launches = calloc(count + 1, sizeof *launches);
-    struct clab_buffer_set **sets = calloc(count + 1, sizeof *sets);
+    struct timed_row *timed = calloc(count + 1, sizeof *timed);
     clab_status status = CLAB_OK;
-    unsigned failed = 0;
-    if (measured == NULL || launches == NULL || sets == NULL)
+    struct clab_outcome outcome = {0};
+    if (measured == NULL || timed == NULL)
         status = clab_error_set(error, CLAB_NO_MEMORY, "no memory for %zu rows", count);
     for (size_t i = 0; i < count && status == CLAB_OK; i++) {
-        const json_t *row = json_array_get(rows, i);
-        failed = (unsigned)clab_json_int(row, "id", 0);
-        struct clab_loaded *loaded = image_get(worker, clab_json_int(row, "key", -1));
-        if (loaded == NULL)
-            status = clab_error_set(error, CLAB_INTERNAL, "timing of an image that was not loaded");
-        if (status == CLAB_OK)
-            status = set_get(worker, json_object_get(row, "buffers"), false, &sets[i], error);
-        if (status == CLAB_OK)
-            status = stage(worker, "fill", error);
-        if (status == CLAB_OK)
-            status = clab_buffers_fill(&worker->device, sets[i], 0, error);
-        if (status == CLAB_OK)
-            status = clab_launch_prepare(&worker->device, loaded, json_object_get(row, "row"), clab_buffers_address,
-                                         sets[i], &launches[i], error);
-        measured[i] = (struct clab_measured_row){.id = failed, .launch = &launches[i], .buffers = sets[i]};
+        outcome.failed = (unsigned)clab_json_int(json_array_get(rows, i), "id", 0);
+        status = stage_row(worker, json_array_get(rows, i), hot, &timed[i], &measured[i], error);
     }
     if (status == CLAB_OK)
         status = CLAB_CALL(worker->device.driver, error, cuCtxSynchronize, (), NULL);
     if (status == CLAB_OK)
         status = stage(worker, "launch", error);
     if (status == CLAB_OK) {
-        struct clab_measure_options options = {
-            .rounds = (unsigned)clab_json_int(request, "rounds", 50),
-            .warmup = (unsigned)clab_json_int(request, "warmup", 2),
+        const struct clab_measure_options options = {
+            .samples = (unsigned)clab_json_int(request, "samples", 0),
+            .first_round = (unsigned)clab_json_int(request, "first_round", 0),
             .seed = (uint64_t)clab_json_int(request, "seed", 1),
+            .spent_s = json_number_value(json_object_get(request, "spent_s")),
+            .watch = worker->watch,
         };
-        status = clab_measure_cold(&worker->device, measured, count, &options, send_sample, worker, &failed, error);
+        const struct clab_measure_sink sink = {
+            .on_launch = send_launch, .on_sample = send_sample, .context = worker};
+        if (worker->device.has_uuid)
+            (void)clab_watch_device(worker->watch, worker->device.uuid);
+        clab_watch_clear(worker->watch);
+        const int others = clab_watch_others(worker->watch);
+        status = hot ? clab_measure_hot(&worker->device, measured, count, &options, &sink, &outcome, error)
+                     : clab_measure_cold(&worker->device, measured, count, &options, &sink, &outcome, error);
+        outcome_to_json(&outcome, others, answer);
     }
     if (status != CLAB_OK)
-        json_object_set_new(answer, "failed", json_integer(failed));
+        json_object_set_new(answer, "failed", json_integer(outcome.failed));
     json_object_set_new(answer, "done", json_true());
+    for (size_t i = 0; i < count && timed != NULL; i++)
+        free(timed[i].earlier);
     free(measured);
-    free(launches);
-    free(sets);
+    free(timed);
     return status;
 }
 
-static clab_status do_clusters(struct worker *worker, const json_t *request, json_t *answer, struct clab_error *error)
+static clab_status do_clusters(struct worker *worker, const json_t *request, json_t *answer,
+                               struct clab_error *error)
 {
     const struct clab_driver *driver = worker->device.driver;
     struct clab_loaded *loaded = image_get(worker, clab_json_int(request, "key", -1));
@@ -272,19 +367,21 @@ static clab_status do_clusters(struct worker *worker, const json_t *request, jso
     config.sharedMemBytes = (unsigned)clab_json_int(request, "smem_bytes", 0);
     clab_status status = CLAB_OK;
     if (config.sharedMemBytes > 48 * 1024)
-        status = CLAB_CALL(driver, error, cuFuncSetAttribute,
-                           (loaded->function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                            (int)config.sharedMemBytes),
-                           NULL);
-    /* Opt in before asking: the answers stay portable otherwise (cuda.h, cuOccupancyMaxPotentialClusterSize). */
+        status = CLAB_CALL(
+            driver, error, cuFuncSetAttribute,
+            (loaded->function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)config.sharedMemBytes),
+            NULL);
+    /* Opt in before asking: the answers stay portable otherwise (cuda.h, cuOccupancyMaxPotentialClusterSize).
+     */
     int opt_in = clab_json_bool(request, "opt_in", true);
     if (status == CLAB_OK)
-        status = CLAB_CALL(driver, error, cuFuncSetAttribute,
-                           (loaded->function, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, opt_in), NULL);
+        status =
+            CLAB_CALL(driver, error, cuFuncSetAttribute,
+                      (loaded->function, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, opt_in), NULL);
     int potential = 0;
     if (status == CLAB_OK)
-        status = CLAB_CALL(driver, error, cuOccupancyMaxPotentialClusterSize, (&potential, loaded->function, &config),
-                           NULL);
+        status = CLAB_CALL(driver, error, cuOccupancyMaxPotentialClusterSize,
+                           (&potential, loaded->function, &config), NULL);
     if (status != CLAB_OK)
         return status;
     json_object_set_new(answer, "potential", json_integer(potential));
@@ -304,7 +401,8 @@ static clab_status do_clusters(struct worker *worker, const json_t *request, jso
     return CLAB_OK;
 }
 
-static clab_status dispatch(struct worker *worker, const json_t *request, json_t *answer, struct clab_error *error)
+static clab_status dispatch(struct worker *worker, const json_t *request, json_t *answer,
+                            struct clab_error *error)
 {
     const char *op = clab_json_text(request, "op", "");
     if (strcmp(op, "open") == 0)
@@ -353,7 +451,10 @@ int clab_device_worker(int in_fd, int out_fd)
         clab_error_clear(&error);
     }
     clab_line_reader_free(&reader);
-    /* The process ends here; the driver frees what the device still holds. Only our own memory is returned. */
+    clab_watch_stop(worker->watch);
+    clab_device_fini(&worker->device);
+    /* The process ends here; the driver frees what the device still holds. Only our own memory is returned.
+     */
     if (worker->open)
         for (size_t i = 0; i < worker->n_sets; i++) {
             free(worker->sets[i].buffers);

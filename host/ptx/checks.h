@@ -1,4 +1,4 @@
-/* Rules that a row's syntax and roles cannot say: operand values, vector lengths, combinations of qualifiers. */
+/* Rules that a row's syntax and roles cannot say: lengths of fragments, operand values, combinations of qualifiers. */
 #ifndef CLAB_PTX_CHECKS_H
 #define CLAB_PTX_CHECKS_H
 
@@ -10,5 +10,11 @@ bool ptx_check_row(const struct ptx_match_context *context, const struct ptx_ins
 /* A vector where `mov` takes a packed scalar: mov.b64 {a, b}, … */
 bool ptx_check_pack(const struct ptx_match_context *context, const struct ptx_insn *insn,
                     const struct ptx_operand *vector, char *why, size_t size);
+/* What an operand with role [*] must be: so many registers of a type; count 0: any number, type PTX_NONE: any type. */
+struct ptx_fragment {
+    unsigned count;
+    enum ptx_type type;
+};
+struct ptx_fragment ptx_fragment_of(const struct ptx_insn *insn, enum ptx_row row, unsigned role);
 
 #endif

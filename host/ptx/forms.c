@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <string.h>
 
-enum { HASH_SIZE = 1024 };
+enum { HASH_SIZE = 2048 };
 _Static_assert(PTX_MOD_COUNT + (unsigned)PTX_TYPE_COUNT + (unsigned)PTX_SPACE_COUNT < HASH_SIZE / 2, "hash too small");
 
 static struct tables {
@@ -296,13 +296,27 @@ static bool role_read(const char **at, struct ptx_role *role)
         role->negates |= **at == '-';
         role->selects |= **at == '.';
     }
-    if (**at == '=') {
+    if (**at == '=') { /* =4|8|16 or =24..256/8 */
         do {
             (*at)++;
+            bool minus = **at == '-';
+            *at += minus;
             if (role->n_values >= sizeof role->values / sizeof role->values[0])
                 return false;
-            role->values[role->n_values++] = number(at);
+            int32_t value = (int32_t)number(at);
+            role->values[role->n_values++] = minus ? -value : value;
         } while (**at == '|');
+        if ((*at)[0] == '.' && (*at)[1] == '.') {
+            *at += 2;
+            role->has_range = true;
+            role->values[1] = (int32_t)number(at);
+            role->values[2] = 1;
+            if (**at == '/') {
+                (*at)++;
+                role->values[2] = (int32_t)number(at);
+            }
+            role->n_values = 3;
+        }
     }
     if (**at == '?') {
         (*at)++;

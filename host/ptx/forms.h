@@ -46,7 +46,8 @@ struct ptx_role {
     uint8_t pair;          /* 0 single, 1 may be `d|p`, 2 must be */
     enum ptx_type pair_type;
     uint8_t n_values;      /* allowed integers, when any are listed */
-    uint32_t values[6];
+    int32_t values[6];
+    bool has_range;        /* allowed integers: values[0] to values[1] in steps of values[2] */
 };
 struct ptx_form {
     const struct ptx_role *roles;

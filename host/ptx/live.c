@@ -25,7 +25,7 @@ char ptx_operand_role(const struct ptx_insn *insn, uint32_t index)
         if (role->when && !ptx_has(insn, (enum ptx_mod)ptx_word_index(role->when)))
             continue;
         if (!role->when && role->optional) {
-            if (!spare)
+            if (!spare || (role->vector == PTX_ROLE_CLASS && insn->operands[at].kind != PTX_OPERAND_VECTOR))
                 continue;
             spare--;
         }

@@ -339,6 +339,16 @@ static bool literal_fits(const struct ptx_operand *operand, enum ptx_type type)
     }
 }
 
+static bool value_allowed(const struct ptx_role *role, int64_t value)
+{
+    if (role->has_range)
+        return value >= role->values[0] && value <= role->values[1] && (value - role->values[0]) % role->values[2] == 0;
+    for (unsigned i = 0; i < role->n_values; i++)
+        if (value == role->values[i])
+            return true;
+    return false;
+}
+
 static bool scalar_fits(struct attempt *attempt, unsigned index, const struct ptx_role *role,
                         const struct ptx_operand *operand)
 {
@@ -363,9 +373,8 @@ static bool scalar_fits(struct attempt *attempt, unsigned index, const struct pt
     case PTX_OPERAND_INT:
         if (written)
             return refuse(attempt, index, "the result must be a register");
-        for (unsigned i = 0; i < role->n_values; i++)
-            if (operand->imm == role->values[i])
-                return true;
+        if (value_allowed(role, (int64_t)operand->imm))
+            return true;
         if (role->n_values) {
             snprintf(text, sizeof text, "%lld is not allowed as operand %u of '%s'", (long long)operand->imm, index + 1,
                      attempt->opcode->root->name);
@@ -468,6 +477,8 @@ static bool address_fits(struct attempt *attempt, unsigned index, const struct p
             return refuse(attempt, index, "an address register must be a 32- or 64-bit integer or .b register");
     }
     const struct ptx_insn *insn = attempt->insn;
+    if (base->kind == PTX_OPERAND_INT && !(insn->n_spaces == 1 && insn->spaces[0] == PTX_SPACE_LOCAL))
+        return refuse(attempt, index, "a number as address is allowed for .local only");
     if (base->kind == PTX_OPERAND_SYMBOL && insn->n_spaces == 1 && base->var) {
         enum ptx_space named = plain_space((enum ptx_space)insn->spaces[0]), of = plain_space(base->var->space);
         if (named != of) {
@@ -480,7 +491,7 @@ static bool address_fits(struct attempt *attempt, unsigned index, const struct p
     return true;
 }
 
-static bool operand_fits(struct attempt *attempt, unsigned index, const struct ptx_role *role,
+static bool operand_fits(struct attempt *attempt, unsigned index, unsigned role_index, const struct ptx_role *role,
                          const struct ptx_operand *operand)
 {
     if (operand->kind == PTX_OPERAND_PAIR) {
@@ -513,8 +524,14 @@ static bool operand_fits(struct attempt *attempt, unsigned index, const struct p
     if (role->vector == PTX_ROLE_BY_MOD)
         return vector_fits(attempt, index, role, attempt->opcode->vector, operand);
     if (role->vector == PTX_ROLE_CLASS) {
+        struct ptx_fragment wanted = ptx_fragment_of(attempt->insn, attempt->row, role_index);
+        struct ptx_role element = *role;
         unsigned length = operand->kind == PTX_OPERAND_VECTOR ? operand->n_elements : 1;
-        return vector_fits(attempt, index, role, length, operand);
+        if (wanted.type != PTX_NONE) {
+            element.by = PTX_ROLE_FIXED;
+            element.type = (uint8_t)wanted.type;
+        }
+        return vector_fits(attempt, index, &element, wanted.count ? wanted.count : length, operand);
     }
     if (role->vector != PTX_ROLE_SCALAR)
         return vector_fits(attempt, index, role, role->vector, operand);
@@ -550,11 +567,12 @@ static bool operands_fit(struct attempt *attempt, enum ptx_row row)
         if (role->when && !ptx_has(insn, (enum ptx_mod)ptx_word_index(role->when)))
             continue;
         if (!role->when && role->optional) {
-            if (!spare)
+            bool vector = role->vector == PTX_ROLE_CLASS; /* an optional vector is known by its braces */
+            if (!spare || (vector && insn->operands[at].kind != PTX_OPERAND_VECTOR))
                 continue;
             spare--;
         }
-        if (!operand_fits(attempt, at, role, &insn->operands[at]))
+        if (!operand_fits(attempt, at, i, role, &insn->operands[at]))
             return false;
         at++;
     }

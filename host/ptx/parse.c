@@ -43,7 +43,11 @@ static struct clab_error *failure(struct ptx_parser *parser)
 static bool vfail(struct ptx_parser *parser, uint32_t line, uint32_t column, const char *source, const char *format,
                   va_list args)
 {
+    struct clab_error each = {0};
     struct clab_error *error = failure(parser);
+    bool listened = parser->in_body && parser->options && parser->options->fault;
+    if (!error && listened && !parser->failed)
+        error = &each;
     if (!error)
         return false;
     clab_error_vset(error, CLAB_PTX_SYNTAX, format, args);
@@ -51,6 +55,8 @@ static bool vfail(struct ptx_parser *parser, uint32_t line, uint32_t column, con
     source_line(parser, source, error);
     if (parser->in_body)
         snprintf(error->kernel, sizeof error->kernel, "%s", parser->function->name);
+    if (listened)
+        parser->options->fault(parser->options->fault_context, error);
     return false;
 }
 
@@ -184,9 +190,9 @@ static bool type_declarable(enum ptx_type type, bool memory)
     if (info->class == PTX_CLASS_OPAQUE)
         return memory;
     if (info->class == PTX_CLASS_PACKED)
-        return type == PTX_F16X2 || type == PTX_BF16X2 || type == PTX_U16X2 || type == PTX_S16X2 || type == PTX_F32X2;
+        return type == PTX_F16X2;
     if (info->class == PTX_CLASS_FLOAT)
-        return type == PTX_F16 || type == PTX_BF16 || type == PTX_F32 || type == PTX_F64;
+        return type == PTX_F16 || type == PTX_F32 || type == PTX_F64;
     return info->bits >= 8 && info->bits <= 128 && type != PTX_B4X16 && type != PTX_B4X16_P64 &&
            type != PTX_B6X16_P32 && type != PTX_B6P2X16;
 }
@@ -204,7 +210,7 @@ static bool expect_type(struct ptx_parser *parser, bool memory, enum ptx_type *o
 
 static uint8_t accept_vector(struct ptx_parser *parser)
 {
-    return ptx_accept_dot(parser, ".v2") ? 2 : ptx_accept_dot(parser, ".v4") ? 4 : ptx_accept_dot(parser, ".v8") ? 8 : 1;
+    return ptx_accept_dot(parser, ".v2") ? 2 : ptx_accept_dot(parser, ".v4") ? 4 : 1;
 }
 
 /* After .reg. */
@@ -212,10 +218,10 @@ bool ptx_parse_registers(struct ptx_parser *parser)
 {
     unsigned lanes = accept_vector(parser);
     enum ptx_type type;
-    if (lanes > 4)
-        return ptx_fail(parser, "a vector register has 2 or 4 elements");
     if (!expect_type(parser, false, &type))
         return false;
+    if (lanes > 1 && (type == PTX_PRED || lanes * ptx_types[type].bits > 128))
+        return ptx_fail(parser, "a vector register has at most 128 bits and no predicates");
     do {
         struct ptx_name *name;
         uint32_t count = 0;
@@ -286,7 +292,7 @@ static bool declaration_read(struct ptx_parser *parser, bool param, struct decla
         if (ptx_accept_dot(parser, ".align")) {
             if (!align_read(parser, &out->align_bytes))
                 return false;
-        } else if (ptx_is_dot(parser, ".v2") || ptx_is_dot(parser, ".v4") || ptx_is_dot(parser, ".v8")) {
+        } else if (ptx_is_dot(parser, ".v2") || ptx_is_dot(parser, ".v4")) {
             out->vector = accept_vector(parser);
         } else if (ptx_accept_dot(parser, ".attribute")) {
             if (!attribute_read(parser, out))
@@ -423,8 +429,11 @@ bool ptx_parse_variables(struct ptx_parser *parser, enum ptx_space space, enum p
             return false;
         if (ptx_is(parser, '<')) { /* .param .b32 p<3>: parametrised names */
             ptx_next(parser);
-            uint32_t count;
-            if (!ptx_constant_u32(parser, 4096, &count) || !ptx_expect(parser, '>', "after the number of variables"))
+            uint32_t count = (uint32_t)parser->token.value;
+            if (parser->token.kind != PTX_TOKEN_INT || parser->token.value > 4096)
+                return ptx_fail(parser, "expected the number of variables, at most 4096");
+            ptx_next(parser);
+            if (!ptx_expect(parser, '>', "after the number of variables"))
                 return false;
             for (uint32_t i = 0; i < count; i++) {
                 const char *text = clab_arena_printf(parser->arena, "%s%u", name->text, (unsigned)i);

@@ -103,23 +103,22 @@ static uint8_t member_accept(struct ptx_parser *parser)
     return PTX_COMPONENT_NONE;
 }
 
-/* What follows a variable used as a value: + offset, - offset, [index]. */
+/* What follows a variable used as a value: + offset (ptxas knows no -: a negative one is `+-4`), [index]. */
 static bool symbol_offset(struct ptx_parser *parser, struct ptx_operand *out)
 {
-    while (ptx_is(parser, '+') || ptx_is(parser, '-')) {
-        bool minus = ptx_is(parser, '-');
-        ptx_next(parser);
+    while (ptx_accept(parser, '+')) {
         struct ptx_value offset;
         if (!ptx_constant(parser, &offset))
             return false;
         if (offset.is_float)
             return ptx_fail(parser, "an offset must be an integer");
-        out->imm += minus ? 0 - offset.bits : offset.bits;
+        out->imm += offset.bits;
     }
     if (out->var && ptx_accept(parser, '[')) {
         uint32_t index;
         if (!ptx_constant_u32(parser, UINT32_MAX, &index) || !ptx_expect(parser, ']', "after the index"))
             return false;
+        out->is_indexed = true;
         out->imm += (uint64_t)index * ptx_types[out->var->type].bits / 8 * out->var->vector;
     }
     return true;
@@ -222,7 +221,7 @@ static bool address_read(struct ptx_parser *parser, struct ptx_operand *out)
         if (good && base.kind == PTX_OPERAND_SYMBOL) {
             out->imm = base.imm;
             base.imm = 0;
-        } else if (good && (ptx_is(parser, '+') || ptx_is(parser, '-'))) {
+        } else if (good && ptx_is(parser, '+')) {
             struct ptx_operand sum = {.imm = 0};
             good = symbol_offset(parser, &sum);
             out->imm = sum.imm;
@@ -479,7 +478,23 @@ static void pending_move(struct ptx_parser *parser, const struct ptx_operand *fr
     }
 }
 
-static bool operands_read(struct ptx_parser *parser, struct ptx_insn *insn)
+/* sym[n] is the address of an element for mov, an access to it everywhere else (PTX ISA 9.0, 6.4.2 "Arrays"). */
+static bool index_to_address(struct ptx_parser *parser, struct ptx_operand *operand)
+{
+    struct ptx_operand *base = clab_arena_alloc(parser->arena, sizeof *base);
+    if (!base)
+        return ptx_no_memory(parser);
+    *base = *operand;
+    base->imm = 0;
+    *operand = (struct ptx_operand){.kind = PTX_OPERAND_ADDRESS,
+                                    .component = PTX_COMPONENT_NONE,
+                                    .imm = operand->imm,
+                                    .elements = base,
+                                    .n_elements = 1};
+    return true;
+}
+
+static bool operands_read(struct ptx_parser *parser, struct ptx_insn *insn, bool is_mov)
 {
     struct ptx_operand operands[16];
     unsigned count = 0;
@@ -487,6 +502,9 @@ static bool operands_read(struct ptx_parser *parser, struct ptx_insn *insn)
         if (count >= sizeof operands / sizeof operands[0])
             return ptx_fail(parser, "too many operands");
         if (!operand_read(parser, &operands[count]))
+            return false;
+        if (operands[count].kind == PTX_OPERAND_SYMBOL && operands[count].is_indexed && !is_mov &&
+            !index_to_address(parser, &operands[count]))
             return false;
         count++;
         if (!ptx_accept(parser, ','))
@@ -575,7 +593,7 @@ static bool insn_read(struct ptx_parser *parser)
     insn.n_types = opcode->pattern.n_types;
     insn.n_spaces = opcode->pattern.n_spaces;
     bool is_call = opcode->candidates[0].row == PTX_CALL;
-    bool good = is_call ? call_read(parser, &insn) : operands_read(parser, &insn);
+    bool good = is_call ? call_read(parser, &insn) : operands_read(parser, &insn, opcode->candidates[0].row == PTX_MOV);
     insn.text_bytes = (uint32_t)(parser->token.text - parser->module->text) - insn.text_offset;
     if (good && !ptx_is(parser, ';'))
         good = ptx_fail(parser, "expected ';' after the instruction");

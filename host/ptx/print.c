@@ -58,6 +58,11 @@ static void print_offset(struct printer *p, uint64_t imm)
         clab_str_addf(p->out, "+%" PRId64, (int64_t)imm);
 }
 
+static void print_table_name(struct printer *p, const struct ptx_table *table)
+{
+    clab_str_addf(p->out, "%s%s", strncmp(table->name, "$T_", 3) == 0 ? "" : "$T_", table->name);
+}
+
 static void print_operand(struct printer *p, const struct ptx_operand *operand);
 
 static void print_list(struct printer *p, const struct ptx_operand *operand, const char *open, const char *close)
@@ -114,7 +119,7 @@ static void print_operand(struct printer *p, const struct ptx_operand *operand)
         break;
     case PTX_OPERAND_LABEL:
         if (operand->table)
-            clab_str_addf(p->out, "$T_%s", operand->table->name);
+            print_table_name(p, operand->table);
         else
             clab_str_addf(p->out, "$L_%u", (unsigned)operand->target);
         break;
@@ -349,7 +354,8 @@ static void print_header(struct printer *p, const struct ptx_function *function)
 
 static void print_table(struct printer *p, const struct ptx_table *table)
 {
-    clab_str_addf(p->out, "$T_%s: ", table->name);
+    print_table_name(p, table);
+    clab_str_add(p->out, ": ");
     switch (table->kind) {
     case PTX_TABLE_BRANCH:
         clab_str_add(p->out, ".branchtargets ");
@@ -460,9 +466,10 @@ void ptx_module_print(const struct ptx_module *module, struct clab_str *out)
     }
     for (uint32_t i = 0; i < module->n_vars; i++)
         print_var(&p, module->vars[i], "");
-    for (uint32_t i = 0; i < module->n_functions; i++) {
-        const struct ptx_function *function = module->functions[i];
-        if (!function->defined || function->error || function->alias)
+    for (uint32_t i = 0; i < 2 * module->n_functions; i++) { /* functions, then entries */
+        const struct ptx_function *function = module->functions[i % module->n_functions];
+        bool entries = i >= module->n_functions;
+        if (!function->defined || function->error || function->alias || function->entry != entries)
             continue;
         p.function = function;
         print_header(&p, function);

@@ -121,6 +121,7 @@ struct ptx_operand {
     enum ptx_operand_kind kind;
     bool negated;     /* !p */
     bool is_f32_bits; /* FLOAT written as 0fXXXXXXXX */
+    bool is_indexed;  /* SYMBOL written as sym[n] */
     bool is_exact;    /* FLOAT written as 0f… or 0d… */
     bool is_unsigned; /* INT with U suffix or above INT64_MAX */
     uint8_t component;   /* PTX_COMPONENT_NONE when there is none */
@@ -279,6 +280,9 @@ struct ptx_module {
 struct ptx_parse_options {
     uint16_t max_version; /* refuse a larger .version (PTX_VERSION status LOAD…); 0: any */
     size_t limit_bytes;   /* memory limit of the arena, 0 none */
+    /* Called for every statement that cannot be used (a function keeps only its first one); NULL none. */
+    void (*fault)(void *context, const struct clab_error *error);
+    void *fault_context;
 };
 
 /* Parses `bytes` of PTX text (a trailing NUL is allowed). On success *out_module is owned by the caller

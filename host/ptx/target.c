@@ -59,6 +59,10 @@ bool ptx_target_in(enum ptx_targets on, struct ptx_target target)
         return sm < 70;
     case PTX_ON_RS:
         return target.suffix == 'a' && is_100;
+    case PTX_ON_A:
+        return target.suffix == 'a' && (is_100 || is_110);
+    case PTX_ON_I8:
+        return target.suffix == 'a' && (sm == 100 || is_110);
     case PTX_ON_COUNT:
         break;
     }

@@ -358,7 +358,7 @@ static bool data_reach(struct ptx_parser *parser, struct ptx_var *var, uint64_t 
     return true;
 }
 
-/* A variable or function whose address is stored, with what may follow: + or - an offset. */
+/* The variable or function whose address is stored. */
 static bool address_of(struct ptx_parser *parser, struct ptx_reloc *reloc)
 {
     if (parser->token.kind != PTX_TOKEN_NAME)
@@ -375,15 +375,19 @@ static bool address_of(struct ptx_parser *parser, struct ptx_reloc *reloc)
     reloc->var = binding->var;
     reloc->func = binding->function;
     ptx_next(parser);
-    while (ptx_is(parser, '+') || ptx_is(parser, '-')) {
-        bool minus = ptx_is(parser, '-');
-        ptx_next(parser);
+    return true;
+}
+
+/* + offset, as often as it is written. (ptxas 13.0 knows no - here: a negative offset is `+ -4`.) */
+static bool addend_read(struct ptx_parser *parser, struct ptx_reloc *reloc)
+{
+    while (ptx_accept(parser, '+')) {
         struct ptx_value offset;
         if (!expression(parser, &offset, 11))
             return false;
         if (offset.is_float)
             return ptx_fail(parser, "an offset must be an integer");
-        reloc->addend = (int64_t)((uint64_t)reloc->addend + (minus ? 0 - offset.bits : offset.bits));
+        reloc->addend = (int64_t)((uint64_t)reloc->addend + offset.bits);
     }
     return true;
 }
@@ -402,17 +406,9 @@ static bool symbol_value(struct ptx_parser *parser, struct ptx_reloc *reloc)
         if (!ptx_expect(parser, '(', "after generic") || !address_of(parser, reloc) ||
             !ptx_expect(parser, ')', "after the symbol"))
             return false;
-        while (ptx_is(parser, '+') || ptx_is(parser, '-')) { /* generic(sym) + 4 */
-            bool minus = ptx_is(parser, '-');
-            ptx_next(parser);
-            struct ptx_value offset;
-            if (!expression(parser, &offset, 11))
-                return false;
-            reloc->addend = (int64_t)((uint64_t)reloc->addend + (minus ? 0 - offset.bits : offset.bits));
-        }
-        return true;
+        return addend_read(parser, reloc);
     }
-    return address_of(parser, reloc);
+    return address_of(parser, reloc) && addend_read(parser, reloc);
 }
 
 static void store(unsigned char *at, uint64_t bits, uint64_t bytes)
@@ -463,7 +459,9 @@ static bool scalar_value(struct ptx_parser *parser, const struct filling *fillin
         return true;
     }
     uint64_t bits = value.bits;
-    if (type->class == PTX_CLASS_FLOAT && bytes >= 4) {
+    if (type->class == PTX_CLASS_PACKED || (type->class == PTX_CLASS_FLOAT && bytes < 4))
+        return ptx_fail(parser, "a .%s variable cannot be initialised", type->text);
+    if (type->class == PTX_CLASS_FLOAT) {
         double wide = ptx_value_double(&value);
         float narrow = (float)wide;
         if (!value.is_float)
@@ -492,34 +490,17 @@ static bool brace_values(struct ptx_parser *parser, const struct filling *fillin
     uint64_t step = filling->element_bytes;
     for (unsigned i = level + 1; i < filling->n_dims; i++)
         step *= filling->dims[i];
-    uint64_t count = 0, flat = filling->element_bytes;
+    uint64_t count = 0;
     if (!ptx_expect(parser, '{', "of the initialiser"))
         return false;
-    /* Braces of inner levels may be left out: then elements follow each other. */
-    uint64_t at = 0, limit = filling->dims[level] ? step * filling->dims[level] : 0;
     while (!ptx_is(parser, '}')) {
-        bool nested = ptx_is(parser, '{');
-        if (nested && level + 1 >= filling->n_dims) {
-            /* {{1}, {2}}: one brace more than dimensions, around a scalar */
-            if (parser->nesting >= PTX_MAX_NESTING)
-                return ptx_fail(parser, "the initialiser is nested too deeply");
-        }
-        if (limit && at >= limit)
+        uint64_t at = offset + count * step, inner;
+        if (filling->dims[level] && count >= filling->dims[level])
             return ptx_fail(parser, "too many values for '%s'", filling->var->name);
-        if (nested && level + 1 < filling->n_dims) {
-            uint64_t inner;
-            at = (at + step - 1) / step * step;
-            if (!brace_values(parser, filling, level + 1, offset + at, &inner))
-                return false;
-            at += step;
-        } else {
-            bool braced = ptx_accept(parser, '{');
-            if (!scalar_value(parser, filling, offset + at) ||
-                (braced && !ptx_expect(parser, '}', "after the value")))
-                return false;
-            at += flat;
-        }
-        count = (at + step - 1) / step;
+        if (level + 1 < filling->n_dims ? !brace_values(parser, filling, level + 1, at, &inner)
+                                        : !scalar_value(parser, filling, at))
+            return false;
+        count++;
         if (!ptx_accept(parser, ','))
             break;
     }

@@ -172,6 +172,25 @@ static void verdict_cell(struct clab_table *table, size_t column, const json_t *
         clab_table_cell(table, column, "%s%s%s", status, reason[0] != '\0' ? ": " : "", reason);
 }
 
+static bool any_hot(const json_t *rows)
+{
+    for (size_t i = 0; i < json_array_size(rows); i++)
+        if (json_is_object(json_object_get(json_object_get(json_array_get(rows, i), "time"), "hot_ns")))
+            return true;
+    return false;
+}
+
+static void hot_cell(struct clab_table *table, size_t column, const json_t *row)
+{
+    const json_t *hot = json_object_get(json_object_get(row, "time"), "hot_ns");
+    const json_t *median = json_object_get(hot, "median");
+    if (!json_is_number(median))
+        return;
+    clab_table_cell(table, column, "%.2f%s%s", json_number_value(median) / 1000,
+                    json_is_true(json_object_get(hot, "includes_reset")) ? " with reset" : "",
+                    json_is_true(json_object_get(hot, "host_bound")) ? " (host bound)" : "");
+}
+
 void clab_run_table(const json_t *rows, struct clab_str *out)
 {
     struct clab_table table = {0};
@@ -191,9 +210,14 @@ void clab_run_table(const json_t *rows, struct clab_str *out)
         clab_table_column(&table, key, true);
     }
     const size_t time_column = table.n_columns;
-    clab_table_column(&table, "time us", true);
+    /* Labelled once there are both: cold is one launch after an L2 flush, hot a mean over launches back to back. */
+    const bool hot_column = any_hot(rows);
+    clab_table_column(&table, hot_column ? "cold us" : "time us", true);
     clab_table_column(&table, "GB/s", true);
     clab_table_column(&table, "vs baseline", true);
+    if (hot_column)
+        clab_table_column(&table, "hot us", true);
+    const size_t verdict_column = table.n_columns;
     clab_table_column(&table, "verdict", false);
     for (size_t i = 0; i < json_array_size(rows); i++) {
         const json_t *row = json_array_get(rows, i), *rates = json_object_get(row, "rates");
@@ -218,7 +242,9 @@ void clab_run_table(const json_t *rows, struct clab_str *out)
             clab_table_cell(&table, time_column + 1, "%.0f", json_number_value(speed));
         if (json_is_number(ratio))
             clab_table_cell(&table, time_column + 2, "%.3f", json_number_value(ratio));
-        verdict_cell(&table, time_column + 3, row);
+        if (hot_column)
+            hot_cell(&table, time_column + 3, row);
+        verdict_cell(&table, verdict_column, row);
     }
     clab_table_print(&table, out);
     clab_table_free(&table);

@@ -1,16 +1,20 @@
-/* Asks a libcuda what it answers and prints one line per answer, "section key value": run on a GPU it records evidence,
-   run on the stand-in driver its output is compared with that record (test_conformance).
+/* Asks a libcuda what it answers and prints one line per answer: run on a GPU it records evidence, run on the stand-in
+   driver its output is compared with that record (conformance.py).
 
-   usage: probe LIBCUDA SECTION…       sections: errors device context calls launch tensormap function faults
+   usage: probe LIBCUDA SECTION…       sections: errors device context calls launch clusters tensormap function graph
+                                       faults
 
-   Nothing is linked to: the functions come from dlopen through host/driver/cuda.def. Faults leave a context unusable, so
-   each runs in a child. */
+   Nothing is linked to: the functions come from dlopen through host/driver/cuda.def. Each section runs in a child. A
+   call that crashes the driver is recorded as such: the section starts again, in silence up to that call, and leaves it
+   out. Faults leave a context unusable, so each has its own child. */
 #include <dlfcn.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -44,13 +48,55 @@ static const char *const ptx =
     "  add.u32 a, a, 2; atom.shared.add.u32 v, [a], 1; ret; }\n";
 
 static CUcontext context;
+
+/* ---- steps ---- */
+
+#define MAX_CRASHES 64
+static struct progress {
+    int step;                  /* the call in progress */
+    int crashes, at[MAX_CRASHES]; /* calls that crashed so far */
+} *progress;                   /* shared with the parent */
+static int step;
+static bool quiet;
+
+static void say(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    if (!quiet)
+        vprintf(format, args);
+    va_end(args);
+}
+
+/* Is the next call to be made? */
+static bool step_begin(const char *text)
+{
+    int crashed = progress->crashes > 0 ? progress->at[progress->crashes - 1] : -1;
+    step++;
+    quiet = step < crashed;
+    progress->step = step;
+    for (int i = 0; i < progress->crashes; i++)
+        if (progress->at[i] == step) {
+            say("%s crashes\n", text);
+            return false;
+        }
+    return true;
+}
+
+/* Makes a call and says what it returned. */
+#define SAY(text, call)                                                                                                \
+    do {                                                                                                               \
+        if (step_begin(text))                                                                                          \
+            say("%s %d\n", text, (int)(call));                                                                         \
+    } while (0)
+
 static CUmodule module;
 
 static void start(void)
 {
     if (cu.cuInit(0) != CUDA_SUCCESS || cu.cuDevicePrimaryCtxRetain(&context, 0) != CUDA_SUCCESS ||
         cu.cuCtxSetCurrent(context) != CUDA_SUCCESS) {
-        printf("no device\n");
+        say("no device\n");
         exit(77);
     }
 }
@@ -63,7 +109,7 @@ static void load(void)
     start();
     CUresult result = cu.cuModuleLoadDataEx(&module, ptx, 2, options, values);
     if (result != CUDA_SUCCESS) {
-        printf("module not loaded: %d %s\n", (int)result, log);
+        say("module not loaded: %d %s\n", (int)result, log);
         exit(1);
     }
 }
@@ -73,7 +119,7 @@ static CUfunction get(const char *name)
     CUfunction function = NULL;
     CUresult result = cu.cuModuleGetFunction(&function, module, name);
     if (result != CUDA_SUCCESS)
-        printf("no function %s: %d\n", name, (int)result);
+        say("no function %s: %d\n", name, (int)result);
     return function;
 }
 
@@ -83,9 +129,9 @@ static void errors(void)
         const char *name = NULL, *text = NULL;
         CUresult named = cu.cuGetErrorName((CUresult)code, &name), told = cu.cuGetErrorString((CUresult)code, &text);
         if (named == CUDA_SUCCESS || told == CUDA_SUCCESS)
-            printf("error %d %s | %s\n", code, name, text);
+            say("error %d %s | %s\n", code, name, text);
         else if (code == 9)
-            printf("error unknown %d %d %d %d\n", (int)named, (int)told, name != NULL, text != NULL);
+            say("error unknown %d %d %d %d\n", (int)named, (int)told, name != NULL, text != NULL);
     }
 }
 
@@ -95,38 +141,38 @@ static void device(void)
     for (int attribute = 0; attribute < 150; attribute++) {
         int value = -12345;
         CUresult result = cu.cuDeviceGetAttribute(&value, (CUdevice_attribute)attribute, 0);
-        printf("attribute %d %d %d\n", attribute, (int)result, value);
+        say("attribute %d %d %d\n", attribute, (int)result, value);
     }
     size_t bytes = 0;
     char text[64] = "";
     int value = 0, other = 0;
-    printf("total %d", (int)cu.cuDeviceTotalMem_v2(&bytes, 0));
-    printf(" %zu\n", bytes);
-    printf("pci %d", (int)cu.cuDeviceGetPCIBusId(text, (int)sizeof text, 0));
-    printf(" %s\n", text);
-    printf("count %d", (int)cu.cuDeviceGetCount(&value));
-    printf(" %d\n", value);
-    printf("get -1 %d, get 99 %d\n", (int)cu.cuDeviceGet(&value, -1), (int)cu.cuDeviceGet(&value, 99));
-    printf("capability %d", (int)cu.cuDeviceComputeCapability(&value, &other, 0));
-    printf(" %d.%d\n", value, other);
+    say("total %d", (int)cu.cuDeviceTotalMem_v2(&bytes, 0));
+    say(" %zu\n", bytes);
+    say("pci %d", (int)cu.cuDeviceGetPCIBusId(text, (int)sizeof text, 0));
+    say(" %s\n", text);
+    say("count %d", (int)cu.cuDeviceGetCount(&value));
+    say(" %d\n", value);
+    say("get -1 %d, get 99 %d\n", (int)cu.cuDeviceGet(&value, -1), (int)cu.cuDeviceGet(&value, 99));
+    say("capability %d", (int)cu.cuDeviceComputeCapability(&value, &other, 0));
+    say(" %d.%d\n", value, other);
     CUdevprop properties = {0};
-    printf("properties %d", (int)cu.cuDeviceGetProperties(&properties, 0));
-    printf(" %d %d %d %d %d %d %d\n", properties.maxThreadsPerBlock, properties.sharedMemPerBlock,
+    say("properties %d", (int)cu.cuDeviceGetProperties(&properties, 0));
+    say(" %d %d %d %d %d %d %d\n", properties.maxThreadsPerBlock, properties.sharedMemPerBlock,
            properties.totalConstantMemory, properties.SIMDWidth, properties.memPitch, properties.regsPerBlock,
            properties.textureAlign);
     for (int type = 0; type < 2; type++) {
         value = -1;
-        printf("affinity %d %d", type, (int)cu.cuDeviceGetExecAffinitySupport(&value, (CUexecAffinityType)type, 0));
-        printf(" %d\n", value);
+        say("affinity %d %d", type, (int)cu.cuDeviceGetExecAffinitySupport(&value, (CUexecAffinityType)type, 0));
+        say(" %d\n", value);
     }
     for (int attribute = 0; attribute < 7; attribute++) {
         value = -1;
         CUresult result = cu.cuDeviceGetP2PAttribute(&value, (CUdevice_P2PAttribute)attribute, 0, 0);
-        printf("p2p %d %d %d\n", attribute, (int)result, value);
+        say("p2p %d %d %d\n", attribute, (int)result, value);
     }
     value = -1;
-    printf("peer %d", (int)cu.cuDeviceCanAccessPeer(&value, 0, 0));
-    printf(" %d\n", value);
+    say("peer %d", (int)cu.cuDeviceCanAccessPeer(&value, 0, 0));
+    say(" %d\n", value);
 }
 
 static void contexts(void)
@@ -135,46 +181,59 @@ static void contexts(void)
     for (int limit = 0; limit < 12; limit++) {
         size_t value = 0;
         CUresult result = cu.cuCtxGetLimit(&value, (CUlimit)limit);
-        printf("limit %d %d %zu", limit, (int)result, value);
+        say("limit %d %d %zu", limit, (int)result, value);
         result = cu.cuCtxSetLimit((CUlimit)limit, limit == 5 ? 64 : 70000);
         size_t now = 0;
         cu.cuCtxGetLimit(&now, (CUlimit)limit);
-        printf(" set %d %zu\n", (int)result, now);
+        say(" set %d %zu\n", (int)result, now);
     }
     int least = 9, greatest = 9;
     cu.cuCtxGetStreamPriorityRange(&least, &greatest);
     unsigned version = 0, flags = 99;
-    printf("priority %d %d\n", least, greatest);
-    printf("version %d", (int)cu.cuCtxGetApiVersion(context, &version));
-    printf(" %u\n", version);
-    printf("version of NULL %d\n", (int)cu.cuCtxGetApiVersion(NULL, &version));
-    printf("flags %d", (int)cu.cuCtxGetFlags(&flags));
-    printf(" %u\n", flags);
+    say("priority %d %d\n", least, greatest);
+    say("version %d", (int)cu.cuCtxGetApiVersion(context, &version));
+    say(" %u\n", version);
+    SAY("version of NULL", cu.cuCtxGetApiVersion(NULL, &version));
+    SAY("version into NULL", cu.cuCtxGetApiVersion(context, NULL));
+    say("flags %d", (int)cu.cuCtxGetFlags(&flags));
+    say(" %u\n", flags);
     CUcontext made = NULL, popped = NULL;
-    printf("create %d\n", (int)cu.cuCtxCreate_v2(&made, 0, 0));
-    printf("create bad flags %d\n", (int)cu.cuCtxCreate_v2(&popped, 0x10000, 0));
-    printf("create bad device %d\n", (int)cu.cuCtxCreate_v2(&popped, 0, 9));
-    printf("create NULL %d\n", (int)cu.cuCtxCreate_v2(NULL, 0, 0));
-    printf("pop %d", (int)cu.cuCtxPopCurrent_v2(&popped));
-    printf(" %d\n", popped == made);
-    printf("destroy %d\n", (int)cu.cuCtxDestroy_v2(made));
-    printf("set destroyed %d\n", (int)cu.cuCtxSetCurrent(made));
-    printf("destroy primary %d\n", (int)cu.cuCtxDestroy_v2(context));
-    printf("destroy NULL %d\n", (int)cu.cuCtxDestroy_v2(NULL));
+    SAY("create", cu.cuCtxCreate_v2(&made, 0, 0));
+    SAY("create bad flags", cu.cuCtxCreate_v2(&popped, 0x10000, 0));
+    SAY("create bad device", cu.cuCtxCreate_v2(&popped, 0, 9));
+    SAY("create NULL", cu.cuCtxCreate_v2(NULL, 0, 0));
+    say("pop %d", (int)cu.cuCtxPopCurrent_v2(&popped));
+    say(" %d\n", popped == made);
+    say("destroy %d\n", (int)cu.cuCtxDestroy_v2(made));
+    SAY("set destroyed", cu.cuCtxSetCurrent(made));
+    SAY("push destroyed", cu.cuCtxPushCurrent_v2(made));
+    SAY("destroy destroyed", cu.cuCtxDestroy_v2(made));
+    SAY("destroy primary", cu.cuCtxDestroy_v2(context));
+    SAY("destroy NULL", cu.cuCtxDestroy_v2(NULL));
+    SAY("id of NULL", cu.cuCtxGetId(NULL, &(unsigned long long){0}));
+    SAY("device of the current", cu.cuCtxGetDevice(&(CUdevice){0}));
     cu.cuCtxSetCurrent(NULL);
     size_t bytes;
     CUdeviceptr pointer;
-    printf("no context: alloc %d info %d synchronize %d\n", (int)cu.cuMemAlloc_v2(&pointer, 16),
+    say("no context: alloc %d info %d synchronize %d\n", (int)cu.cuMemAlloc_v2(&pointer, 16),
            (int)cu.cuMemGetInfo_v2(&bytes, &bytes), (int)cu.cuCtxSynchronize());
-    printf("no context: pop %d get %d set NULL %d\n", (int)cu.cuCtxPopCurrent_v2(&popped),
+    say("no context: pop %d get %d set NULL %d\n", (int)cu.cuCtxPopCurrent_v2(&popped),
            (int)cu.cuCtxGetCurrent(&popped), (int)cu.cuCtxSetCurrent(NULL));
     cu.cuCtxSetCurrent(context);
-    printf("release %d", (int)cu.cuDevicePrimaryCtxRelease_v2(0));
-    printf(" again %d\n", (int)cu.cuDevicePrimaryCtxRelease_v2(0));
-    printf("released: alloc %d\n", (int)cu.cuMemAlloc_v2(&pointer, 16));
+    SAY("reset", cu.cuDevicePrimaryCtxReset_v2(0));
+    SAY("after reset: alloc", cu.cuMemAlloc_v2(&pointer, 16));
+    SAY("after reset: release", cu.cuDevicePrimaryCtxRelease_v2(0));
+    SAY("after reset: release again", cu.cuDevicePrimaryCtxRelease_v2(0));
+    CUcontext again = NULL;
+    SAY("retain", cu.cuDevicePrimaryCtxRetain(&again, 0));
+    say("same handle %d\n", again == context);
+    SAY("retained: alloc", cu.cuMemAlloc_v2(&pointer, 16));
+    SAY("release", cu.cuDevicePrimaryCtxRelease_v2(0));
+    SAY("release again", cu.cuDevicePrimaryCtxRelease_v2(0));
+    SAY("released: alloc", cu.cuMemAlloc_v2(&pointer, 16));
+    SAY("released: set current", cu.cuCtxSetCurrent(context));
 }
 
-#define SAY(text, call) printf("%s %d\n", text, (int)(call))
 
 static void calls(void)
 {
@@ -190,15 +249,15 @@ static void calls(void)
     SAY("alloc NULL", cu.cuMemAlloc_v2(NULL, 4));
     SAY("alloc huge", cu.cuMemAlloc_v2(&a, (size_t)1 << 46));
     SAY("alloc", cu.cuMemAlloc_v2(&a, 1000));
-    printf("alignment %d\n", (int)(a % 512));
+    say("alignment %d\n", (int)(a % 512));
     SAY("free inner", cu.cuMemFree_v2(a + 8));
     SAY("free 0", cu.cuMemFree_v2(0));
     SAY("free host", cu.cuMemFree_v2((CUdeviceptr)(uintptr_t)local));
     SAY("range", cu.cuMemGetAddressRange_v2(&b, &bytes, a + 10));
-    printf("range is %d %zu\n", b == a, bytes);
+    say("range is %d %zu\n", b == a, bytes);
     SAY("range of host", cu.cuMemGetAddressRange_v2(&b, &bytes, (CUdeviceptr)(uintptr_t)local));
     SAY("pitch", cu.cuMemAllocPitch_v2(&b, &pitch, 100, 3, 4));
-    printf("pitch is %zu\n", pitch);
+    say("pitch is %zu\n", pitch);
     SAY("pitch element 3", cu.cuMemAllocPitch_v2(&b, &pitch, 100, 3, 3));
     SAY("htod beyond", cu.cuMemcpyHtoD_v2(a, local, 2000));
     SAY("htod host destination", cu.cuMemcpyHtoD_v2((CUdeviceptr)(uintptr_t)local, local, 4));
@@ -211,7 +270,7 @@ static void calls(void)
     SAY("set host", cu.cuMemsetD8_v2((CUdeviceptr)(uintptr_t)local, 1, 4));
     SAY("host alloc", cu.cuMemHostAlloc(&host, 100, 0));
     SAY("host flags", cu.cuMemHostGetFlags(&flags, host));
-    printf("host flags are %u\n", flags);
+    say("host flags are %u\n", flags);
     SAY("host alloc 0", cu.cuMemHostAlloc(&host, 0, 0));
     SAY("host alloc flags", cu.cuMemHostAlloc(&host, 4, 0x100));
     SAY("host free of stack", cu.cuMemFreeHost(local));
@@ -227,7 +286,7 @@ static void calls(void)
     SAY("stream", cu.cuStreamCreateWithPriority(&stream, 0, -100));
     int priority = 9;
     SAY("stream priority", cu.cuStreamGetPriority(stream, &priority));
-    printf("priority is %d\n", priority);
+    say("priority is %d\n", priority);
     SAY("destroy stream 0", cu.cuStreamDestroy_v2(NULL));
     SAY("destroy legacy stream", cu.cuStreamDestroy_v2(CU_STREAM_LEGACY));
     gone = stream;
@@ -251,9 +310,9 @@ static void calls(void)
     SAY("function missing", cu.cuModuleGetFunction(&function, module, "nothing"));
     SAY("function NULL name", cu.cuModuleGetFunction(&function, module, NULL));
     SAY("global", cu.cuModuleGetGlobal_v2(&b, &bytes, module, "counter"));
-    printf("global is %zu\n", bytes);
+    say("global is %zu\n", bytes);
     SAY("const", cu.cuModuleGetGlobal_v2(&b, &bytes, module, "table"));
-    printf("const is %zu\n", bytes);
+    say("const is %zu\n", bytes);
     SAY("global missing", cu.cuModuleGetGlobal_v2(&b, &bytes, module, "nothing"));
     SAY("load NULL", cu.cuModuleLoadData(&module, NULL));
     CUmodule other = NULL;
@@ -278,15 +337,15 @@ static void calls(void)
     void *entry = NULL;
     CUdriverProcAddressQueryResult status;
     SAY("entry unknown", cu.cuGetProcAddress_v2("cuNothing", &entry, 12000, 0, &status));
-    printf("entry unknown status %d %d\n", (int)status, entry != NULL);
+    say("entry unknown status %d %d\n", (int)status, entry != NULL);
     SAY("entry too new", cu.cuGetProcAddress_v2("cuStreamGetDevice", &entry, 11000, 0, &status));
-    printf("entry too new status %d %d\n", (int)status, entry != NULL);
+    say("entry too new status %d %d\n", (int)status, entry != NULL);
     SAY("entry", cu.cuGetProcAddress_v2("cuMemAlloc", &entry, 13000, 0, &status));
-    printf("entry status %d %d\n", (int)status, entry != NULL);
+    say("entry status %d %d\n", (int)status, entry != NULL);
     SAY("entry version 99999", cu.cuGetProcAddress_v2("cuMemAlloc", &entry, 99999, 0, &status));
-    printf("entry version 99999 status %d %d\n", (int)status, entry != NULL);
+    say("entry version 99999 status %d %d\n", (int)status, entry != NULL);
     SAY("entry by symbol name", cu.cuGetProcAddress_v2("cuMemAlloc_v2", &entry, 13000, 0, &status));
-    printf("entry by symbol name status %d %d\n", (int)status, entry != NULL);
+    say("entry by symbol name status %d %d\n", (int)status, entry != NULL);
     SAY("entry v1 unknown", cu.cuGetProcAddress("cuNothing", &entry, 12000, 0));
     SAY("entry v1 too new", cu.cuGetProcAddress("cuStreamGetDevice", &entry, 11000, 0));
     SAY("entry flags", cu.cuGetProcAddress_v2("cuMemAlloc", &entry, 13000, 8, &status));
@@ -296,23 +355,59 @@ static void calls(void)
     SAY("pointer type of stack", cu.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
                                                           (CUdeviceptr)(uintptr_t)local));
     SAY("pointer type", cu.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, a));
-    printf("pointer type is %u\n", type);
+    say("pointer type is %u\n", type);
     for (int attribute = 0; attribute < 22; attribute++) {
         unsigned char value[64];
         memset(value, 0xee, sizeof value);
         CUresult result = cu.cuPointerGetAttribute(value, (CUpointer_attribute)attribute, a + 4);
-        printf("pointer attribute %d %d", attribute, (int)result);
+        say("pointer attribute %d %d", attribute, (int)result);
         if (attribute != 1 && attribute != 3 && attribute != 5 && attribute != 7 && attribute != 11 && attribute != 17 &&
             attribute != 19 && attribute != 20)
-            printf(" %02x%02x%02x%02x", value[3], value[2], value[1], value[0]);
-        printf("\n");
+            say(" %02x%02x%02x%02x", value[3], value[2], value[1], value[0]);
+        say("\n");
     }
+    SAY("attribute of NULL function", cu.cuFuncGetAttribute((int *)&type, CU_FUNC_ATTRIBUTE_NUM_REGS, NULL));
+    SAY("launch NULL function", cu.cuLaunchKernel(NULL, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
+    SAY("unload NULL", cu.cuModuleUnload(NULL));
+    SAY("synchronize destroyed stream", cu.cuStreamSynchronize(gone));
+    SAY("query garbage stream", cu.cuStreamQuery((CUstream)(uintptr_t)0x1230));
+    SAY("destroy event NULL", cu.cuEventDestroy_v2(NULL));
+    SAY("host function NULL", cu.cuLaunchHostFunc(NULL, NULL, NULL));
+    SAY("prefetch of device memory", cu.cuMemPrefetchAsync_v2(a, 4, (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_DEVICE}, 0, NULL));
+    SAY("symbol v1 NULL", cu.cuGetProcAddress(NULL, &entry, 12000, 0));
+    SAY("2D pitch too small",
+        cu.cuMemcpy2D_v2(&(CUDA_MEMCPY2D){.srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = a, .srcPitch = 8,
+                                          .dstMemoryType = CU_MEMORYTYPE_DEVICE, .dstDevice = a + 512, .dstPitch = 16,
+                                          .WidthInBytes = 16, .Height = 2}));
+    SAY("2D pitch 0",
+        cu.cuMemcpy2D_v2(&(CUDA_MEMCPY2D){.srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = a,
+                                          .dstMemoryType = CU_MEMORYTYPE_DEVICE, .dstDevice = a + 512, .dstPitch = 16,
+                                          .WidthInBytes = 16, .Height = 2}));
+    SAY("2D pitch 0, one row",
+        cu.cuMemcpy2D_v2(&(CUDA_MEMCPY2D){.srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = a,
+                                          .dstMemoryType = CU_MEMORYTYPE_DEVICE, .dstDevice = a + 512,
+                                          .WidthInBytes = 16, .Height = 1}));
+    SAY("2D memory type 0",
+        cu.cuMemcpy2D_v2(&(CUDA_MEMCPY2D){.srcDevice = a, .dstMemoryType = CU_MEMORYTYPE_DEVICE, .dstDevice = a + 512,
+                                          .WidthInBytes = 16, .Height = 1}));
+    SAY("2D of height 0",
+        cu.cuMemcpy2D_v2(&(CUDA_MEMCPY2D){.srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = a,
+                                          .dstMemoryType = CU_MEMORYTYPE_DEVICE, .dstDevice = a + 512,
+                                          .WidthInBytes = 16, .Height = 0}));
+    SAY("2D set pitch too small", cu.cuMemsetD2D8_v2(a, 8, 1, 16, 2));
+    SAY("2D set", cu.cuMemsetD2D8_v2(a, 16, 1, 16, 2));
     CUmemoryPool pool = NULL;
+    SAY("allocate async 0", cu.cuMemAllocAsync(&b, 0, NULL));
+    SAY("allocate async", cu.cuMemAllocAsync(&b, 100, NULL));
+    SAY("free async inner", cu.cuMemFreeAsync(b + 8, NULL));
+    SAY("free async", cu.cuMemFreeAsync(b, NULL));
+    SAY("free async twice", cu.cuMemFreeAsync(b, NULL));
+    SAY("free async of cuMemAlloc", cu.cuMemFreeAsync(a, NULL));
     SAY("pool", cu.cuDeviceGetDefaultMemPool(&pool, 0));
     for (int attribute = 1; attribute < 9; attribute++) {
         uint64_t value = 0;
         CUresult result = cu.cuMemPoolGetAttribute(pool, (CUmemPool_attribute)attribute, &value);
-        printf("pool attribute %d %d %llu\n", attribute, (int)result, (unsigned long long)value);
+        say("pool attribute %d %d %llu\n", attribute, (int)result, (unsigned long long)value);
     }
     SAY("destroy default pool", cu.cuMemPoolDestroy(pool));
 }
@@ -345,7 +440,7 @@ static void try_launch(const char *label, const char *name, CUlaunchConfig confi
     CUresult finished = cu.cuCtxSynchronize();
     CUresult asked = cu.cuOccupancyMaxActiveClusters(&clusters, function, &config);
     CUresult most = cu.cuOccupancyMaxPotentialClusterSize(&potential, function, &config);
-    printf("launch %s: %d %d, clusters %d %d, potential %d %d, opt-in %d\n", label, (int)launched, (int)finished,
+    say("launch %s: %d %d, clusters %d %d, potential %d %d, opt-in %d\n", label, (int)launched, (int)finished,
            (int)asked, clusters, (int)most, potential, (int)opted);
 }
 
@@ -443,11 +538,11 @@ static void encode(const char *label, CUtensorMapDataType type, unsigned rank, u
     CUresult result = cu.cuTensorMapEncodeTiled(&map, type, rank, (void *)(uintptr_t)address, dims, strides, box, steps,
                                                 (CUtensorMapInterleave)interleave, (CUtensorMapSwizzle)swizzle,
                                                 (CUtensorMapL2promotion)promotion, (CUtensorMapFloatOOBfill)fill);
-    printf("map %s: %d", label, (int)result);
+    say("map %s: %d", label, (int)result);
     if (result == CUDA_SUCCESS)
         for (int i = 0; i < 16; i++)
-            printf(" %llx", (unsigned long long)map.opaque[i]);
-    printf("\n");
+            say(" %llx", (unsigned long long)map.opaque[i]);
+    say("\n");
 }
 
 static void im2col(const char *label, CUtensorMapDataType type, unsigned rank, const uint64_t *dims,
@@ -459,11 +554,11 @@ static void im2col(const char *label, CUtensorMapDataType type, unsigned rank, c
                                                  lower, upper, channels, pixels, steps,
                                                  (CUtensorMapInterleave)interleave, (CUtensorMapSwizzle)swizzle,
                                                  CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-    printf("im2col %s: %d", label, (int)result);
+    say("im2col %s: %d", label, (int)result);
     if (result == CUDA_SUCCESS)
         for (int i = 0; i < 16; i++)
-            printf(" %llx", (unsigned long long)map.opaque[i]);
-    printf("\n");
+            say(" %llx", (unsigned long long)map.opaque[i]);
+    say("\n");
 }
 
 static void tensormap(void)
@@ -526,16 +621,204 @@ static void tensormap(void)
     encode("address 8", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base + 8, d2, s2, b2, one, 0, 0, 0, 0);
     encode("address 0", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, 0, d2, s2, b2, one, 0, 0, 0, 0);
     encode("address 16", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base + 16, d2, s2, b2, one, 0, 3, 0, 0);
+    const uint64_t far_[] = {((uint64_t)0x123456789 << 4), ((uint64_t)0x23456789a << 4), ((uint64_t)0x3456789ab << 4),
+                             ((uint64_t)0x456789abc << 4)};
+    encode("far strides", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 5, base, d5, far_, b5, one, 0, 0, 0, 0);
+    const uint64_t d3[] = {64, 33, 17}, s3[] = {256, 256 * 40};
+    const uint32_t b3[] = {16, 4, 3};
+    encode("interleave 2 without swizzle", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 3, base, d3, s3, b3, one, 2, 0, 0, 0);
+    encode("interleave 2 swizzle 2", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 3, base, d3, s3, b3, one, 2, 2, 0, 0);
+    encode("interleave 2 address 16", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 3, base + 16, d3, s3, b3, one, 2, 1, 0, 0);
+    encode("interleave 2 stride 16", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 3, base, d3, (uint64_t[]){272, 272 * 40}, b3, one, 2, 1, 0, 0);
+    encode("interleave 1 swizzle 1", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 3, base, d3, s3, (uint32_t[]){8, 4, 3}, one, 1, 1, 0, 0);
+    encode("interleave 1 box 16", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 3, base, d3, s3, b3, one, 1, 0, 0, 0);
+    encode("interleave 1 box 4", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 3, base, d3, s3, (uint32_t[]){4, 4, 3}, one, 1, 0, 0, 0);
+    encode("interleave 1 step in 0", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 3, base, d3, s3, (uint32_t[]){8, 4, 3}, (uint32_t[]){2, 1, 1}, 1, 0, 0, 0);
+    encode("interleave 3", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 3, base, d3, s3, b3, one, 3, 0, 0, 0);
+    encode("swizzle 1, f16 row of 32", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, base, d2, s2, b2, one, 0, 1, 0, 0);
+    encode("swizzle 1, u8 row of 16", CU_TENSOR_MAP_DATA_TYPE_UINT8, 2, base, d2, s2, b2, one, 0, 1, 0, 0);
+    encode("promotion 4", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base, d2, s2, b2, one, 0, 0, 4, 0);
+    encode("step 3 of box 16", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base, d2, s2, b2, (uint32_t[]){1, 3}, 0, 0, 0, 0);
+    encode("box 4 step 8", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base, d2, s2, (uint32_t[]){16, 4}, (uint32_t[]){1, 8}, 0, 0, 0, 0);
+    encode("box 256 x 256", CU_TENSOR_MAP_DATA_TYPE_UINT8, 2, base, (uint64_t[]){512, 512}, (uint64_t[]){512}, (uint32_t[]){256, 256}, one, 0, 0, 0, 0);
+    encode("box 256 x 256 x 256", CU_TENSOR_MAP_DATA_TYPE_UINT8, 3, base, (uint64_t[]){512, 512, 512}, (uint64_t[]){512, 512 * 512}, (uint32_t[]){256, 256, 256}, one, 0, 0, 0, 0);
+    encode("box 64 x 256 f32", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base, (uint64_t[]){512, 512}, (uint64_t[]){2048}, (uint32_t[]){64, 256}, one, 0, 0, 0, 0);
+    encode("box 256 x 128 f32", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base, (uint64_t[]){512, 512}, (uint64_t[]){2048}, (uint32_t[]){256, 128}, one, 0, 0, 0, 0);
+    encode("box 256 x 256 f32", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base, (uint64_t[]){512, 512}, (uint64_t[]){2048}, (uint32_t[]){256, 256}, one, 0, 0, 0, 0);
+    encode("address 2^57", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, (uint64_t)1 << 57, d2, s2, b2, one, 0, 0, 0, 0);
     const uint64_t d4[] = {64, 33, 17, 9}, s4[] = {256, 256 * 40, 256 * 40 * 20};
     im2col("4", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 4, d4, s4, (int[]){-1, -2}, (int[]){1, 3}, 64, 128, one, 0, 0);
     im2col("4 swizzled", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 4, d4, s4, (int[]){-1, -2}, (int[]){1, 3}, 64, 128, one, 0, 3);
     im2col("3", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 3, d4, s4, (int[]){-3}, (int[]){2}, 32, 64, one, 0, 0);
     im2col("5", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 5, d5, s5, (int[]){-1, -2, -3}, (int[]){1, 2, 3}, 32, 1024, e5, 0, 0);
+    im2col("lower above upper", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 4, d4, s4, (int[]){5, 5}, (int[]){1, 3}, 64, 128, one, 0, 0);
+    im2col("corner -129", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 4, d4, s4, (int[]){-129, -2}, (int[]){1, 3}, 64, 128, one, 0, 0);
+    im2col("5, corner 16", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 5, d5, s5, (int[]){-1, -2, -3}, (int[]){1, 2, 16}, 32, 64, one, 0, 0);
+    im2col("5, corner -16", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 5, d5, s5, (int[]){-16, -2, -3}, (int[]){15, 2, 3}, 32, 64, one, 0, 0);
+    im2col("3, corner 32767", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 3, d4, s4, (int[]){-32768}, (int[]){32767}, 32, 64, one, 0, 0);
+    im2col("3, corner 32768", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 3, d4, s4, (int[]){-3}, (int[]){32768}, 32, 64, one, 0, 0);
+    im2col("channels 0", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 4, d4, s4, (int[]){-1, -2}, (int[]){1, 3}, 0, 128, one, 0, 0);
+    im2col("pixels 0", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 4, d4, s4, (int[]){-1, -2}, (int[]){1, 3}, 64, 0, one, 0, 0);
+    im2col("channels 4", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 4, d4, s4, (int[]){-1, -2}, (int[]){1, 3}, 4, 128, one, 0, 0);
+    im2col("interleave 1", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 5, d5, s5, (int[]){-1, -2, -3}, (int[]){1, 2, 3}, 8, 64, one, 1, 0);
+    im2col("steps", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 4, d4, s4, (int[]){-1, -2}, (int[]){1, 3}, 64, 128, (uint32_t[]){2, 2, 3, 1}, 0, 0);
     im2col("2", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, d4, s4, (int[]){0}, (int[]){0}, 32, 64, one, 0, 0);
     im2col("channels 257", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 4, d4, s4, (int[]){-1, -2}, (int[]){1, 3}, 257, 128, one, 0, 0);
     im2col("pixels 1025", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 4, d4, s4, (int[]){-1, -2}, (int[]){1, 3}, 64, 1025, one, 0, 0);
     im2col("corner 128", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 4, d4, s4, (int[]){-1, -2}, (int[]){128, 3}, 64, 128, one, 0, 0);
     im2col("corner 127", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 4, d4, s4, (int[]){-128, -2}, (int[]){127, 3}, 64, 128, one, 0, 0);
+}
+
+/* Active clusters by block size and cluster shape. */
+static void clusters(void)
+{
+    load();
+    CUfunction function = get("plain");
+    cu.cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1);
+    cu.cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 227 * 1024);
+    static const unsigned shapes[][3] = {{1, 1, 1}, {2, 1, 1}, {3, 1, 1}, {4, 1, 1}, {2, 2, 1}, {8, 1, 1},
+                                         {2, 2, 2}, {1, 1, 8}, {1, 8, 1}, {16, 1, 1}, {4, 4, 1}, {2, 2, 4}};
+    for (unsigned block = 32; block <= 1024; block *= 2)
+        for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+            const unsigned *s = shapes[i];
+            CUlaunchAttribute attribute = cluster(s[0], s[1], s[2]);
+            CUlaunchConfig config = shape(s[0] * 64, s[1] * 4, s[2], block, 1, 1, 0);
+            config.attrs = &attribute;
+            config.numAttrs = 1;
+            int count = -1, blocks = -1;
+            CUresult result = cu.cuOccupancyMaxActiveClusters(&count, function, &config);
+            cu.cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, (int)block, 0);
+            say("block %u cluster %ux%ux%u: %d %d, blocks per SM %d\n", block, s[0], s[1], s[2], (int)result, count,
+                blocks);
+        }
+    for (unsigned kib = 1; kib < 228; kib += 13)
+        for (unsigned size = 1; size <= 16; size *= 4) {
+            CUlaunchAttribute attribute = cluster(size, 1, 1);
+            CUlaunchConfig config = shape(size * 64, 1, 1, 128, 1, 1, kib * 1024);
+            config.attrs = &attribute;
+            config.numAttrs = 1;
+            int count = -1, blocks = -1;
+            CUresult result = cu.cuOccupancyMaxActiveClusters(&count, function, &config);
+            cu.cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, 128, kib * 1024);
+            say("%u KiB cluster %u: %d %d, blocks per SM %d\n", kib, size, (int)result, count, blocks);
+        }
+}
+
+/* ---- graphs and capture ---- */
+
+static void nothing(void *data)
+{
+    (void)data;
+}
+
+static void graph(void)
+{
+    load();
+    CUstream one = NULL, two = NULL;
+    CUevent event = NULL, outside = NULL;
+    CUdeviceptr a = 0, b = 0;
+    CUgraph made = NULL;
+    CUgraphExec exec = NULL;
+    CUgraphNode nodes[16];
+    size_t count = 16;
+    char local[16] = "";
+    CUstreamCaptureStatus status;
+    cuuint64_t id;
+    uint64_t arguments[2] = {0};
+    void *params[] = {&arguments[0], &arguments[1]};
+    cu.cuStreamCreate(&one, CU_STREAM_NON_BLOCKING);
+    cu.cuStreamCreate(&two, 0);
+    cu.cuEventCreate(&event, 0);
+    cu.cuEventCreate(&outside, 0);
+    cu.cuEventRecord(outside, one);
+    cu.cuMemAlloc_v2(&a, 64);
+    SAY("end without begin", cu.cuStreamEndCapture(one, &made));
+    SAY("begin on legacy", cu.cuStreamBeginCapture_v2(NULL, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    SAY("begin bad mode", cu.cuStreamBeginCapture_v2(one, (CUstreamCaptureMode)7));
+    SAY("begin", cu.cuStreamBeginCapture_v2(one, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    SAY("begin again", cu.cuStreamBeginCapture_v2(one, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    SAY("is capturing", cu.cuStreamIsCapturing(one, &status));
+    say("status %d\n", (int)status);
+    SAY("launch", cu.cuLaunchKernel(get("plain"), 1, 1, 1, 1, 1, 1, 0, one, params, NULL));
+    SAY("copy from the stack", cu.cuMemcpyHtoDAsync_v2(a, local, 16, one));
+    SAY("copy to the stack", cu.cuMemcpyDtoHAsync_v2(local, a, 16, one));
+    SAY("set", cu.cuMemsetD32Async(a, 1, 4, one));
+    SAY("host function", cu.cuLaunchHostFunc(one, nothing, NULL));
+    SAY("record", cu.cuEventRecord(event, one));
+    SAY("query captured event", cu.cuEventQuery(event));
+    SAY("synchronize captured event", cu.cuEventSynchronize(event));
+    SAY("join", cu.cuStreamWaitEvent(two, event, 0));
+    SAY("set in the joined", cu.cuMemsetD32Async(a + 32, 2, 4, two));
+    SAY("end in the joined", cu.cuStreamEndCapture(two, &made));
+    SAY("begin third", cu.cuStreamBeginCapture_v2(one, CU_STREAM_CAPTURE_MODE_RELAXED));
+    SAY("launch third", cu.cuLaunchKernel(get("plain"), 1, 1, 1, 1, 1, 1, 0, one, params, NULL));
+    SAY("record third", cu.cuEventRecord(event, one));
+    SAY("join third", cu.cuStreamWaitEvent(two, event, 0));
+    SAY("set third", cu.cuMemsetD32Async(a + 32, 2, 4, two));
+    SAY("end unjoined", cu.cuStreamEndCapture(one, &made));
+    say("graph %d\n", made != NULL);
+    SAY("joined is capturing", cu.cuStreamIsCapturing(two, &status));
+    say("status %d\n", (int)status);
+    SAY("begin fourth", cu.cuStreamBeginCapture_v2(one, CU_STREAM_CAPTURE_MODE_RELAXED));
+    SAY("launch fourth", cu.cuLaunchKernel(get("plain"), 1, 1, 1, 1, 1, 1, 0, one, params, NULL));
+    SAY("alloc relaxed", cu.cuMemAlloc_v2(&b, 64));
+    SAY("legacy set, non-blocking captured", cu.cuMemsetD8_v2(b, 1, 4));
+    SAY("legacy copy, non-blocking captured", cu.cuMemcpyHtoD_v2(b, local, 4));
+    SAY("record fourth", cu.cuEventRecord(event, one));
+    SAY("join fourth", cu.cuStreamWaitEvent(two, event, 0));
+    SAY("set fourth", cu.cuMemsetD32Async(a + 32, 2, 4, two));
+    SAY("record back", cu.cuEventRecord(event, two));
+    SAY("join back", cu.cuStreamWaitEvent(one, event, 0));
+    SAY("info", cu.cuStreamGetCaptureInfo_v2(one, &status, &id, NULL, NULL, &count));
+    say("dependencies %zu\n", count);
+    SAY("end fourth", cu.cuStreamEndCapture(one, &made));
+    count = 16;
+    SAY("nodes", cu.cuGraphGetNodes(made, nodes, &count));
+    say("nodes are %zu\n", count);
+    SAY("instantiate", cu.cuGraphInstantiateWithFlags(&exec, made, 0));
+    SAY("launch graph", cu.cuGraphLaunch(exec, one));
+    SAY("upload", cu.cuGraphUpload(exec, one));
+    SAY("finish", cu.cuStreamSynchronize(one));
+    SAY("destroy graph", cu.cuGraphDestroy(made));
+    SAY("launch after destroy", cu.cuGraphLaunch(exec, one));
+    SAY("destroy exec", cu.cuGraphExecDestroy(exec));
+    SAY("begin fifth", cu.cuStreamBeginCapture_v2(one, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    SAY("alloc in global mode", cu.cuMemAlloc_v2(&b, 64));
+    SAY("end fifth", cu.cuStreamEndCapture(one, &made));
+    SAY("begin sixth", cu.cuStreamBeginCapture_v2(one, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    SAY("wait for outside", cu.cuStreamWaitEvent(one, outside, 0));
+    SAY("end sixth", cu.cuStreamEndCapture(one, &made));
+    SAY("begin seventh", cu.cuStreamBeginCapture_v2(one, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    SAY("synchronize capturing", cu.cuStreamSynchronize(one));
+    SAY("launch after it", cu.cuLaunchKernel(get("plain"), 1, 1, 1, 1, 1, 1, 0, one, params, NULL));
+    SAY("end seventh", cu.cuStreamEndCapture(one, &made));
+    say("graph %d\n", made != NULL);
+    SAY("begin eighth", cu.cuStreamBeginCapture_v2(one, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    SAY("query capturing", cu.cuStreamQuery(one));
+    SAY("end eighth", cu.cuStreamEndCapture(one, &made));
+    SAY("begin ninth", cu.cuStreamBeginCapture_v2(two, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    SAY("legacy use, blocking captured", cu.cuMemsetD8Async(a, 1, 4, NULL));
+    SAY("end ninth", cu.cuStreamEndCapture(two, &made));
+    SAY("begin tenth", cu.cuStreamBeginCapture_v2(two, CU_STREAM_CAPTURE_MODE_RELAXED));
+    SAY("synchronize context", cu.cuCtxSynchronize());
+    SAY("end tenth", cu.cuStreamEndCapture(two, &made));
+    SAY("empty graph instantiate", cu.cuGraphInstantiateWithFlags(&exec, made, 0));
+    SAY("empty graph launch", cu.cuGraphLaunch(exec, one));
+    SAY("begin eleventh", cu.cuStreamBeginCapture_v2(one, CU_STREAM_CAPTURE_MODE_RELAXED));
+    SAY("allocate async", cu.cuMemAllocAsync(&b, 64, one));
+    SAY("free async", cu.cuMemFreeAsync(b, one));
+    SAY("destroy capturing stream", cu.cuStreamDestroy_v2(one));
+    SAY("new graph", cu.cuGraphCreate(&made, 0));
+    SAY("new graph flags", cu.cuGraphCreate(&made, 1));
+    SAY("empty node", cu.cuGraphAddEmptyNode(&nodes[0], made, NULL, 0));
+    SAY("second node", cu.cuGraphAddEmptyNode(&nodes[1], made, nodes, 1));
+    SAY("third node, same dependency twice", cu.cuGraphAddEmptyNode(&nodes[2], made, (CUgraphNode[]){nodes[0], nodes[0]}, 2));
+    SAY("cycle", cu.cuGraphAddDependencies(made, &nodes[1], &nodes[0], 1));
+    SAY("instantiate cycle", cu.cuGraphInstantiateWithFlags(&exec, made, 0));
+    SAY("add existing", cu.cuGraphAddDependencies(made, &nodes[0], &nodes[1], 1));
+    SAY("remove missing", cu.cuGraphRemoveDependencies(made, &nodes[1], &nodes[0], 1));
+    SAY("destroy node", cu.cuGraphDestroyNode(nodes[0]));
+    SAY("finish all", cu.cuCtxSynchronize());
 }
 
 static void functions(void)
@@ -547,39 +830,39 @@ static void functions(void)
         for (int attribute = 0; attribute < 17; attribute++) {
             int value = -99;
             CUresult result = cu.cuFuncGetAttribute(&value, (CUfunction_attribute)attribute, function);
-            printf("function %s %d %d %d\n", names[i], attribute, (int)result, value);
+            say("function %s %d %d %d\n", names[i], attribute, (int)result, value);
         }
         size_t offset = 0, size = 0;
         for (size_t index = 0; index < 3; index++) {
             CUresult result = cu.cuFuncGetParamInfo(function, index, &offset, &size);
-            printf("function %s parameter %zu %d %zu %zu\n", names[i], index, (int)result, offset, size);
+            say("function %s parameter %zu %d %zu %zu\n", names[i], index, (int)result, offset, size);
         }
     }
     CUfunction plain = get("plain"), two = get("two");
     for (int attribute = 0; attribute < 17; attribute++)
-        printf("function set %d to 1: %d\n", attribute,
+        say("function set %d to 1: %d\n", attribute,
                (int)cu.cuFuncSetAttribute(plain, (CUfunction_attribute)attribute, 1));
-    printf("function set required width: %d\n",
+    say("function set required width: %d\n",
            (int)cu.cuFuncSetAttribute(two, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, 2));
-    printf("function set carveout 101: %d\n",
+    say("function set carveout 101: %d\n",
            (int)cu.cuFuncSetAttribute(two, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, 101));
-    printf("function set policy 3: %d\n",
+    say("function set policy 3: %d\n",
            (int)cu.cuFuncSetAttribute(two, CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE, 3));
     int blocks = -1, least = -1, size = -1;
     size_t dynamic = 0;
-    printf("occupancy %d", (int)cu.cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, plain, 256, 0));
-    printf(" %d\n", blocks);
-    printf("occupancy 200 KiB %d", (int)cu.cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, plain, 256, 200 * 1024));
-    printf(" %d\n", blocks);
-    printf("occupancy block 0 %d\n", (int)cu.cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, plain, 0, 0));
-    printf("occupancy block 2000 %d", (int)cu.cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, plain, 2000, 0));
-    printf(" %d\n", blocks);
-    printf("potential %d", (int)cu.cuOccupancyMaxPotentialBlockSize(&least, &size, plain, NULL, 0, 0));
-    printf(" %d %d\n", least, size);
-    printf("available %d", (int)cu.cuOccupancyAvailableDynamicSMemPerBlock(&dynamic, plain, 2, 256));
-    printf(" %zu\n", dynamic);
-    printf("available 8 %d", (int)cu.cuOccupancyAvailableDynamicSMemPerBlock(&dynamic, get("shared"), 8, 256));
-    printf(" %zu\n", dynamic);
+    say("occupancy %d", (int)cu.cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, plain, 256, 0));
+    say(" %d\n", blocks);
+    say("occupancy 200 KiB %d", (int)cu.cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, plain, 256, 200 * 1024));
+    say(" %d\n", blocks);
+    say("occupancy block 0 %d\n", (int)cu.cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, plain, 0, 0));
+    say("occupancy block 2000 %d", (int)cu.cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, plain, 2000, 0));
+    say(" %d\n", blocks);
+    say("potential %d", (int)cu.cuOccupancyMaxPotentialBlockSize(&least, &size, plain, NULL, 0, 0));
+    say(" %d %d\n", least, size);
+    say("available %d", (int)cu.cuOccupancyAvailableDynamicSMemPerBlock(&dynamic, plain, 2, 256));
+    say(" %zu\n", dynamic);
+    say("available 8 %d", (int)cu.cuOccupancyAvailableDynamicSMemPerBlock(&dynamic, get("shared"), 8, 256));
+    say(" %zu\n", dynamic);
 }
 
 /* What cuCtxSynchronize returns after the kernel, what the next calls return, what a second context says. */
@@ -593,15 +876,15 @@ static void fault(const char *name, uint64_t argument)
         CUdeviceptr pointer = 0;
         CUresult launched = cu.cuLaunchKernel(get(name), 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL);
         CUresult synchronized = cu.cuCtxSynchronize();
-        printf("fault %s %llx: %d %d, then alloc %d free %d", name, (unsigned long long)argument, (int)launched,
+        say("fault %s %llx: %d %d, then alloc %d free %d", name, (unsigned long long)argument, (int)launched,
                (int)synchronized, (int)cu.cuMemAlloc_v2(&pointer, 4), (int)cu.cuMemFree_v2(pointer));
         CUevent event = NULL;
-        printf(" event %d", (int)cu.cuEventCreate(&event, 0));
+        say(" event %d", (int)cu.cuEventCreate(&event, 0));
         CUcontext other = NULL;
-        printf(" device %d\n", (int)cu.cuDeviceGetCount(&(int){0}));
+        say(" device %d\n", (int)cu.cuDeviceGetCount(&(int){0}));
         fflush(stdout);
         CUresult made = cu.cuCtxCreate_v2(&other, 0, 0);
-        printf("fault %s %llx: new context %d alloc in it %d reset %d\n", name, (unsigned long long)argument, (int)made,
+        say("fault %s %llx: new context %d alloc in it %d reset %d\n", name, (unsigned long long)argument, (int)made,
                (int)cu.cuMemAlloc_v2(&pointer, 4), (int)cu.cuDevicePrimaryCtxReset_v2(0));
         fflush(stdout);
         _exit(0);
@@ -609,7 +892,7 @@ static void fault(const char *name, uint64_t argument)
     int status = 0;
     waitpid(child, &status, 0);
     if (status != 0)
-        printf("fault %s: child status %d\n", name, status);
+        say("fault %s: child status %d\n", name, status);
 }
 
 static void faults(void)
@@ -628,14 +911,40 @@ static void faults(void)
     fault("atom_shared_misaligned", 0);
 }
 
+/* In a child, again and again while it crashes at a call. */
+static void run_section(const char *name, void (*run)(void))
+{
+    *progress = (struct progress){0};
+    for (;;) {
+        fflush(stdout);
+        pid_t child = fork();
+        if (child == 0) {
+            run();
+            fflush(stdout);
+            _exit(0);
+        }
+        int status = 0;
+        waitpid(child, &status, 0);
+        if (status == 0)
+            return;
+        if (!WIFSIGNALED(status) || progress->step == 0 || progress->crashes == MAX_CRASHES ||
+            (progress->crashes > 0 && progress->at[progress->crashes - 1] >= progress->step)) {
+            printf("section %s ended with status %d\n", name, status);
+            return;
+        }
+        progress->at[progress->crashes++] = progress->step;
+        progress->step = 0;
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
         const char *name;
         void (*run)(void);
     } sections[] = {{"errors", errors},       {"device", device},       {"context", contexts}, {"calls", calls},
-                    {"launch", launch},       {"tensormap", tensormap}, {"function", functions},
-                    {"faults", faults}};
+                    {"launch", launch},       {"clusters", clusters},   {"tensormap", tensormap},
+                    {"function", functions},  {"graph", graph},         {"faults", faults}};
     if (argc < 3)
         return 2;
     void *library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
@@ -643,23 +952,15 @@ int main(int argc, char **argv)
         fprintf(stderr, "%s\n", dlerror());
         return 2;
     }
+    progress = mmap(NULL, sizeof *progress, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (progress == MAP_FAILED)
+        return 2;
+    setvbuf(stdout, NULL, _IOLBF, 0);
 #define CU(symbol, base, since, required) *(void **)&cu.symbol = dlsym(library, #symbol);
 #include "driver/cuda.def"
     for (int i = 2; i < argc; i++)
         for (size_t s = 0; s < sizeof sections / sizeof sections[0]; s++)
-            if (strcmp(argv[i], sections[s].name) == 0) {
-                /* A child each, so that none disturbs the next. */
-                fflush(stdout);
-                pid_t child = fork();
-                if (child == 0) {
-                    sections[s].run();
-                    fflush(stdout);
-                    _exit(0);
-                }
-                int status = 0;
-                waitpid(child, &status, 0);
-                if (status != 0)
-                    printf("section %s ended with status %d\n", argv[i], status);
-            }
+            if (strcmp(argv[i], sections[s].name) == 0)
+                run_section(argv[i], sections[s].run);
     return 0;
 }

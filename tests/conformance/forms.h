@@ -31,7 +31,7 @@ struct form *forms_read(const char *path, size_t *out_count);
 char *forms_ptx(const struct form *forms, size_t count, const char *target, const char *version);
 
 /* Inputs of a form: n rows of MAX_SOURCES values, the low bits used. Depends on the form's text and the row only:
-   special values in all pairs first, then random ones. */
+   special values in pairs in the even rows, random ones in the odd. */
 void forms_inputs(const struct form *form, uint64_t (*out_rows)[MAX_SOURCES], size_t n);
 
 /* Bytes of a value of a type (1, 2, 4, 8, 16 as two words). */

@@ -22,16 +22,16 @@ return {
   end,
 
   variants = {
-    { name = "right", source = "../../../ptx/reduce_mapa.ptx", entry = "reduce_mapa", baseline = true },
-    { name = "own_tile", source = "own_tile.ptx", entry = "own_tile",
+    { name = "right", source = "../../ptx/reduce_mapa.ptx", entry = "reduce_mapa", baseline = true },
+    { name = "own_tile", source = "reduce_broken/own_tile.ptx", entry = "own_tile",
       broken = "wrong sum: rank 0 adds its own total once per peer" },
-    { name = "wrong_rank", source = "wrong_rank.ptx", entry = "wrong_rank",
+    { name = "wrong_rank", source = "reduce_broken/wrong_rank.ptx", entry = "wrong_rank",
       broken = "fault: maps a rank outside the cluster" },
-    { name = "no_exit_barrier", source = "no_exit_barrier.ptx", entry = "no_exit_barrier",
+    { name = "no_exit_barrier", source = "reduce_broken/no_exit_barrier.ptx", entry = "no_exit_barrier",
       broken = "fault: reads the shared memory of a CTA that has ended" },
-    { name = "no_entry_barrier", source = "no_entry_barrier.ptx", entry = "no_entry_barrier",
+    { name = "no_entry_barrier", source = "reduce_broken/no_entry_barrier.ptx", entry = "no_entry_barrier",
       broken = "undefined: reads a total that may not have been written" },
-    { name = "warp_skips", source = "warp_skips.ptx", entry = "warp_skips",
+    { name = "warp_skips", source = "reduce_broken/warp_skips.ptx", entry = "warp_skips",
       broken = "right all the same: a warp ends without arriving at the cluster barrier" },
   },
 }

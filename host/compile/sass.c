@@ -1,0 +1,85 @@
+/* Runs a disassembler over a cubin (CUDA Binary Utilities 13.0, "nvdisasm", "cuobjdump"). The text is passed on as it is:
+   reading it is the inspector's work. */
+#include "compile/sass.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/process.h"
+#include "base/str.h"
+#include "base/temporary.h"
+
+#define LIMIT_MS 60000
+
+/* Both programs write the text to standard output and complaints to standard error, a line or two. */
+static clab_status run_program(const char *const *argv, char **out_text, struct clab_error *error)
+{
+    struct clab_process process;
+    struct clab_str text = {0};
+    char *line;
+    size_t bytes;
+    int status = 0, result;
+    if (clab_process_start(&process, argv, NULL, true) != 0)
+        return clab_error_set(error, CLAB_WORKER, "cannot start %s: %s", argv[0], strerror(errno));
+    const uint64_t start = clab_now_ns();
+    struct clab_line_reader reader = {.fd = process.from_fd};
+    do {
+        const uint64_t spent_ms = (clab_now_ns() - start) / 1000000;
+        result = clab_line_read(&reader, spent_ms < LIMIT_MS ? (int)(LIMIT_MS - spent_ms) : 0, &line, &bytes);
+        if (result == 1) {
+            clab_str_add_bytes(&text, line, bytes);
+            clab_str_add(&text, "\n");
+        }
+    } while (result == 1);
+    clab_line_reader_free(&reader);
+    if (result == -2 || clab_process_wait(&process, 5000, &status) != 1) {
+        clab_process_kill(&process);
+        clab_str_free(&text);
+        return clab_error_set(error, CLAB_WORKER, "%s gave no answer within %d s", argv[0], LIMIT_MS / 1000);
+    }
+    char complaint[4096];
+    ssize_t length = read(process.error_fd, complaint, sizeof complaint);
+    clab_process_kill(&process);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+        clab_str_free(&text);
+        clab_error_set(error, CLAB_COMPILE, "%s could not disassemble the cubin (%s %d)", argv[0],
+                       WIFSIGNALED(status) ? "signal" : "status",
+                       WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+        if (length > 0)
+            clab_error_log(error, complaint, (size_t)length);
+        return CLAB_COMPILE;
+    }
+    *out_text = clab_str_take(&text);
+    return *out_text != NULL ? CLAB_OK : clab_error_set(error, CLAB_NO_MEMORY, "no memory for the disassembly");
+}
+
+clab_status clab_sass(const struct clab_toolkit *toolkit, const struct clab_image *image, char **out_text,
+                      struct clab_error *error)
+{
+    const struct clab_part *nvdisasm = &toolkit->parts[CLAB_PART_NVDISASM];
+    const struct clab_part *cuobjdump = &toolkit->parts[CLAB_PART_CUOBJDUMP];
+    char path[4096];
+    *out_text = NULL;
+    if (image->kind != CLAB_IMAGE_CUBIN)
+        return clab_error_set(error, CLAB_USAGE, "SASS is made of a cubin, not of %s", clab_image_kind_name(image->kind));
+    if (!nvdisasm->found && !cuobjdump->found) {
+        clab_error_set(error, CLAB_NO_TOOLKIT, "no disassembler: neither nvdisasm nor cuobjdump was found");
+        return clab_error_remedy(error, "%s", nvdisasm->remedy);
+    }
+    if (clab_temporary_file("sass", path, sizeof path) != 0)
+        return clab_error_set(error, CLAB_OUTPUT, "cannot make a temporary file in %s: %s", clab_temporary_root(),
+                              strerror(errno));
+    clab_status status = CLAB_OK;
+    if (clab_file_write_atomic(path, image->data, image->bytes) != 0)
+        status = clab_error_set(error, CLAB_OUTPUT, "cannot write %s: %s", path, strerror(errno));
+    const char *const with_nvdisasm[] = {nvdisasm->path, "-c", path, NULL};
+    const char *const with_cuobjdump[] = {cuobjdump->path, "-sass", path, NULL};
+    if (status == CLAB_OK)
+        status = run_program(nvdisasm->found ? with_nvdisasm : with_cuobjdump, out_text, error);
+    (void)unlink(path);
+    return status;
+}

@@ -1,0 +1,212 @@
+/* How many registers an operand with role [*] has: matrix fragments (PTX ISA 9.0, 9.7.14 "Warp Level Matrix
+   Multiply-Accumulate Instructions", 9.7.15 wgmma, 9.7.16.8 tcgen05.ld and .st), im2col offsets, output-lane masks.
+   Everything follows from the shape and the types. */
+#include <string.h>
+
+#include "ptx/checks.h"
+
+struct shape {
+    unsigned m, n, k;
+};
+
+static bool read_number(const char **at, char letter, unsigned *out)
+{
+    if (**at != letter || (*at)[1] < '0' || (*at)[1] > '9')
+        return false;
+    unsigned value = 0;
+    for ((*at)++; **at >= '0' && **at <= '9'; (*at)++)
+        value = value * 10 + (unsigned)(**at - '0');
+    *out = value;
+    return true;
+}
+
+/* The mMnNkK (or mMnN) qualifier of an instruction. */
+static bool shape_of(const struct ptx_insn *insn, struct shape *out)
+{
+    for (unsigned i = 0; i < insn->n_mods; i++) {
+        const char *at = ptx_mod_text[insn->mods[i]];
+        *out = (struct shape){0};
+        if (read_number(&at, 'm', &out->m) && read_number(&at, 'n', &out->n) &&
+            (*at == 0 || (read_number(&at, 'k', &out->k) && *at == 0)))
+            return true;
+    }
+    return false;
+}
+
+static struct ptx_fragment fragment(unsigned count, enum ptx_type type)
+{
+    return (struct ptx_fragment){count, type};
+}
+
+/* `elements` of a type over `lanes` threads, packed into 32-bit registers unless a register of their own holds each. */
+static struct ptx_fragment spread(unsigned elements, enum ptx_type type, unsigned bits, unsigned lanes)
+{
+    if (type == PTX_F64)
+        return fragment(elements / lanes, PTX_F64);
+    if (type == PTX_F32 || type == PTX_S32)
+        return fragment(elements / lanes, type);
+    unsigned count = elements * bits / (lanes * 32);
+    return fragment(count ? count : 1, PTX_B32);
+}
+
+static enum ptx_type type_at(const struct ptx_insn *insn, unsigned index)
+{
+    return index < insn->n_types ? (enum ptx_type)insn->types[index] : PTX_NONE;
+}
+
+/* Operands d a b c of mma: types are d a b c in that order, for the integer and bit forms too. */
+static struct ptx_fragment mma(const struct ptx_insn *insn, enum ptx_row row, unsigned role)
+{
+    struct shape s;
+    if (role > 3 || !shape_of(insn, &s))
+        return fragment(0, PTX_NONE);
+    enum ptx_type type = type_at(insn, role == 0 ? 0 : role == 3 ? 3 : role);
+    bool sparse = ptx_has(insn, PTX_MOD_SP) || ptx_has(insn, PTX_MOD_SP__ORDERED_METADATA);
+    if (row == PTX_MMA_M8N8K4_F16) /* four quad pairs: each thread holds 4 halves of a and b, 8 elements of c and d */
+        return role == 1 || role == 2 ? fragment(2, PTX_B32)
+               : type == PTX_F32      ? fragment(8, PTX_F32)
+                                      : fragment(4, PTX_B32);
+    unsigned bits = ptx_types[type].bits;
+    bool wide = ptx_has(insn, PTX_MOD_KIND__F8F6F4) || ptx_has(insn, PTX_MOD_KIND__MXF8F6F4);
+    if (wide && bits < 8) /* 4- and 6-bit elements each in a byte */
+        bits = 8;
+    switch (role) {
+    case 1:
+        return spread(s.m * s.k / (sparse ? 2 : 1), type, bits, 32);
+    case 2:
+        return spread(s.n * s.k, type, bits, 32);
+    default:
+        return spread(s.m * s.n, type, bits, 32);
+    }
+}
+
+/* Fragments of the older wmma: each element of a is held twice, hence eight registers of f16 pairs. */
+static struct ptx_fragment wmma_part(const struct shape *s, char part, enum ptx_type type)
+{
+    unsigned elements = part == 'a' ? s->m * s->k : part == 'b' ? s->n * s->k : s->m * s->n;
+    switch (type) {
+    case PTX_F16:
+        return part == 'c' ? fragment(4, PTX_F16X2) : fragment(8, PTX_F16X2);
+    case PTX_BF16:
+    case PTX_TF32:
+    case PTX_S8:
+    case PTX_U8:
+    case PTX_S4:
+    case PTX_U4:
+    case PTX_B1:
+        return spread(elements, type, ptx_types[type].bits, 32);
+    default:
+        return spread(elements, type, ptx_types[type].bits, 32);
+    }
+}
+
+static struct ptx_fragment wmma(const struct ptx_insn *insn, enum ptx_row row, unsigned role)
+{
+    struct shape s;
+    if (!shape_of(insn, &s))
+        return fragment(0, PTX_NONE);
+    switch (row) {
+    case PTX_WMMA_LOAD_A:
+    case PTX_WMMA_LOAD_A_TF32:
+    case PTX_WMMA_LOAD_A_F64:
+    case PTX_WMMA_LOAD_A_SUBBYTE:
+    case PTX_WMMA_LOAD_A_BIT:
+        return wmma_part(&s, 'a', type_at(insn, 0));
+    case PTX_WMMA_LOAD_B:
+    case PTX_WMMA_LOAD_B_TF32:
+    case PTX_WMMA_LOAD_B_F64:
+    case PTX_WMMA_LOAD_B_SUBBYTE:
+    case PTX_WMMA_LOAD_B_BIT:
+        return wmma_part(&s, 'b', type_at(insn, 0));
+    case PTX_WMMA_MMA_F16:
+    case PTX_WMMA_MMA_F16_SAT: /* types are d and c only */
+        return role == 1   ? wmma_part(&s, 'a', PTX_F16)
+               : role == 2 ? wmma_part(&s, 'b', PTX_F16)
+                           : wmma_part(&s, 'c', type_at(insn, role == 0 ? 0 : 1));
+    case PTX_WMMA_MMA_INT:
+    case PTX_WMMA_MMA_BF16:
+    case PTX_WMMA_MMA_TF32:
+    case PTX_WMMA_MMA_F64:
+    case PTX_WMMA_MMA_SUBBYTE:
+    case PTX_WMMA_MMA_BIT:
+        return wmma_part(&s, role == 1 ? 'a' : role == 2 ? 'b' : 'c', type_at(insn, role));
+    default:
+        return wmma_part(&s, 'c', type_at(insn, 0));
+    }
+}
+
+/* d of wgmma over the 128 threads of a warpgroup; a from registers is always four. */
+static struct ptx_fragment wgmma(const struct ptx_insn *insn, unsigned role)
+{
+    struct shape s;
+    if (!shape_of(insn, &s))
+        return fragment(0, PTX_NONE);
+    if (role == 1)
+        return fragment(4, PTX_B32);
+    return spread(s.m * s.n, type_at(insn, 0), ptx_types[type_at(insn, 0)].bits, 128);
+}
+
+/* .x1 … .x128 */
+static unsigned repeat(const struct ptx_insn *insn)
+{
+    static const struct {
+        enum ptx_mod mod;
+        unsigned count;
+    } repeats[] = {{PTX_MOD_X1, 1},   {PTX_MOD_X2, 2},   {PTX_MOD_X4, 4},   {PTX_MOD_X8, 8},
+                   {PTX_MOD_X16, 16}, {PTX_MOD_X32, 32}, {PTX_MOD_X64, 64}, {PTX_MOD_X128, 128}};
+    for (size_t i = 0; i < sizeof repeats / sizeof repeats[0]; i++)
+        if (ptx_has(insn, repeats[i].mod))
+            return repeats[i].count;
+    return 1;
+}
+
+static unsigned dimensions(const struct ptx_insn *insn)
+{
+    return ptx_has(insn, PTX_MOD_1D)   ? 1
+           : ptx_has(insn, PTX_MOD_2D) ? 2
+           : ptx_has(insn, PTX_MOD_3D) ? 3
+           : ptx_has(insn, PTX_MOD_4D) ? 4
+                                       : 5;
+}
+
+struct ptx_fragment ptx_fragment_of(const struct ptx_insn *insn, enum ptx_row row, unsigned role)
+{
+    const char *section = ptx_rows[row].section;
+    if (strncmp(section, "mma", 3) == 0)
+        return mma(insn, row, role);
+    if (strncmp(section, "wmma", 4) == 0)
+        return wmma(insn, row, role);
+    if (strncmp(section, "wgmma", 5) == 0)
+        return wgmma(insn, role);
+    switch (row) {
+    case PTX_LDMATRIX_M16N16:
+    case PTX_LDMATRIX_M16N16_PACKED:
+        return fragment(2 * repeat(insn), PTX_B32);
+    case PTX_LDMATRIX_M8N8:
+    case PTX_LDMATRIX_M8N16:
+    case PTX_STMATRIX_M8N8:
+    case PTX_STMATRIX_M16N8:
+        return fragment(repeat(insn), PTX_B32);
+    case PTX_TCGEN05_LD:
+    case PTX_TCGEN05_LD_SPLIT:
+    case PTX_TCGEN05_LD_RED:
+    case PTX_TCGEN05_LD_RED_F32:
+    case PTX_TCGEN05_LD_RED_SPLIT:
+    case PTX_TCGEN05_LD_RED_F32_SPLIT:
+    case PTX_TCGEN05_ST:
+    case PTX_TCGEN05_ST_SPLIT:
+        return fragment(repeat(insn) * (ptx_has(insn, PTX_MOD_16X256B) ? 4 : ptx_has(insn, PTX_MOD_16X128B) ? 2 : 1),
+                        PTX_B32);
+    case PTX_CP_TENSOR_G2C:
+    case PTX_CP_TENSOR_G2S:
+    case PTX_CP_TENSOR_PREFETCH:
+        if (ptx_has(insn, PTX_MOD_IM2COL__W) || ptx_has(insn, PTX_MOD_IM2COL__W__128))
+            return fragment(2, PTX_B16);
+        return fragment(dimensions(insn) > 2 ? dimensions(insn) - 2 : 0, PTX_B16);
+    default:
+        break;
+    }
+    if (strncmp(section, "tcgen05.mma", 11) == 0)
+        return fragment(ptx_has(insn, PTX_MOD_CTA_GROUP__2) ? 8 : 4, PTX_B32);
+    return fragment(0, PTX_NONE);
+}
