@@ -6,6 +6,8 @@
 
 #include <stdio.h>
 
+#include "emu/code.h"
+
 #define STEPS_OF(b)                                                                                                    \
     {                                                                                                                  \
         0 * (b), 1 * (b), 2 * (b), 3 * (b), 4 * (b), 5 * (b), 6 * (b), 7 * (b), 8 * (b), 9 * (b), 10 * (b), 11 * (b),  \
@@ -176,12 +178,60 @@ unsigned char *emu_access_range(struct emu_warp *warp, const struct emu_op *op, 
     return lane_device(&x, out_space);
 }
 
-enum emu_access_kind emu_access_each(struct emu_warp *warp, const struct emu_op *op, enum emu_reach reach,
-                                     const void *addresses, bool wide, uint64_t offset, unsigned size,
-                                     enum emu_access_mode mode, struct emu_access *out)
+/* Whether the instruction synchronises, so that its accesses are no data race by themselves (PTX ISA 9.0, "Memory
+   Consistency Model": strong operations). */
+static bool is_strong(const struct emu_warp *warp, const struct emu_op *op, enum emu_access_mode mode)
+{
+    static const enum ptx_mod mods[] = {PTX_MOD_VOLATILE, PTX_MOD_RELAXED, PTX_MOD_ACQUIRE, PTX_MOD_RELEASE,
+                                        PTX_MOD_ACQ_REL, PTX_MOD_MMIO};
+    if (mode == EMU_ATOMIC) {
+        return true;
+    }
+    const struct ptx_insn *insn = &warp->fragment->frame->code->function->insns[op->insn];
+    for (unsigned i = 0; i < sizeof mods / sizeof mods[0]; i++) {
+        if (ptx_has(insn, mods[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void tell(const struct emu_warp *warp, const struct emu_op *op, unsigned lane, enum clab_space_id space,
+                 const unsigned char *at, unsigned size, enum emu_access_mode mode)
+{
+    const struct emu_hooks *hooks = warp->cta->run->hooks;
+    const struct emu_cluster *cluster = warp->cta->cluster;
+    struct emu_access access = {
+        .kind = mode == EMU_LOAD ? EMU_ACCESS_LOAD : mode == EMU_STORE ? EMU_ACCESS_STORE : EMU_ACCESS_ATOMIC,
+        .space = space,
+        .lane = (uint8_t)lane,
+        .bytes = (uint8_t)(1u << size),
+        .strong = is_strong(warp, op, mode),
+        .rank = warp->cta->rank,
+        .address = (uint64_t)(uintptr_t)at,
+    };
+    if (space == CLAB_SPACE_LOCAL) {
+        access.address -= (uint64_t)(uintptr_t)emu_local(warp, lane);
+    } else if (space == CLAB_SPACE_SHARED || space == CLAB_SPACE_REMOTE) {
+        for (uint32_t rank = 0; rank < cluster->size; rank++) {
+            const uint64_t offset = (uint64_t)(uintptr_t)at - (uint64_t)(uintptr_t)cluster->ctas[rank].shared;
+            if (offset < cluster->ctas[rank].shared_bytes) {
+                access.rank = rank;
+                access.address = offset + EMU_SHARED_FIRST;
+                break;
+            }
+        }
+    }
+    hooks->access(hooks->user, warp, op, &access);
+}
+
+enum emu_lanes_kind emu_access_each(struct emu_warp *warp, const struct emu_op *op, enum emu_reach reach,
+                                    const void *addresses, bool wide, uint64_t offset, unsigned size,
+                                    enum emu_access_mode mode, struct emu_lanes *out)
 {
     const uint64_t *a64 = addresses;
     const uint32_t *a32 = addresses;
+    const struct emu_hooks *hooks = warp->cta->run->hooks;
     out->shared = false;
     for (uint32_t left = warp->exec; left; left &= left - 1) {
         const unsigned lane = (unsigned)__builtin_ctz(left);
@@ -189,9 +239,22 @@ enum emu_access_kind emu_access_each(struct emu_warp *warp, const struct emu_op 
         enum clab_space_id space;
         out->lane[lane] = emu_access_lane(warp, op, lane, reach, address, 1u << size, mode, &space);
         if (!out->lane[lane]) {
-            return EMU_ACCESS_FAULT;
+            return EMU_LANES_FAULT;
         }
         emu_access_count(warp, space, size, mode, 1);
+        if (hooks && hooks->access) {
+            tell(warp, op, lane, space, out->lane[lane], size, mode);
+        }
     }
-    return EMU_ACCESS_LANES;
+    return EMU_LANES_EACH;
+}
+
+enum emu_lanes_kind emu_access_same(struct emu_warp *warp, const struct emu_op *op, enum emu_reach reach,
+                                    uint64_t address, unsigned size, enum emu_access_mode mode, struct emu_lanes *out)
+{
+    uint64_t addresses[EMU_LANES];
+    for (unsigned i = 0; i < EMU_LANES; i++) {
+        addresses[i] = address;
+    }
+    return emu_access_each(warp, op, reach, addresses, true, 0, size, mode, out);
 }

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "emu/hook.h"
 #include "emu/op.h"
 #include "emu/space.h"
 #include "emu/traffic.h"
@@ -31,14 +32,14 @@ enum emu_reach {
 
 enum emu_access_mode { EMU_LOAD, EMU_STORE, EMU_ATOMIC };
 
-enum emu_access_kind {
-    EMU_ACCESS_FAULT, /* emu_fault was called; the handler returns NULL */
-    EMU_ACCESS_ROW,   /* lane i is at `at + i * bytes`; only the lanes in exec may be touched */
-    EMU_ACCESS_ONE,   /* every lane is at `at` */
-    EMU_ACCESS_LANES  /* lane i is at lane[i]; valid for the lanes in exec only */
+enum emu_lanes_kind {
+    EMU_LANES_FAULT, /* emu_fault was called; the handler returns NULL */
+    EMU_LANES_ROW,   /* lane i is at `at + i * bytes`; only the lanes in exec may be touched */
+    EMU_LANES_ONE,   /* every lane is at `at` */
+    EMU_LANES_EACH  /* lane i is at lane[i]; valid for the lanes in exec only */
 };
 
-struct emu_access {
+struct emu_lanes {
     unsigned char *at;
     bool shared; /* all of it in shared memory, which only this host thread touches; false: may be global */
     unsigned char *lane[EMU_LANES];
@@ -58,9 +59,9 @@ unsigned char *emu_access_range(struct emu_warp *warp, const struct emu_op *op, 
                                 enum clab_space_id *out_space);
 /* The same for all lanes of warp->exec; `wide` rows hold 64-bit addresses, others 32-bit; `offset` is added. Counts the
    lanes. */
-enum emu_access_kind emu_access_each(struct emu_warp *warp, const struct emu_op *op, enum emu_reach reach,
+enum emu_lanes_kind emu_access_each(struct emu_warp *warp, const struct emu_op *op, enum emu_reach reach,
                                      const void *addresses, bool wide, uint64_t offset, unsigned size,
-                                     enum emu_access_mode mode, struct emu_access *out);
+                                     enum emu_access_mode mode, struct emu_lanes *out);
 
 /* The CTA of rank `rank` in the cluster of `cta`, when its shared memory may be accessed; else NULL. */
 static inline struct emu_cta *emu_cta_peer(const struct emu_cta *cta, uint32_t rank)
@@ -72,6 +73,22 @@ static inline struct emu_cta *emu_cta_peer(const struct emu_cta *cta, uint32_t r
 static inline const struct emu_space *emu_warp_space(const struct emu_warp *warp)
 {
     return warp->cta->run->machine->space;
+}
+
+/* The same for one address that all lanes name. */
+enum emu_lanes_kind emu_access_same(struct emu_warp *warp, const struct emu_op *op, enum emu_reach reach,
+                                    uint64_t address, unsigned size, enum emu_access_mode mode, struct emu_lanes *out);
+
+/* Whether each lane's access is reported: then all go through emu_access_each. */
+static inline bool emu_access_observed(const struct emu_warp *warp)
+{
+#if defined(EMU_HOOKS) && EMU_HOOKS
+    const struct emu_hooks *hooks = warp->cta->run->hooks;
+    return hooks && hooks->access;
+#else
+    (void)warp;
+    return false;
+#endif
 }
 
 static inline void emu_access_count(struct emu_warp *warp, enum clab_space_id space, unsigned size,
@@ -113,10 +130,10 @@ static inline bool emu_access_near(const struct emu_space *space, uint64_t addre
 }
 
 /* Device memory: .global, .const, .param of an entry, and generic addresses that the caller expects there. */
-static inline enum emu_access_kind emu_access_device(struct emu_warp *warp, const struct emu_op *op,
+static inline enum emu_lanes_kind emu_access_device(struct emu_warp *warp, const struct emu_op *op,
                                                      enum emu_reach reach, const unsigned size,
                                                      const enum emu_access_mode mode, const bool full,
-                                                     struct emu_access *out)
+                                                     struct emu_lanes *out)
 {
     const struct emu_space *space = emu_warp_space(warp);
     const uint64_t *a = EMU_ROW(uint64_t, warp, op->a);
@@ -136,6 +153,9 @@ static inline enum emu_access_kind emu_access_device(struct emu_warp *warp, cons
     uint16_t flags;
 
     out->shared = false;
+    if (emu_access_observed(warp)) {
+        return emu_access_each(warp, op, reach, a, true, op->imm, size, mode, out);
+    }
     if (a[last] - a[first] == steps[last] - steps[first]) {
         EMU_EACH_LANE(i)
         {
@@ -149,7 +169,7 @@ static inline enum emu_access_kind emu_access_device(struct emu_warp *warp, cons
             (flags & wanted) == wanted && !(flags & foreign)) {
             emu_access_count(warp, counted, size, mode, lanes);
             out->at = (unsigned char *)(uintptr_t)start;
-            return EMU_ACCESS_ROW;
+            return EMU_LANES_ROW;
         }
     } else if (a[last] == a[first]) {
         EMU_EACH_LANE(i)
@@ -162,7 +182,7 @@ static inline enum emu_access_kind emu_access_device(struct emu_warp *warp, cons
             (flags & wanted) == wanted && !(flags & foreign)) {
             emu_access_count(warp, counted, size, mode, lanes);
             out->at = (unsigned char *)(uintptr_t)start;
-            return EMU_ACCESS_ONE;
+            return EMU_LANES_ONE;
         }
     }
     const uint64_t base = space->base, granules = space->granules;
@@ -182,22 +202,25 @@ static inline enum emu_access_kind emu_access_device(struct emu_warp *warp, cons
     }
     if (__builtin_expect(!bad, 1)) {
         emu_access_count(warp, counted, size, mode, lanes);
-        return EMU_ACCESS_LANES;
+        return EMU_LANES_EACH;
     }
     return emu_access_each(warp, op, reach, a, true, op->imm, size, mode, out);
 }
 
 /* Shared memory by 32-bit window addresses `a`. */
-static inline enum emu_access_kind emu_access_window(struct emu_warp *warp, const struct emu_op *op,
+static inline enum emu_lanes_kind emu_access_window(struct emu_warp *warp, const struct emu_op *op,
                                                      enum emu_reach reach, const uint32_t *a, uint32_t offset,
                                                      const unsigned size, const enum emu_access_mode mode,
-                                                     const bool full, struct emu_access *out)
+                                                     const bool full, struct emu_lanes *out)
 {
     const uint32_t *on = warp->lane_mask;
     const unsigned bytes = 1u << size;
     const unsigned first = full ? 0 : (unsigned)__builtin_ctz(warp->exec);
     const struct emu_cta *cta = warp->cta;
     enum clab_space_id counted = CLAB_SPACE_SHARED;
+    if (emu_access_observed(warp)) {
+        return emu_access_each(warp, op, reach, a, false, offset, size, mode, out);
+    }
     const uint32_t rank = (a[first] + offset) >> EMU_RANK_SHIFT;
     if (rank != cta->rank) {
         counted = CLAB_SPACE_REMOTE;
@@ -224,39 +247,42 @@ static inline enum emu_access_kind emu_access_window(struct emu_warp *warp, cons
                              full ? EMU_LANES : (uint64_t)__builtin_popcount(warp->exec));
             if (!apart) {
                 out->at = (unsigned char *)((uintptr_t)cta->shared + start - (uintptr_t)steps[first]);
-                return EMU_ACCESS_ROW;
+                return EMU_LANES_ROW;
             }
             if (!differ) {
                 out->at = cta->shared + start;
-                return EMU_ACCESS_ONE;
+                return EMU_LANES_ONE;
             }
             unsigned char *shared = cta->shared;
             EMU_EACH_LANE(i)
             {
                 out->lane[i] = shared + (uint32_t)(a[i] + delta);
             }
-            return EMU_ACCESS_LANES;
+            return EMU_LANES_EACH;
         }
     }
     return emu_access_each(warp, op, reach, a, false, offset, size, mode, out);
 }
 
-static inline enum emu_access_kind emu_access_shared(struct emu_warp *warp, const struct emu_op *op,
+static inline enum emu_lanes_kind emu_access_shared(struct emu_warp *warp, const struct emu_op *op,
                                                      enum emu_reach reach, const unsigned size,
                                                      const enum emu_access_mode mode, const bool full,
-                                                     struct emu_access *out)
+                                                     struct emu_lanes *out)
 {
     return emu_access_window(warp, op, reach, EMU_ROW(uint32_t, warp, op->a), (uint32_t)op->imm, size, mode, full, out);
 }
 
 /* Local memory: offsets into the executing thread's own window. */
-static inline enum emu_access_kind emu_access_local(struct emu_warp *warp, const struct emu_op *op, const uint64_t *a,
+static inline enum emu_lanes_kind emu_access_local(struct emu_warp *warp, const struct emu_op *op, const uint64_t *a,
                                                     uint64_t offset, const unsigned size,
                                                     const enum emu_access_mode mode, const bool full,
-                                                    struct emu_access *out)
+                                                    struct emu_lanes *out)
 {
     const uint32_t *on = warp->lane_mask;
     const unsigned bytes = 1u << size;
+    if (emu_access_observed(warp)) {
+        return emu_access_each(warp, op, EMU_REACH_LOCAL, a, true, offset, size, mode, out);
+    }
     const uint64_t room = warp->cta->local_bytes;
     unsigned char *memory = emu_local(warp, 0);
     uint32_t bad = room < bytes;
@@ -269,15 +295,15 @@ static inline enum emu_access_kind emu_access_local(struct emu_warp *warp, const
     if (__builtin_expect(!bad, 1)) {
         emu_access_count(warp, CLAB_SPACE_LOCAL, size, mode,
                          full ? EMU_LANES : (uint64_t)__builtin_popcount(warp->exec));
-        return EMU_ACCESS_LANES;
+        return EMU_LANES_EACH;
     }
     return emu_access_each(warp, op, EMU_REACH_LOCAL, a, true, offset, size, mode, out);
 }
 
 /* Generic addresses: the space of the first lane is tried for all. */
-static inline enum emu_access_kind emu_access_generic(struct emu_warp *warp, const struct emu_op *op,
+static inline enum emu_lanes_kind emu_access_generic(struct emu_warp *warp, const struct emu_op *op,
                                                       const unsigned size, const enum emu_access_mode mode,
-                                                      const bool full, struct emu_access *out)
+                                                      const bool full, struct emu_lanes *out)
 {
     const struct emu_space *space = emu_warp_space(warp);
     const uint64_t *a = EMU_ROW(uint64_t, warp, op->a);
@@ -286,6 +312,9 @@ static inline enum emu_access_kind emu_access_generic(struct emu_warp *warp, con
     const uint64_t start = a[first] + op->imm;
     if (start - space->shared_window >= 2 * EMU_WINDOW_BYTES) {
         return emu_access_device(warp, op, EMU_REACH_GENERIC, size, mode, full, out);
+    }
+    if (emu_access_observed(warp)) {
+        return emu_access_each(warp, op, EMU_REACH_GENERIC, a, true, op->imm, size, mode, out);
     }
     const bool shared = start - space->shared_window < EMU_WINDOW_BYTES;
     const uint64_t window = shared ? space->shared_window : space->local_window;

@@ -1,5 +1,6 @@
-/* What the arithmetic chapters (ops_int.c, ops_float.c, …) share: pairs of handlers, emitters of the usual operand
-   shapes, and the float rules of PTX ISA 9.0 "Floating Point Instructions" (canonical NaN, flush to zero, saturation).
+/* What the arithmetic chapters (ops_int.c, ops_float.c, …) share: pairs of handlers, emitters of the usual
+   operand shapes, and the float rules of PTX ISA 9.0 "Floating Point Instructions" (canonical NaN, flush to
+   zero, saturation).
 
    A NaN result of an f32 operation is 7fffffff whatever the payloads of its inputs. */
 #ifndef CLAB_EMU_ALU_H
@@ -18,15 +19,15 @@
 struct emu_pair {
     emu_handler *full, *masked;
 };
-#define EMU_PAIR(NAME)                                                                                                \
-    {                                                                                                                 \
-        NAME##_full, NAME##_masked                                                                                    \
+#define EMU_PAIR(NAME)             \
+    {                              \
+        NAME##_full, NAME##_masked \
     }
 
 /* A static pair is also needed where the table is indexed by type and a cell may be empty: {NULL, NULL}. */
-#define EMU_NO_PAIR                                                                                                   \
-    {                                                                                                                 \
-        NULL, NULL                                                                                                    \
+#define EMU_NO_PAIR \
+    {               \
+        NULL, NULL  \
     }
 
 /* 0, 1, 2, 3 for lanes of 8, 16, 32, 64 bits. */
@@ -60,8 +61,8 @@ static inline enum ptx_type emu_last_type(const struct ptx_insn *insn)
     return insn->n_types ? (enum ptx_type)insn->types[insn->n_types - 1] : PTX_NONE;
 }
 
-static inline struct emu_op *emu_push_pair(struct emu_emit *emit, struct emu_pair pair, uint32_t d, uint32_t a,
-                                           uint32_t b, uint32_t c)
+static inline struct emu_op *emu_push_pair(struct emu_emit *emit, struct emu_pair pair, uint32_t d,
+                                           uint32_t a, uint32_t b, uint32_t c)
 {
     struct emu_op *op = emu_push(emit, pair.full, pair.masked);
     op->d = d;
@@ -72,8 +73,8 @@ static inline struct emu_op *emu_push_pair(struct emu_emit *emit, struct emu_pai
 }
 
 /* d, a / d, a, b / d, a, b, c with the types given. */
-static inline clab_status emu_emit_unary(struct emu_emit *emit, const struct ptx_insn *insn, struct emu_pair pair,
-                                         enum ptx_type td, enum ptx_type ta)
+static inline clab_status emu_emit_unary(struct emu_emit *emit, const struct ptx_insn *insn,
+                                         struct emu_pair pair, enum ptx_type td, enum ptx_type ta)
 {
     const uint32_t a = emu_source(emit, &insn->operands[1], ta);
     const uint32_t d = emu_dest(emit, &insn->operands[0], td);
@@ -81,8 +82,9 @@ static inline clab_status emu_emit_unary(struct emu_emit *emit, const struct ptx
     return CLAB_OK;
 }
 
-static inline clab_status emu_emit_binary(struct emu_emit *emit, const struct ptx_insn *insn, struct emu_pair pair,
-                                          enum ptx_type td, enum ptx_type ta, enum ptx_type tb)
+static inline clab_status emu_emit_binary(struct emu_emit *emit, const struct ptx_insn *insn,
+                                          struct emu_pair pair, enum ptx_type td, enum ptx_type ta,
+                                          enum ptx_type tb)
 {
     const uint32_t a = emu_source(emit, &insn->operands[1], ta);
     const uint32_t b = emu_source(emit, &insn->operands[2], tb);
@@ -91,8 +93,9 @@ static inline clab_status emu_emit_binary(struct emu_emit *emit, const struct pt
     return CLAB_OK;
 }
 
-static inline clab_status emu_emit_ternary(struct emu_emit *emit, const struct ptx_insn *insn, struct emu_pair pair,
-                                           enum ptx_type td, enum ptx_type ta, enum ptx_type tb, enum ptx_type tc)
+static inline clab_status emu_emit_ternary(struct emu_emit *emit, const struct ptx_insn *insn,
+                                           struct emu_pair pair, enum ptx_type td, enum ptx_type ta,
+                                           enum ptx_type tb, enum ptx_type tc)
 {
     const uint32_t a = emu_source(emit, &insn->operands[1], ta);
     const uint32_t b = emu_source(emit, &insn->operands[2], tb);
@@ -104,9 +107,10 @@ static inline clab_status emu_emit_ternary(struct emu_emit *emit, const struct p
 
 /* --- predicates: a mask word with bit i for lane i. */
 static const uint32_t emu_lane_bit[EMU_LANES] = {
-    1u << 0,  1u << 1,  1u << 2,  1u << 3,  1u << 4,  1u << 5,  1u << 6,  1u << 7,  1u << 8,  1u << 9,  1u << 10,
-    1u << 11, 1u << 12, 1u << 13, 1u << 14, 1u << 15, 1u << 16, 1u << 17, 1u << 18, 1u << 19, 1u << 20, 1u << 21,
-    1u << 22, 1u << 23, 1u << 24, 1u << 25, 1u << 26, 1u << 27, 1u << 28, 1u << 29, 1u << 30, 1u << 31};
+    1u << 0,  1u << 1,  1u << 2,  1u << 3,  1u << 4,  1u << 5,  1u << 6,  1u << 7,
+    1u << 8,  1u << 9,  1u << 10, 1u << 11, 1u << 12, 1u << 13, 1u << 14, 1u << 15,
+    1u << 16, 1u << 17, 1u << 18, 1u << 19, 1u << 20, 1u << 21, 1u << 22, 1u << 23,
+    1u << 24, 1u << 25, 1u << 26, 1u << 27, 1u << 28, 1u << 29, 1u << 30, 1u << 31};
 
 /* Writes the executing lanes' bits of a predicate word. */
 static inline void emu_pred_write(struct emu_warp *warp, uint32_t offset, uint32_t mask)

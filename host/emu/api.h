@@ -121,7 +121,6 @@ struct api_context {
     struct api_stream *legacy;
     struct api_stream *streams; /* all live ones, the legacy stream too */
     struct api_module *modules;
-    unsigned captures_global; /* captures in progress in global mode */
 };
 /* The context of a handle, or the current one for NULL; NULL when there is none. Not checked for sticky errors. */
 struct api_context *api_context_get(CUcontext handle);
@@ -340,6 +339,9 @@ struct api_stream {
     bool has_worker;
     unsigned refs;   /* handle, worker, events, dependencies */
     struct api_capture *capture; /* NULL unless capturing */
+    struct api_node **capture_nodes; /* the nodes that the next one will depend on */
+    size_t n_capture_nodes;
+    CUgraphNode *lent_nodes; /* to the caller of cuStreamGetCaptureInfo */
     struct api_dependency *waits; /* of cuStreamWaitEvent, for the next task */
     size_t n_waits;
     CUsynchronizationPolicy sync_policy;
@@ -359,8 +361,7 @@ struct api_event {
     uint64_t issued;           /* its task */
     uint64_t generation;
     uint64_t time_ns;
-    struct api_capture *capture; /* recorded inside this capture, at the nodes below */
-    uint64_t capture_id;
+    struct api_capture *capture; /* last recorded inside this capture, at the nodes below */
     struct api_node **nodes;
     size_t n_nodes;
     unsigned refs;
@@ -393,6 +394,8 @@ CUresult api_stream_wait_event(struct api_stream *stream, struct api_event *even
 /* Makes the next task of `stream` wait for that task of `on`. */
 CUresult api_stream_wait_task(struct api_stream *stream, struct api_stream *on, uint64_t issued);
 CUresult api_event_record(struct api_event *event, struct api_stream *stream, bool external);
+/* The event is recorded by the task that `stream` gets next. */
+void api_event_place(struct api_event *event, struct api_stream *stream);
 void api_event_release(struct api_event *event);
 
 /* ---- capture and graphs (api_capture.c, api_graph.c) ---- */
@@ -405,6 +408,8 @@ CUresult api_capture_record(struct api_stream *stream, struct api_event *event);
 /* The capture cannot be finished any more. */
 void api_capture_invalidate(struct api_capture *capture);
 void api_capture_drop(struct api_stream *stream);
+/* cuCtxSynchronize: invalidates every capture of the context; was there one? */
+bool api_capture_blocks_wait(struct api_context *context);
 /* A call that a capture in progress forbids (cuMemAlloc, …): STREAM_CAPTURE_UNSUPPORTED, else success. */
 CUresult api_capture_forbids(struct api_context *context);
 CUresult api_exec_run(struct api_context *context, struct api_exec *exec, struct clab_error *error);

@@ -1,49 +1,450 @@
-/* Placeholder: replaced below. */
-#include "emu/api.h"
+/* "Stream Management", stream capture (CUDA Programming Guide 13.0, "Creating a Graph Using Stream Capture"). A stream
+   that captures turns what is submitted to it into graph nodes; another stream joins the capture by waiting for an event
+   that was recorded in it. Which misuse gives which error is what an H200's driver answers (tests/api/data/h200.txt).
+   Leaves out: allocation and free nodes. */
+#include "emu/api_graph.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static cuuint64_t next_capture_id = 1;
+
+static void leave(struct api_stream *stream)
+{
+    stream->capture = NULL;
+    free(stream->capture_nodes);
+    stream->capture_nodes = NULL;
+    stream->n_capture_nodes = 0;
+}
+
+/* Ends a capture: every stream leaves it, and its graph goes if nobody took it. */
+static void leave_all(struct api_capture *capture)
+{
+    struct api_context *context = capture->origin->context;
+    for (struct api_stream *stream = context->streams; stream != NULL; stream = stream->next)
+        if (stream->capture == capture)
+            leave(stream);
+    size_t cursor = 0;
+    for (struct api_event *event; (event = emu_handle_next(EMU_HANDLE_EVENT, &cursor)) != NULL;)
+        if (event->capture == capture) {
+            event->capture = NULL;
+            free(event->nodes);
+            event->nodes = NULL;
+            event->n_nodes = 0;
+        }
+    if (capture->graph != NULL) {
+        capture->graph->capture = NULL;
+        if (capture->own_graph)
+            api_graph_free(capture->graph);
+    }
+    free(capture);
+}
+
+void api_capture_invalidate(struct api_capture *capture)
+{
+    capture->invalid = true;
+}
+
+void api_capture_drop(struct api_stream *stream)
+{
+    if (stream->capture != NULL)
+        leave_all(stream->capture);
+}
+
+static bool set_nodes(struct api_node ***nodes, size_t *count, struct api_node *const *from, size_t n_from)
+{
+    struct api_node **copy = calloc(n_from > 0 ? n_from : 1, sizeof(struct api_node *));
+    if (copy == NULL)
+        return false;
+    if (n_from > 0)
+        memcpy(copy, from, n_from * sizeof(struct api_node *));
+    free(*nodes);
+    *nodes = copy;
+    *count = n_from;
+    return true;
+}
+
+static CUgraphNodeType node_type(enum api_work_kind kind)
+{
+    switch (kind) {
+    case API_WORK_KERNEL:
+        return CU_GRAPH_NODE_TYPE_KERNEL;
+    case API_WORK_COPY:
+        return CU_GRAPH_NODE_TYPE_MEMCPY;
+    case API_WORK_SET:
+        return CU_GRAPH_NODE_TYPE_MEMSET;
+    case API_WORK_HOST:
+        return CU_GRAPH_NODE_TYPE_HOST;
+    case API_WORK_RECORD:
+        return CU_GRAPH_NODE_TYPE_EVENT_RECORD;
+    case API_WORK_WAIT:
+        return CU_GRAPH_NODE_TYPE_WAIT_EVENT;
+    default:
+        return CU_GRAPH_NODE_TYPE_EMPTY;
+    }
+}
 
 CUresult api_capture_add(struct api_stream *stream, struct api_work *work)
 {
-    (void)stream;
-    api_work_fini(work);
-    return CUDA_ERROR_NOT_SUPPORTED;
+    struct api_capture *capture = stream->capture;
+    struct api_node *node;
+    if (capture->invalid) {
+        api_work_fini(work);
+        return api_set_error(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, "the capture was invalidated by an earlier call");
+    }
+    if (work->kind == API_WORK_FREE || work->kind == API_WORK_GRAPH || work->kind == API_WORK_WRITE_VALUE ||
+        work->kind == API_WORK_WAIT_VALUE) {
+        api_work_fini(work);
+        api_capture_invalidate(capture);
+        return api_set_error(CUDA_ERROR_NOT_SUPPORTED, "capturing frees, graph launches and stream memory operations is "
+                                                       "not emulated");
+    }
+    CUresult result = api_node_add(capture->graph, node_type(work->kind), work, stream->capture_nodes,
+                                   stream->n_capture_nodes, &node);
+    if (result == CUDA_SUCCESS && !set_nodes(&stream->capture_nodes, &stream->n_capture_nodes, &node, 1))
+        result = api_set_error(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a capture");
+    if (result != CUDA_SUCCESS)
+        api_capture_invalidate(capture);
+    return result;
 }
-CUresult api_capture_join(struct api_stream *stream, struct api_event *event)
-{
-    (void)stream;
-    (void)event;
-    return CUDA_ERROR_NOT_SUPPORTED;
-}
+
 CUresult api_capture_record(struct api_stream *stream, struct api_event *event)
 {
-    (void)stream;
-    (void)event;
-    return CUDA_ERROR_NOT_SUPPORTED;
+    if (stream->capture->invalid)
+        return api_set_error(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, "the capture was invalidated by an earlier call");
+    if (!set_nodes(&event->nodes, &event->n_nodes, stream->capture_nodes, stream->n_capture_nodes))
+        return api_set_error(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a capture");
+    event->capture = stream->capture;
+    return CUDA_SUCCESS;
 }
-void api_capture_invalidate(struct api_capture *capture)
+
+CUresult api_capture_join(struct api_stream *stream, struct api_event *event)
 {
-    (void)capture;
+    struct api_capture *capture = event->capture;
+    if (capture->invalid)
+        return api_set_error(CUDA_ERROR_INVALID_VALUE, "the event's capture was invalidated");
+    if (stream->capture != NULL && stream->capture != capture) {
+        api_capture_invalidate(stream->capture);
+        api_capture_invalidate(capture);
+        return api_set_error(CUDA_ERROR_STREAM_CAPTURE_MERGE, "the stream is captured elsewhere");
+    }
+    if (stream->legacy) {
+        api_capture_invalidate(capture);
+        return api_set_error(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, "the legacy default stream cannot be captured");
+    }
+    stream->capture = capture;
+    struct api_node **all = calloc(stream->n_capture_nodes + event->n_nodes + 1, sizeof(struct api_node *));
+    if (all == NULL)
+        return api_set_error(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a capture");
+    size_t count = stream->n_capture_nodes;
+    if (count > 0)
+        memcpy(all, stream->capture_nodes, count * sizeof(struct api_node *));
+    for (size_t i = 0; i < event->n_nodes; i++) {
+        bool known = false;
+        for (size_t j = 0; j < count; j++)
+            known = known || all[j] == event->nodes[i];
+        if (!known)
+            all[count++] = event->nodes[i];
+    }
+    free(stream->capture_nodes);
+    stream->capture_nodes = all;
+    stream->n_capture_nodes = count;
+    return CUDA_SUCCESS;
 }
-void api_capture_drop(struct api_stream *stream)
-{
-    (void)stream;
-}
+
+/* cuMemAlloc and the like: forbidden while a capture in global mode is in progress anywhere, or one in thread-local
+   mode that this thread began; such a call invalidates it. A thread in relaxed mode is exempt. */
 CUresult api_capture_forbids(struct api_context *context)
 {
-    (void)context;
-    return CUDA_SUCCESS;
+    const struct api_thread *thread = api_thread();
+    if (thread->capture_mode == CU_STREAM_CAPTURE_MODE_RELAXED)
+        return CUDA_SUCCESS;
+    CUresult result = CUDA_SUCCESS;
+    for (struct api_stream *stream = context->streams; stream != NULL; stream = stream->next) {
+        struct api_capture *capture = stream->capture;
+        if (capture == NULL || capture->mode == CU_STREAM_CAPTURE_MODE_RELAXED)
+            continue;
+        bool global = capture->mode == CU_STREAM_CAPTURE_MODE_GLOBAL &&
+                      thread->capture_mode == CU_STREAM_CAPTURE_MODE_GLOBAL;
+        if (global || capture->thread == thread) {
+            api_capture_invalidate(capture);
+            result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+        }
+    }
+    return result == CUDA_SUCCESS
+               ? CUDA_SUCCESS
+               : api_set_error(result, "a stream is capturing: this call is not allowed meanwhile");
 }
-CUresult api_exec_run(struct api_context *context, struct api_exec *exec, struct clab_error *error)
+
+bool api_capture_blocks_wait(struct api_context *context)
 {
-    (void)context;
-    (void)exec;
-    (void)error;
-    return CUDA_SUCCESS;
+    bool any = false;
+    for (struct api_stream *stream = context->streams; stream != NULL; stream = stream->next)
+        if (stream->capture != NULL) {
+            api_capture_invalidate(stream->capture);
+            any = true;
+        }
+    return any;
 }
-void api_exec_release(struct api_exec *exec)
+
+/* ---- calls ---- */
+
+static CUresult enter_stream(const char *call, CUstream handle, struct api_stream **out_stream)
 {
-    (void)exec;
+    struct api_context *context;
+    CUresult result = api_enter_context(call, &context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    /* Not api_stream_get for stream 0: asking about the legacy stream must not invalidate a capture. */
+    if (handle == CU_STREAM_LEGACY || (handle == NULL && !api_thread()->per_thread_default)) {
+        *out_stream = context->legacy;
+        return CUDA_SUCCESS;
+    }
+    result = api_stream_get(context, handle, out_stream);
+    return result == CUDA_SUCCESS ? CUDA_SUCCESS : api_result(result);
 }
-void api_exec_hold(struct api_exec *exec)
+
+static CUresult begin(const char *call, CUstream hStream, CUstreamCaptureMode mode, CUgraph into,
+                      const CUgraphNode *from, size_t n_from)
 {
-    (void)exec;
+    struct api_stream *stream;
+    struct api_node **nodes = NULL;
+    CUresult result = enter_stream(call, hStream, &stream);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (stream->legacy)
+        return api_fail(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "the legacy default stream cannot be captured");
+    if ((unsigned)mode > CU_STREAM_CAPTURE_MODE_RELAXED)
+        return api_fail(CUDA_ERROR_INVALID_VALUE, "capture mode %d", (int)mode);
+    if (stream->capture != NULL)
+        return api_fail(CUDA_ERROR_ILLEGAL_STATE, "the stream is capturing already");
+    struct api_graph *graph = into != NULL ? emu_handle_get(EMU_HANDLE_GRAPH, into) : api_graph_new();
+    if (graph == NULL)
+        return api_fail(into != NULL ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_OUT_OF_MEMORY, "no graph to capture into");
+    struct api_capture *capture = NULL;
+    if (graph->capture != NULL)
+        result = api_set_error(CUDA_ERROR_INVALID_VALUE, "the graph is being captured into already");
+    if (result == CUDA_SUCCESS)
+        result = api_nodes_get(graph, from, n_from, &nodes);
+    if (result == CUDA_SUCCESS) {
+        capture = calloc(1, sizeof *capture);
+        if (capture == NULL || !set_nodes(&stream->capture_nodes, &stream->n_capture_nodes, nodes, n_from))
+            result = api_set_error(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a capture");
+    }
+    free(nodes);
+    if (result != CUDA_SUCCESS) {
+        free(capture);
+        if (into == NULL)
+            api_graph_free(graph);
+        return api_result(result);
+    }
+    capture->graph = graph;
+    capture->own_graph = into == NULL;
+    capture->mode = mode;
+    capture->id = next_capture_id++;
+    capture->origin = stream;
+    capture->thread = api_thread();
+    graph->capture = capture;
+    stream->capture = capture;
+    return api_leave();
+}
+
+CUresult CUDAAPI cuStreamBeginCapture(CUstream hStream)
+{
+    return begin(__func__, hStream, CU_STREAM_CAPTURE_MODE_GLOBAL, NULL, NULL, 0);
+}
+
+CUresult CUDAAPI cuStreamBeginCapture_v2(CUstream hStream, CUstreamCaptureMode mode)
+{
+    return begin(__func__, hStream, mode, NULL, NULL, 0);
+}
+
+CUresult CUDAAPI cuStreamBeginCaptureToGraph(CUstream hStream, CUgraph hGraph, const CUgraphNode *dependencies,
+                                             const CUgraphEdgeData *dependencyData, size_t numDependencies,
+                                             CUstreamCaptureMode mode)
+{
+    (void)dependencyData;
+    if (hGraph == NULL) {
+        API_ENTER();
+        return api_fail(CUDA_ERROR_INVALID_VALUE, "the graph is NULL");
+    }
+    return begin(__func__, hStream, mode, hGraph, dependencies, numDependencies);
+}
+
+/* Is every node that another stream ended on one that the origin's last nodes depend on? */
+static bool all_joined(const struct api_capture *capture)
+{
+    const struct api_stream *origin = capture->origin;
+    for (struct api_node *node = capture->graph->nodes; node != NULL; node = node->next)
+        node->mark = 0;
+    for (size_t i = 0; i < origin->n_capture_nodes; i++)
+        origin->capture_nodes[i]->mark = 1;
+    /* Edges of a capture point backwards in the list, so that rounds over it end quickly. */
+    for (bool progress = true; progress;) {
+        progress = false;
+        for (struct api_node *node = capture->graph->nodes; node != NULL; node = node->next)
+            for (size_t i = 0; node->mark != 0 && i < node->n_from; i++)
+                if (node->from[i]->mark == 0) {
+                    node->from[i]->mark = 1;
+                    progress = true;
+                }
+    }
+    for (const struct api_stream *stream = origin->context->streams; stream != NULL; stream = stream->next)
+        for (size_t i = 0; stream->capture == capture && i < stream->n_capture_nodes; i++)
+            if (stream->capture_nodes[i]->mark == 0)
+                return false;
+    return true;
+}
+
+CUresult CUDAAPI cuStreamEndCapture(CUstream hStream, CUgraph *phGraph)
+{
+    struct api_stream *stream;
+    CUresult result = enter_stream(__func__, hStream, &stream);
+    if (result != CUDA_SUCCESS)
+        return result;
+    API_REQUIRE(phGraph != NULL);
+    struct api_capture *capture = stream->capture;
+    if (capture == NULL)
+        return api_fail(CUDA_ERROR_ILLEGAL_STATE, "the stream is not capturing");
+    *phGraph = NULL;
+    if (capture->origin != stream) {
+        api_capture_invalidate(capture);
+        return api_fail(CUDA_ERROR_STREAM_CAPTURE_UNMATCHED, "the capture began in another stream");
+    }
+    if (capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED && capture->thread != api_thread())
+        return api_fail(CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD, "the capture was begun by another thread");
+    if (capture->invalid) {
+        leave_all(capture);
+        return api_fail(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, "the capture was invalidated by an earlier call");
+    }
+    if (!all_joined(capture)) {
+        leave_all(capture);
+        return api_fail(CUDA_ERROR_STREAM_CAPTURE_UNJOINED, "a stream that joined the capture has work that its origin "
+                                                            "does not wait for");
+    }
+    *phGraph = capture->graph->handle;
+    capture->graph->capture = NULL;
+    capture->graph = NULL; /* the caller's */
+    leave_all(capture);
+    return api_leave();
+}
+
+static CUstreamCaptureStatus status_of(const struct api_stream *stream)
+{
+    return stream->capture == NULL     ? CU_STREAM_CAPTURE_STATUS_NONE
+           : stream->capture->invalid ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
+                                      : CU_STREAM_CAPTURE_STATUS_ACTIVE;
+}
+
+CUresult CUDAAPI cuStreamIsCapturing(CUstream hStream, CUstreamCaptureStatus *captureStatus)
+{
+    struct api_stream *stream;
+    CUresult result = enter_stream(__func__, hStream, &stream);
+    if (result != CUDA_SUCCESS)
+        return result;
+    API_REQUIRE(captureStatus != NULL);
+    *captureStatus = status_of(stream);
+    return api_leave();
+}
+
+static CUresult info(const char *call, CUstream hStream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
+                     const CUgraphNode **nodes, const CUgraphEdgeData **data, size_t *count)
+{
+    struct api_stream *stream;
+    CUresult result = enter_stream(call, hStream, &stream);
+    if (result != CUDA_SUCCESS)
+        return result;
+    API_REQUIRE(status != NULL);
+    *status = status_of(stream);
+    if (*status != CU_STREAM_CAPTURE_STATUS_ACTIVE)
+        return api_leave();
+    if (id != NULL)
+        *id = stream->capture->id;
+    if (graph != NULL)
+        *graph = stream->capture->graph->handle;
+    if (data != NULL)
+        *data = NULL; /* no edge has any */
+    if (count != NULL)
+        *count = stream->n_capture_nodes;
+    if (nodes != NULL) {
+        /* Lent until the next call on the stream. */
+        CUgraphNode *lent = realloc(stream->lent_nodes, (stream->n_capture_nodes + 1) * sizeof(CUgraphNode));
+        if (lent == NULL)
+            return api_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for the dependencies");
+        stream->lent_nodes = lent;
+        for (size_t i = 0; i < stream->n_capture_nodes; i++)
+            lent[i] = stream->capture_nodes[i]->handle;
+        *nodes = lent;
+    }
+    return api_leave();
+}
+
+CUresult CUDAAPI cuStreamGetCaptureInfo(CUstream hStream, CUstreamCaptureStatus *captureStatus_out, cuuint64_t *id_out)
+{
+    return info(__func__, hStream, captureStatus_out, id_out, NULL, NULL, NULL, NULL);
+}
+
+CUresult CUDAAPI cuStreamGetCaptureInfo_v2(CUstream hStream, CUstreamCaptureStatus *captureStatus_out,
+                                           cuuint64_t *id_out, CUgraph *graph_out,
+                                           const CUgraphNode **dependencies_out, size_t *numDependencies_out)
+{
+    return info(__func__, hStream, captureStatus_out, id_out, graph_out, dependencies_out, NULL, numDependencies_out);
+}
+
+CUresult CUDAAPI cuStreamGetCaptureInfo_v3(CUstream hStream, CUstreamCaptureStatus *captureStatus_out,
+                                           cuuint64_t *id_out, CUgraph *graph_out,
+                                           const CUgraphNode **dependencies_out, const CUgraphEdgeData **edgeData_out,
+                                           size_t *numDependencies_out)
+{
+    return info(__func__, hStream, captureStatus_out, id_out, graph_out, dependencies_out, edgeData_out,
+                numDependencies_out);
+}
+
+static CUresult update_dependencies(const char *call, CUstream hStream, CUgraphNode *handles, size_t count,
+                                    unsigned flags)
+{
+    struct api_stream *stream;
+    struct api_node **nodes = NULL;
+    CUresult result = enter_stream(call, hStream, &stream);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (stream->capture == NULL)
+        return api_fail(CUDA_ERROR_ILLEGAL_STATE, "the stream is not capturing");
+    API_REQUIRE(flags <= CU_STREAM_SET_CAPTURE_DEPENDENCIES);
+    result = api_nodes_get(stream->capture->graph, handles, count, &nodes);
+    if (result != CUDA_SUCCESS)
+        return api_result(result);
+    if (flags == CU_STREAM_ADD_CAPTURE_DEPENDENCIES) {
+        struct api_event joined = {.capture = stream->capture, .nodes = nodes, .n_nodes = count};
+        result = api_capture_join(stream, &joined);
+    } else if (!set_nodes(&stream->capture_nodes, &stream->n_capture_nodes, nodes, count)) {
+        result = api_set_error(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a capture");
+    }
+    free(nodes);
+    return api_result(result);
+}
+
+CUresult CUDAAPI cuStreamUpdateCaptureDependencies(CUstream hStream, CUgraphNode *dependencies, size_t numDependencies,
+                                                   unsigned int flags)
+{
+    return update_dependencies(__func__, hStream, dependencies, numDependencies, flags);
+}
+
+CUresult CUDAAPI cuStreamUpdateCaptureDependencies_v2(CUstream hStream, CUgraphNode *dependencies,
+                                                      const CUgraphEdgeData *dependencyData, size_t numDependencies,
+                                                      unsigned int flags)
+{
+    (void)dependencyData;
+    return update_dependencies(__func__, hStream, dependencies, numDependencies, flags);
+}
+
+CUresult CUDAAPI cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
+{
+    API_ENTER();
+    struct api_thread *thread = api_thread();
+    API_REQUIRE(mode != NULL && (unsigned)*mode <= CU_STREAM_CAPTURE_MODE_RELAXED);
+    CUstreamCaptureMode before = thread->capture_mode;
+    thread->capture_mode = *mode;
+    *mode = before;
+    return api_leave();
 }

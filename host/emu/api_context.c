@@ -296,7 +296,7 @@ CUresult CUDAAPI cuCtxGetId(CUcontext ctx, unsigned long long *ctxId)
 
 static CUresult synchronize(struct api_context *context)
 {
-    if (context->captures_global > 0)
+    if (api_capture_blocks_wait(context))
         return api_set_error(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "a stream of the context is capturing");
     return api_context_wait(context);
 }

@@ -22,6 +22,16 @@ static bool complete(const struct api_event *event)
     return event->stream == NULL || event->stream->completed >= event->issued;
 }
 
+void api_event_place(struct api_event *event, struct api_stream *stream)
+{
+    event->recorded = true;
+    stream->refs++;
+    if (event->stream != NULL)
+        api_stream_release(event->stream);
+    event->stream = stream;
+    event->issued = stream->issued + 1;
+}
+
 CUresult api_event_record(struct api_event *event, struct api_stream *stream, bool external)
 {
     if (event->context != stream->context)
@@ -34,12 +44,7 @@ CUresult api_event_record(struct api_event *event, struct api_stream *stream, bo
     if (stream->capture != NULL)
         return api_submit(stream, &work, API_ASYNC);
     event->generation++;
-    event->recorded = true;
-    if (event->stream != NULL)
-        api_stream_release(event->stream);
-    event->stream = stream;
-    stream->refs++;
-    event->issued = stream->issued + 1;
+    api_event_place(event, stream);
     return api_submit(stream, &work, API_ASYNC);
 }
 
@@ -119,8 +124,10 @@ CUresult CUDAAPI cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsign
 CUresult CUDAAPI cuEventQuery(CUevent hEvent)
 {
     ENTER_EVENT(event, hEvent);
-    if (event->capture != NULL)
+    if (event->capture != NULL) {
+        api_capture_invalidate(event->capture);
         return api_fail(CUDA_ERROR_CAPTURED_EVENT, "the event was last recorded in a capture");
+    }
     if (!complete(event)) {
         api_unlock();
         return CUDA_ERROR_NOT_READY;
@@ -131,8 +138,10 @@ CUresult CUDAAPI cuEventQuery(CUevent hEvent)
 CUresult CUDAAPI cuEventSynchronize(CUevent hEvent)
 {
     ENTER_EVENT(event, hEvent);
-    if (event->capture != NULL)
+    if (event->capture != NULL) {
+        api_capture_invalidate(event->capture);
         return api_fail(CUDA_ERROR_CAPTURED_EVENT, "the event was last recorded in a capture");
+    }
     struct api_stream *stream = event->stream;
     uint64_t issued = event->issued;
     if (stream == NULL)

@@ -33,6 +33,8 @@ void api_stream_release(struct api_stream *stream)
     for (size_t i = 0; i < stream->n_waits; i++)
         api_stream_release(stream->waits[i].stream);
     free(stream->waits);
+    free(stream->capture_nodes);
+    free(stream->lent_nodes);
     free(stream);
 }
 

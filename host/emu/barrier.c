@@ -5,6 +5,7 @@
    or never existed, because such counts are multiples of the warp size. Threads that ended are not waited for: a barrier
    completes when all live threads of the CTA wait at it, and that is checked again whenever threads end. */
 #include "emu/fragment.h"
+#include "emu/hook.h"
 
 static bool complete(const struct emu_cta *cta, const struct emu_barrier *barrier)
 {
@@ -19,34 +20,87 @@ static uint64_t reduced(const struct emu_barrier *barrier, enum emu_barrier_mode
                                      : (barrier->reduce_or ? EMU_ALL : 0);
 }
 
+static void release_warp(struct emu_warp *warp, const struct emu_barrier *barrier, uint32_t id)
+{
+    for (uint32_t used = warp->used; used; used &= used - 1) {
+        struct emu_fragment *fragment = &warp->fragments[__builtin_ctz(used)];
+        if (fragment->state != EMU_FRAGMENT_WAITING || fragment->wait != EMU_WAIT_BARRIER ||
+            fragment->wait_key != id) {
+            continue;
+        }
+        const enum emu_barrier_mode mode = fragment->pc->u8[1];
+        emu_hook_event(warp->cta, warp, fragment->pc,
+                       (struct emu_event){.kind = EMU_EVENT_BARRIER_PASS, .lanes = fragment->mask, .value = id});
+        if (mode == EMU_BARRIER_SYNC) {
+            fragment->pc++;
+            emu_wake_fragment(warp, fragment, EMU_WAKE_NONE, 0);
+        } else {
+            emu_wake_fragment(warp, fragment, EMU_WAKE_DONE, reduced(barrier, mode));
+        }
+    }
+    if (warp->used & (warp->used - 1)) {
+        emu_merge_ready(warp);
+    }
+}
+
 /* Wakes all that wait at barrier `id`, and makes it fresh. */
 static void release(struct emu_cta *cta, uint32_t id)
 {
     struct emu_barrier *barrier = &cta->barriers[id];
+    uint32_t simple = 0;
     for (uint32_t left = barrier->waiting_warps; left; left &= left - 1) {
         struct emu_warp *warp = &cta->warps[__builtin_ctz(left)];
-        for (uint32_t used = warp->used; used; used &= used - 1) {
-            struct emu_fragment *fragment = &warp->fragments[__builtin_ctz(used)];
-            if (fragment->state != EMU_FRAGMENT_WAITING || fragment->wait != EMU_WAIT_BARRIER ||
-                fragment->wait_key != id) {
-                continue;
-            }
-            const enum emu_barrier_mode mode = fragment->pc->u8[1];
-            if (mode == EMU_BARRIER_SYNC) {
-                fragment->pc++;
-                emu_wake_fragment(warp, fragment, EMU_WAKE_NONE, 0);
-            } else {
-                emu_wake_fragment(warp, fragment, EMU_WAKE_DONE, reduced(barrier, mode));
-            }
-        }
-        if (warp->used & (warp->used - 1)) {
-            emu_merge_ready(warp);
+        struct emu_fragment *fragment = &warp->fragments[0];
+        if (warp->used == 1 && fragment->pc->u8[1] == EMU_BARRIER_SYNC && !cta->run->hooks) {
+            fragment->pc++;
+            fragment->state = EMU_FRAGMENT_READY;
+            fragment->wait = EMU_WAIT_NONE;
+            simple |= left & -left;
+        } else {
+            release_warp(warp, barrier, id);
         }
         barrier->lanes[warp->index] = 0;
+    }
+    if (simple) {
+        cta->ready |= simple;
+        cta->polling &= ~simple;
+        cta->cluster->ready |= UINT32_C(1) << cta->rank;
     }
     cta->barriers_active &= ~(UINT32_C(1) << id);
     barrier->expected = barrier->arrived = barrier->waiting = barrier->waiting_warps = 0;
     cta->cluster->thread->barriers++;
+}
+
+const struct emu_op *emu_barrier_whole(struct emu_warp *warp, const struct emu_op *op)
+{
+    struct emu_cta *cta = warp->cta;
+    const uint32_t id = op->u8[0];
+    struct emu_barrier *barrier = &cta->barriers[id];
+    if (warp->used != 1 || (barrier->arrived && barrier->expected != 0)) {
+        return emu_barrier_take(warp, op, id, 0, EMU_BARRIER_SYNC, 0, NULL);
+    }
+    if (barrier->arrived == 0) {
+        cta->barriers_active |= UINT32_C(1) << id;
+        barrier->expected = 0;
+    }
+    warp->progress++;
+    barrier->arrived += EMU_LANES;
+    barrier->waiting += EMU_LANES;
+    if (barrier->waiting == cta->live_threads) {
+        release(cta, id);
+        return op + 1;
+    }
+    barrier->lanes[warp->index] = EMU_ALL;
+    barrier->waiting_warps |= UINT32_C(1) << warp->index;
+    struct emu_fragment *fragment = &warp->fragments[0];
+    emu_count(warp, op->insn + 1, EMU_ALL, op->insn + 1);
+    fragment->pc = op;
+    fragment->state = EMU_FRAGMENT_WAITING;
+    fragment->wait = EMU_WAIT_BARRIER;
+    fragment->wait_key = id;
+    fragment->bounded = false;
+    warp->stop = EMU_STOP_WAIT;
+    return NULL;
 }
 
 const struct emu_op *emu_barrier_take(struct emu_warp *warp, const struct emu_op *op, uint32_t id, uint32_t expected,
@@ -75,18 +129,23 @@ const struct emu_op *emu_barrier_take(struct emu_warp *warp, const struct emu_op
                          expected, barrier->expected);
     }
     const bool whole = ((before | lanes) & warp->live) == warp->live;
-    barrier->arrived += whole ? EMU_LANES - (uint32_t)__builtin_popcount(before)
-                              : (uint32_t)__builtin_popcount(lanes);
-    barrier->reduce_count += (uint32_t)__builtin_popcount(predicate & lanes);
+    barrier->arrived += whole ? EMU_LANES - emu_lane_count(before)
+                              : emu_lane_count(lanes);
+    barrier->reduce_count += emu_lane_count(predicate & lanes);
     barrier->reduce_and &= (predicate & lanes) == lanes;
     barrier->reduce_or |= (predicate & lanes) != 0;
     warp->progress++;
+    emu_hook_event(cta, warp, op, (struct emu_event){.kind = EMU_EVENT_BARRIER_ARRIVE, .lanes = lanes, .value = id});
     if (mode != EMU_BARRIER_ARRIVE) {
         barrier->lanes[warp->index] |= lanes;
-        barrier->waiting += (uint32_t)__builtin_popcount(lanes);
+        barrier->waiting += emu_lane_count(lanes);
     }
     if (complete(cta, barrier)) {
         barrier->lanes[warp->index] = 0;
+        if (mode != EMU_BARRIER_ARRIVE) {
+            emu_hook_event(cta, warp, op,
+                           (struct emu_event){.kind = EMU_EVENT_BARRIER_PASS, .lanes = lanes, .value = id});
+        }
         if (out_value) {
             *out_value = reduced(barrier, mode);
         }

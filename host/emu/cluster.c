@@ -6,6 +6,7 @@
    ordering of .release, .acquire and .relaxed, since all of a cluster runs on one host thread; and that a not .aligned
    arrive also waits for the other lanes of its warp. */
 #include "emu/fragment.h"
+#include "emu/hook.h"
 
 static void complete_phase(struct emu_cluster *cluster)
 {
@@ -47,8 +48,9 @@ const struct emu_op *emu_cluster_arrive(struct emu_warp *warp, const struct emu_
     cta->cluster_arrived[warp->index] |= lanes;
     cta->cluster_parity[warp->index] = (cta->cluster_parity[warp->index] & ~lanes) |
                                        (cluster->barrier_phase & 1 ? lanes : 0);
-    cluster->barrier_arrived += (uint32_t)__builtin_popcount(lanes);
+    cluster->barrier_arrived += emu_lane_count(lanes);
     warp->progress++;
+    emu_hook_event(cta, warp, op, (struct emu_event){.kind = EMU_EVENT_CLUSTER_ARRIVE, .lanes = lanes});
     check(cluster);
     return op + 1;
 }
@@ -72,6 +74,7 @@ const struct emu_op *emu_cluster_wait(struct emu_warp *warp, const struct emu_op
         return emu_wait(warp, op, EMU_WAIT_CLUSTER_BARRIER, 0);
     }
     cta->cluster_arrived[warp->index] &= ~lanes;
+    emu_hook_event(cta, warp, op, (struct emu_event){.kind = EMU_EVENT_CLUSTER_WAIT, .lanes = lanes});
     return op + 1;
 }
 
@@ -82,7 +85,7 @@ void emu_cluster_barrier_exit(struct emu_warp *warp, uint32_t lanes)
     const uint32_t current = cluster->barrier_phase & 1 ? cta->cluster_parity[warp->index]
                                                         : ~cta->cluster_parity[warp->index];
     cluster->barrier_arrived -=
-        (uint32_t)__builtin_popcount(cta->cluster_arrived[warp->index] & current & lanes);
+        emu_lane_count(cta->cluster_arrived[warp->index] & current & lanes);
     cta->cluster_arrived[warp->index] &= ~lanes;
     check(cluster);
 }

@@ -36,6 +36,8 @@ struct emu_options {
     uint32_t decline;          /* CLC: decline every request after this many; UINT32_MAX never */
     uint64_t instruction_budget; /* warp instructions per launch after which it times out; 0 none */
     int trace_cta, trace_warp; /* linear CTA index and warp to trace, -1 none */
+    const char *trace_file;    /* the trace is appended to it; NULL: standard error. Borrowed */
+    const struct emu_hooks *hooks; /* observers of launches (hook.h), NULL none. Borrowed */
     uint16_t driver_version;   /* 90 = refuses .version above 9.0 (CLUSTERLAB_EMU_DRIVER=13.0); 0 any known */
     const char *isa;           /* "base", "v3", "v4", NULL best */
 };

@@ -1,5 +1,6 @@
-/* Small floating-point formats: encoding a double with any rounding, decoding. For the conversions that are not worth a
-   vectorised loop of their own. Formats: PTX ISA 9.0, "Alternate Floating-Point Data Formats", "Sub-byte Formats". */
+/* Small floating-point formats: encoding a double with any rounding, decoding. For the conversions that are
+   not worth a vectorised loop of their own. Formats: PTX ISA 9.0, "Alternate Floating-Point Data Formats",
+   "Sub-byte Formats". */
 #ifndef CLAB_EMU_FORMAT_H
 #define CLAB_EMU_FORMAT_H
 
@@ -93,7 +94,8 @@ static inline uint32_t emu_encode(double x, const struct emu_format *format, uns
             up = !negative && rest;
             break;
         case EMU_RS: {
-            const uint64_t top = drop > random_bits ? rest >> (drop - random_bits) : rest << (random_bits - drop);
+            const uint64_t top =
+                drop > random_bits ? rest >> (drop - random_bits) : rest << (random_bits - drop);
             up = (top + random) >> random_bits;
             break;
         }
@@ -108,7 +110,8 @@ static inline uint32_t emu_encode(double x, const struct emu_format *format, uns
         return code | sign;
     if (finite)
         return format->max | sign;
-    const bool toward_zero = mode == EMU_RZ || mode == EMU_RS || (mode == EMU_RM && !negative) || (mode == EMU_RP && negative);
+    const bool toward_zero =
+        mode == EMU_RZ || mode == EMU_RS || (mode == EMU_RM && !negative) || (mode == EMU_RP && negative);
     if (!exact && toward_zero)
         return format->max | sign;
     return format->infinity ? format->infinity | sign : format->nan;
@@ -122,8 +125,9 @@ static inline double emu_decode(uint32_t code, const struct emu_format *format)
     const uint32_t implicit = UINT32_C(1) << format->mantissa_bits;
     if (magnitude > format->max) {
         const bool infinite = format->infinity && magnitude == format->infinity;
-        return emu_bits_f64(infinite ? (negative ? UINT64_C(0xfff0000000000000) : UINT64_C(0x7ff0000000000000))
-                                     : EMU_NAN_F64);
+        return emu_bits_f64(infinite
+                                ? (negative ? UINT64_C(0xfff0000000000000) : UINT64_C(0x7ff0000000000000))
+                                : EMU_NAN_F64);
     }
     const uint32_t field = magnitude >> format->mantissa_bits;
     const uint32_t mantissa = (magnitude & (implicit - 1)) | (field ? implicit : 0);

@@ -14,7 +14,7 @@ static inline void emu_count(struct emu_warp *warp, uint32_t insn, uint32_t lane
     if (insn > warp->count_from) {
         const uint32_t n = insn - warp->count_from;
         warp->warp_insns += n;
-        warp->thread_insns += (uint64_t)n * (unsigned)__builtin_popcount(lanes);
+        warp->thread_insns += (uint64_t)n * emu_lane_count(lanes);
     }
     warp->count_from = next;
 }
@@ -71,6 +71,8 @@ enum emu_barrier_mode { EMU_BARRIER_SYNC, EMU_BARRIER_ARRIVE, EMU_BARRIER_POPC, 
    reductions, with `predicate`: op + 1 with *out_value set, or NULL: `op` is executed again when woken. */
 const struct emu_op *emu_barrier_take(struct emu_warp *warp, const struct emu_op *op, uint32_t id, uint32_t expected,
                                       enum emu_barrier_mode mode, uint32_t predicate, uint64_t *out_value);
+/* The same for bar.sync u8[0] of a whole CTA by a whole warp: the common case. */
+const struct emu_op *emu_barrier_whole(struct emu_warp *warp, const struct emu_op *op);
 void emu_barriers_exit(struct emu_warp *warp, uint32_t lanes);
 /* --- cluster.c: barrier.cluster */
 const struct emu_op *emu_cluster_arrive(struct emu_warp *warp, const struct emu_op *op);

@@ -1,12 +1,12 @@
-/* f16 and bf16 as 32-bit integers in, floats out, and back, rounded to nearest even. Branch-free, so that lane loops
-   vectorise on every instruction set. Other formats and rounding modes: format.h. */
+/* f16 and bf16 as 32-bit integers in, floats out, and back, rounded to nearest even. Branch-free, so that
+   lane loops vectorise on every instruction set. Other formats and rounding modes: format.h. */
 #ifndef CLAB_EMU_HALF_H
 #define CLAB_EMU_HALF_H
 
 #include "emu/alu.h"
 
-/* Exact. A NaN stays a NaN. Rebias the exponent by 112; exponents 0 and 31 need a correction: a subnormal is made a
-   normal number with a wrong leading one, which the subtraction removes. */
+/* Exact. A NaN stays a NaN. Rebias the exponent by 112; exponents 0 and 31 need a correction: a subnormal is
+   made a normal number with a wrong leading one, which the subtraction removes. */
 static inline float emu_f16_to_f32(uint32_t h)
 {
     const uint32_t shifted = (h & 0x7fffu) << 13;
@@ -19,7 +19,8 @@ static inline float emu_f16_to_f32(uint32_t h)
     return emu_bits_f32(magnitude | (h & 0x8000u) << 16);
 }
 
-/* Rounds to nearest even; NaN is 7fff. Below 2^-14 an addition of 0.5 leaves the rounded subnormal in the low bits. */
+/* Rounds to nearest even; NaN is 7fff. Below 2^-14 an addition of 0.5 leaves the rounded subnormal in the low
+ * bits. */
 static inline uint32_t emu_f32_to_f16(float x)
 {
     const uint32_t u = emu_f32_bits(x);
@@ -45,8 +46,9 @@ static inline uint32_t emu_f32_to_bf16(float x)
     return (u & UINT32_C(0x7fffffff)) > UINT32_C(0x7f800000) ? EMU_NAN_F16 : r;
 }
 
-/* s plus the sign of what its rounding lost, as a number whose last bit is odd when anything was lost: rounding that
-   once more to fewer bits (two or more fewer) gives the correctly rounded exact value (round to odd). */
+/* s plus the sign of what its rounding lost, as a number whose last bit is odd when anything was lost:
+   rounding that once more to fewer bits (two or more fewer) gives the correctly rounded exact value (round to
+   odd). */
 static inline double emu_to_odd(double s, double error)
 {
     const uint64_t u = emu_f64_bits(s);

@@ -54,6 +54,16 @@ struct emu_hooks {
                   const struct emu_event *event);
 };
 
+/* For files that are compiled once: looks at run time. */
+static inline void emu_hook_event(const struct emu_cta *cta, const struct emu_warp *warp, const struct emu_op *op,
+                                  struct emu_event event)
+{
+    const struct emu_hooks *hooks = cta->run->hooks;
+    if (hooks && hooks->event) {
+        hooks->event(hooks->user, cta, warp, op, &event);
+    }
+}
+
 #if defined(EMU_HOOKS) && EMU_HOOKS
 #define EMU_HOOK(run, member, ...)                                                                                     \
     do {                                                                                                               \

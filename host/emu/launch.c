@@ -9,6 +9,7 @@
 #include "emu/pool.h"
 #include "emu/report.h"
 #include "emu/sched.h"
+#include "emu/trace.h"
 
 #define DEEP_STACK_BYTES 16384u /* per thread, of kernels whose need is not known: recursion, indirect calls */
 #define REPORT_LINES     64u
@@ -103,6 +104,21 @@ static uint32_t residency(const struct emu_run *run)
     return (clusters ? clusters : 1) * run->cluster_size;
 }
 
+static clab_status hooks_init(struct emu_run *run, struct emu_trace **out_trace, struct clab_error *error)
+{
+    const struct emu_options *options = &run->machine->options;
+    run->hooks = options->hooks;
+    if (options->trace_cta >= 0 && options->trace_warp >= 0) {
+        *out_trace = emu_trace_new(options->trace_file, (uint64_t)options->trace_cta, (uint32_t)options->trace_warp,
+                                   options->hooks, error);
+        if (!*out_trace) {
+            return error ? error->status : CLAB_OUTPUT;
+        }
+        run->hooks = emu_trace_hooks(*out_trace);
+    }
+    return CLAB_OK;
+}
+
 static clab_status run_init(struct emu_run *run, struct clab_error *error)
 {
     const struct emu_launch *launch = run->launch;
@@ -183,7 +199,11 @@ clab_status emu_launch_run(struct emu_machine *machine, const struct emu_launch 
     if (pthread_mutex_init(&run.lock, NULL) != 0) {
         return clab_error_set(error, CLAB_NO_MEMORY, "out of memory for a launch");
     }
-    clab_status status = run_init(&run, error);
+    struct emu_trace *trace = NULL;
+    clab_status status = hooks_init(&run, &trace, error);
+    if (status == CLAB_OK) {
+        status = run_init(&run, error);
+    }
     if (status == CLAB_OK) {
         atomic_fetch_add(&machine->running, run.n_threads);
         run_threads(&run);
@@ -200,6 +220,7 @@ clab_status emu_launch_run(struct emu_machine *machine, const struct emu_launch 
             }
         }
     }
+    emu_trace_free(trace);
     run_fini(&run);
     pthread_mutex_destroy(&run.lock);
     return status;

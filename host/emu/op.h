@@ -63,6 +63,7 @@ struct emu_warp {
     struct emu_cta *cta;
     struct emu_fragment *fragment; /* the fragment that runs now */
     uint32_t index;                /* warp index in its CTA */
+    bool stepped;                  /* an observer sees every operation */
     uint32_t present;              /* lanes that exist (last warp of a CTA may be short) */
     uint32_t live;                 /* present lanes that have not exited */
     _Alignas(64) uint32_t lane_mask[EMU_LANES];
@@ -85,6 +86,12 @@ struct emu_warp {
 /* Row access: T is the lane's C type. */
 #define EMU_ROW(T, warp, offset) ((T *)(void *)((warp)->regs + (offset)))
 #define EMU_PRED(warp, offset)   (*(uint32_t *)(void *)((warp)->regs + (offset)))
+
+/* Number of lanes in a mask; mostly all of them, and the baseline instruction set has no population count. */
+static inline uint32_t emu_lane_count(uint32_t mask)
+{
+    return mask == EMU_ALL ? EMU_LANES : (uint32_t)__builtin_popcount(mask);
+}
 
 #if defined(__clang__)
 #define EMU_VECTORIZE _Pragma("clang loop vectorize(assume_safety) interleave(enable)")

@@ -1,9 +1,10 @@
-/* Approximate functions: sin, cos, lg2, ex2, tanh on f32, ex2 and tanh on f16 and bf16. PTX ISA 9.0, the sections of
-   those names.
+/* Approximate functions: sin, cos, lg2, ex2, tanh on f32, ex2 and tanh on f16 and bf16. PTX ISA 9.0, the
+   sections of those names.
 
-   Each is a polynomial in f64, so that lane loops vectorise, rounded to f32: the error is about half a unit in the last
-   place, inside the manual's bounds; the bits are not those of the hardware. sin and cos follow the hardware in one
-   point: the argument is multiplied by 1/(2 pi) in f32 first, so that large arguments lose the same digits. */
+   Each is a polynomial in f64, so that lane loops vectorise, rounded to f32: the error is about half a unit
+   in the last place, inside the manual's bounds; the bits are not those of the hardware. sin and cos follow
+   the hardware in one point: the argument is multiplied by 1/(2 pi) in f32 first, so that large arguments
+   lose the same digits. */
 #include "emu/alu.h"
 #include "emu/half.h"
 
@@ -198,7 +199,8 @@ EMU_EMITTER(emu_ex2)
     case PTX_BF16X2:
         return emu_emit_unary(emit, insn, (struct emu_pair)EMU_PAIR(ex2_bf16x2), type, type);
     default:
-        return emit_f32(emit, insn, (struct emu_pair)EMU_PAIR(ex2_f32), (struct emu_pair)EMU_PAIR(ex2_ftz_f32));
+        return emit_f32(emit, insn, (struct emu_pair)EMU_PAIR(ex2_f32),
+                        (struct emu_pair)EMU_PAIR(ex2_ftz_f32));
     }
 }
 

@@ -261,11 +261,11 @@ static bool cp_sources(struct emu_warp *warp, const struct emu_op *op, const str
     return true;
 }
 
-static unsigned char *cp_pointer(const struct emu_access *access, enum emu_access_kind kind, unsigned lane,
+static unsigned char *cp_pointer(const struct emu_lanes *access, enum emu_lanes_kind kind, unsigned lane,
                                  uint32_t bytes)
 {
-    return kind == EMU_ACCESS_ROW   ? (unsigned char *)((uintptr_t)access->at + (uintptr_t)lane * bytes)
-           : kind == EMU_ACCESS_ONE ? access->at
+    return kind == EMU_LANES_ROW   ? (unsigned char *)((uintptr_t)access->at + (uintptr_t)lane * bytes)
+           : kind == EMU_LANES_ONE ? access->at
                                     : access->lane[lane];
 }
 
@@ -274,13 +274,13 @@ static const struct emu_op *cp_async_any(struct emu_warp *warp, const struct emu
     const struct cp_plan *plan = op->extra;
     const unsigned size = (unsigned)__builtin_ctz(plan->bytes);
     const uint32_t *sizes = op->b == EMU_NO_ROW ? NULL : EMU_ROW(uint32_t, warp, op->b);
-    struct emu_access access;
+    struct emu_lanes access;
     struct emu_cp_async cp = {.mask = warp->exec, .bytes = plan->bytes};
     access.at = NULL;
     const bool full = warp->exec == EMU_ALL; /* lane_mask is not kept then */
-    enum emu_access_kind kind = emu_access_window(warp, op, EMU_REACH_SHARED_CTA, EMU_ROW(uint32_t, warp, op->c),
+    enum emu_lanes_kind kind = emu_access_window(warp, op, EMU_REACH_SHARED_CTA, EMU_ROW(uint32_t, warp, op->c),
                                                   plan->to_offset, size, EMU_STORE, full, &access);
-    if (kind == EMU_ACCESS_FAULT) {
+    if (kind == EMU_LANES_FAULT) {
         return NULL;
     }
     for (uint32_t left = warp->exec; left; left &= left - 1) {
@@ -293,7 +293,7 @@ static const struct emu_op *cp_async_any(struct emu_warp *warp, const struct emu
         }
     } else {
         kind = emu_access_device(warp, op, EMU_REACH_GLOBAL, size, EMU_LOAD, full, &access);
-        if (kind == EMU_ACCESS_FAULT) {
+        if (kind == EMU_LANES_FAULT) {
             return NULL;
         }
         for (uint32_t left = warp->exec; left; left &= left - 1) {

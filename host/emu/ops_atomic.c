@@ -22,8 +22,8 @@ typedef uint32_t cell32 __attribute__((may_alias));
 typedef uint64_t cell64 __attribute__((may_alias));
 
 /* The address half, as in ops_memory.c. Handlers here serve both masks; lane_mask is not kept while all lanes run. */
-static __attribute__((noinline)) enum emu_access_kind resolve(struct emu_warp *warp, const struct emu_op *op,
-                                                              unsigned size, struct emu_access *out)
+static __attribute__((noinline)) enum emu_lanes_kind resolve(struct emu_warp *warp, const struct emu_op *op,
+                                                              unsigned size, struct emu_lanes *out)
 {
     const bool full = warp->exec == EMU_ALL;
     switch ((enum emu_place_kind)op->u8[0]) {
@@ -46,10 +46,10 @@ static __attribute__((noinline)) enum emu_access_kind resolve(struct emu_warp *w
     }
 }
 
-static inline unsigned char *pointer_of(const struct emu_access *access, enum emu_access_kind kind, unsigned lane,
+static inline unsigned char *pointer_of(const struct emu_lanes *access, enum emu_lanes_kind kind, unsigned lane,
                                         unsigned bytes)
 {
-    return kind == EMU_ACCESS_ROW ? (unsigned char *)((uintptr_t)access->at + (uintptr_t)lane * bytes) : access->lane[lane];
+    return kind == EMU_LANES_ROW ? (unsigned char *)((uintptr_t)access->at + (uintptr_t)lane * bytes) : access->lane[lane];
 }
 
 static const struct emu_op *finish(struct emu_warp *warp, const struct emu_op *op)
@@ -62,14 +62,14 @@ static const struct emu_op *finish(struct emu_warp *warp, const struct emu_op *o
 #define X(id, bits, expression)                                                                                       \
     static const struct emu_op *atom_##id(struct emu_warp *warp, const struct emu_op *op)                             \
     {                                                                                                                 \
-        struct emu_access access;                                                                                     \
-        const enum emu_access_kind kind = resolve(warp, op, (unsigned)__builtin_ctz(bits / 8), &access);              \
-        if (kind == EMU_ACCESS_FAULT) {                                                                               \
+        struct emu_lanes access;                                                                                     \
+        const enum emu_lanes_kind kind = resolve(warp, op, (unsigned)__builtin_ctz(bits / 8), &access);              \
+        if (kind == EMU_LANES_FAULT) {                                                                               \
             return NULL;                                                                                              \
         }                                                                                                             \
         const uint##bits##_t *row = EMU_ROW(uint##bits##_t, warp, op->b);                                             \
         uint##bits##_t old[EMU_LANES];                                                                                \
-        if (kind == EMU_ACCESS_ONE) {                                                                                 \
+        if (kind == EMU_LANES_ONE) {                                                                                 \
             cell##bits *cell = (cell##bits *)(void *)access.at;                                                       \
             uint##bits##_t before = access.shared ? *cell : __atomic_load_n(cell, __ATOMIC_RELAXED), a;               \
             do {                                                                                                      \
@@ -119,9 +119,9 @@ EMU_REDUCTIONS(X)
 #define CAS(bits)                                                                                                     \
     static const struct emu_op *atom_cas_##bits(struct emu_warp *warp, const struct emu_op *op)                       \
     {                                                                                                                 \
-        struct emu_access access;                                                                                     \
-        const enum emu_access_kind kind = resolve(warp, op, (unsigned)__builtin_ctz(bits / 8), &access);              \
-        if (kind == EMU_ACCESS_FAULT) {                                                                               \
+        struct emu_lanes access;                                                                                     \
+        const enum emu_lanes_kind kind = resolve(warp, op, (unsigned)__builtin_ctz(bits / 8), &access);              \
+        if (kind == EMU_LANES_FAULT) {                                                                               \
             return NULL;                                                                                              \
         }                                                                                                             \
         const uint##bits##_t *b = EMU_ROW(uint##bits##_t, warp, op->b), *c = EMU_ROW(uint##bits##_t, warp, op->c);    \
@@ -129,7 +129,7 @@ EMU_REDUCTIONS(X)
         bool changed = false;                                                                                         \
         for (uint32_t left = warp->exec; left; left &= left - 1) {                                                    \
             const unsigned lane = (unsigned)__builtin_ctz(left);                                                      \
-            cell##bits *cell = (cell##bits *)(void *)(kind == EMU_ACCESS_ONE                                          \
+            cell##bits *cell = (cell##bits *)(void *)(kind == EMU_LANES_ONE                                          \
                                                           ? access.at                                                 \
                                                           : pointer_of(&access, kind, lane, bits / 8));               \
             uint##bits##_t expected = b[lane];                                                                        \
@@ -180,9 +180,9 @@ static bool compare_exchange_128(void *at, struct wide *expected, struct wide va
 /* exch and cas; op->c: what is stored by cas, EMU_NO_ROW for exch. */
 static const struct emu_op *atom_128(struct emu_warp *warp, const struct emu_op *op)
 {
-    struct emu_access access;
-    const enum emu_access_kind kind = resolve(warp, op, 4, &access);
-    if (kind == EMU_ACCESS_FAULT) {
+    struct emu_lanes access;
+    const enum emu_lanes_kind kind = resolve(warp, op, 4, &access);
+    if (kind == EMU_LANES_FAULT) {
         return NULL;
     }
     const struct wide *b = EMU_ROW(struct wide, warp, op->b);
@@ -191,7 +191,7 @@ static const struct emu_op *atom_128(struct emu_warp *warp, const struct emu_op 
     bool changed = false;
     for (uint32_t left = warp->exec; left; left &= left - 1) {
         const unsigned lane = (unsigned)__builtin_ctz(left);
-        void *at = kind == EMU_ACCESS_ONE ? access.at : pointer_of(&access, kind, lane, 16);
+        void *at = kind == EMU_LANES_ONE ? access.at : pointer_of(&access, kind, lane, 16);
         struct wide old;
         if (c) {
             old = b[lane];
@@ -219,10 +219,10 @@ struct vector {
 static const struct emu_op *atom_vector(struct emu_warp *warp, const struct emu_op *op)
 {
     const struct vector *vector = op->extra;
-    struct emu_access access;
+    struct emu_lanes access;
     const unsigned total = vector->n * vector->bytes;
-    const enum emu_access_kind kind = resolve(warp, op, (unsigned)__builtin_ctz(total), &access);
-    if (kind == EMU_ACCESS_FAULT) {
+    const enum emu_lanes_kind kind = resolve(warp, op, (unsigned)__builtin_ctz(total), &access);
+    if (kind == EMU_LANES_FAULT) {
         return NULL;
     }
     if (access.shared) {
@@ -232,7 +232,7 @@ static const struct emu_op *atom_vector(struct emu_warp *warp, const struct emu_
     }
     for (uint32_t left = warp->exec; left; left &= left - 1) {
         const unsigned lane = (unsigned)__builtin_ctz(left);
-        unsigned char *at = kind == EMU_ACCESS_ONE ? access.at : pointer_of(&access, kind, lane, total);
+        unsigned char *at = kind == EMU_LANES_ONE ? access.at : pointer_of(&access, kind, lane, total);
         for (unsigned k = 0; k < vector->n; k++) {
             const unsigned bytes = vector->bytes;
             uint64_t value = bytes == 2 ? EMU_ROW(uint16_t, warp, vector->b[k])[lane]

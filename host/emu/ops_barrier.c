@@ -6,6 +6,7 @@
 
 #include "emu/emitting.h"
 #include "emu/fragment.h"
+#include "emu/hook.h"
 
 /* u8[0]: barrier number when a is EMU_NO_ROW; imm: thread count when b is; c: predicate word of a reduction. */
 struct bar {
@@ -103,7 +104,9 @@ EMU_EMITTER(emu_barrier)
         d = mode == EMU_BARRIER_POPC ? emu_dest(emit, &insn->operands[0], PTX_U32)
                                      : emu_pred_dest(emit, &insn->operands[0]);
     }
-    struct emu_op *op = emu_push_unguarded(emit, red ? bar_red : bar_sync, red ? bar_red : bar_sync);
+    const bool common = !EMU_HOOKS && mode == EMU_BARRIER_SYNC && id_known && !count;
+    struct emu_op *op = emu_push_unguarded(emit, red ? bar_red : common ? emu_barrier_whole : bar_sync,
+                                           red ? bar_red : bar_sync);
     op->a = a;
     op->b = b;
     op->c = c;
@@ -133,13 +136,14 @@ static const struct emu_op *fence(struct emu_warp *warp, const struct emu_op *op
 {
     (void)warp;
     atomic_thread_fence(memory_order_seq_cst);
+    EMU_HOOK(warp->cta->run, event, warp->cta, warp, op,
+             &(struct emu_event){.kind = EMU_EVENT_FENCE, .lanes = warp->exec, .value = op->imm});
     return op + 1;
 }
 
 /* fence, fence.proxy, fence.mbarrier_init, membar. */
 EMU_EMITTER(emu_fence)
 {
-    (void)insn;
-    emu_push_unguarded(emit, fence, fence);
+    emu_push_unguarded(emit, fence, fence)->imm = insn->row;
     return CLAB_OK;
 }

@@ -1,5 +1,5 @@
-/* Bit fields and counts. PTX ISA 9.0, "Integer Arithmetic Instructions": popc, clz, bfind, fns, brev, bfe, bfi, szext,
-   bmsk, dp4a, dp2a. */
+/* Bit fields and counts. PTX ISA 9.0, "Integer Arithmetic Instructions": popc, clz, bfind, fns, brev, bfe,
+   bfi, szext, bmsk, dp4a, dp2a. */
 #include "emu/alu.h"
 
 static unsigned is_64(enum ptx_type type)
@@ -74,8 +74,8 @@ EMU_EMITTER(emu_brev)
     return emu_emit_unary(emit, insn, pairs[is_64(type)], type, type);
 }
 
-/* --- bfind: position of the highest set bit (of the highest bit unlike the sign, for signed types), ffffffff when
-   there is none; .shiftamt gives the left shift that brings it to the top. */
+/* --- bfind: position of the highest set bit (of the highest bit unlike the sign, for signed types), ffffffff
+   when there is none; .shiftamt gives the left shift that brings it to the top. */
 static inline uint32_t found(uint32_t zeros, uint32_t bits, bool shift_amount)
 {
     const uint32_t value = shift_amount ? zeros : bits - 1 - zeros;
@@ -98,12 +98,13 @@ EMU_EMITTER(emu_bfind)
         {{EMU_PAIR(bfind_shift_u32), EMU_PAIR(bfind_shift_u64)},
          {EMU_PAIR(bfind_shift_s32), EMU_PAIR(bfind_shift_s64)}}};
     const enum ptx_type type = emu_last_type(insn);
-    return emu_emit_unary(emit, insn, pairs[ptx_has(insn, PTX_MOD_SHIFTAMT)][emu_is_signed(type)][is_64(type)],
-                          PTX_U32, type);
+    return emu_emit_unary(
+        emit, insn, pairs[ptx_has(insn, PTX_MOD_SHIFTAMT)][emu_is_signed(type)][is_64(type)], PTX_U32, type);
 }
 
-/* --- fns: the offset-th set bit of mask from base on (upwards for a positive offset, downwards for a negative one,
-   base itself for 0). A base above 31 finds nothing. The least offset gives 0 on an H200 (driver 13.0, 2026-11-30). */
+/* --- fns: the offset-th set bit of mask from base on (upwards for a positive offset, downwards for a
+   negative one, base itself for 0). A base above 31 finds nothing. The least offset gives 0 on an H200
+   (driver 13.0, 2026-11-30). */
 static inline uint32_t nth_set(uint32_t mask, uint32_t base, int32_t offset)
 {
     if (offset == INT32_MIN)
@@ -126,8 +127,8 @@ EMU_EMITTER(emu_fns)
     return emu_emit_ternary(emit, insn, (struct emu_pair)EMU_PAIR(fns), PTX_B32, PTX_B32, PTX_U32, PTX_S32);
 }
 
-/* --- bfe, bfi: position and length are the low 8 bits of their operands in the 32-bit forms. The manual says so of all,
-   but an H200 (driver 13.0, 2026-11-30) takes all 32 bits in the 64-bit forms. */
+/* --- bfe, bfi: position and length are the low 8 bits of their operands in the 32-bit forms. The manual says
+   so of all, but an H200 (driver 13.0, 2026-11-30) takes all 32 bits in the 64-bit forms. */
 static inline uint32_t low_ones(uint32_t count)
 {
     return count > 31 ? UINT32_MAX : (1u << (count & 31)) - 1;
@@ -174,7 +175,8 @@ EMU_EMITTER(emu_bfe)
     static const struct emu_pair pairs[2][2] = {{EMU_PAIR(bfe_u32), EMU_PAIR(bfe_u64)},
                                                 {EMU_PAIR(bfe_s32), EMU_PAIR(bfe_s64)}};
     const enum ptx_type type = emu_last_type(insn);
-    return emu_emit_ternary(emit, insn, pairs[emu_is_signed(type)][is_64(type)], type, type, PTX_U32, PTX_U32);
+    return emu_emit_ternary(emit, insn, pairs[emu_is_signed(type)][is_64(type)], type, type, PTX_U32,
+                            PTX_U32);
 }
 
 static inline uint32_t low_byte(uint32_t x)
@@ -188,34 +190,34 @@ static inline uint32_t at_most_64(uint32_t x)
 }
 
 /* The fourth source row is in imm. */
-#define BFI(NAME, T, BITS, LIMIT, LOW_ONES)                                                                                  \
-    static inline T NAME##_one(T a, T b, uint32_t c, uint32_t e)                                                      \
-    {                                                                                                                 \
-        const uint32_t pos = LIMIT(c);                                                                                \
-        const T field = pos > BITS - 1 ? 0 : (T)(LOW_ONES(LIMIT(e)) << (pos & (BITS - 1)));                           \
-        return (T)((b & ~field) | ((a << (pos & (BITS - 1))) & field));                                               \
-    }                                                                                                                 \
-    static const struct emu_op *NAME##_masked(struct emu_warp *warp, const struct emu_op *op)                         \
-    {                                                                                                                 \
-        T *d = EMU_ROW(T, warp, op->d);                                                                               \
-        const T *a = EMU_ROW(T, warp, op->a), *b = EMU_ROW(T, warp, op->b);                                           \
-        const uint32_t *c = EMU_ROW(uint32_t, warp, op->c), *e = EMU_ROW(uint32_t, warp, op->imm);                    \
-        const uint32_t *on = warp->lane_mask;                                                                         \
-        EMU_EACH_LANE(i)                                                                                              \
-        {                                                                                                             \
-            const T r = NAME##_one(a[i], b[i], c[i], e[i]);                                                           \
-            d[i] = on[i] ? r : d[i];                                                                                  \
-        }                                                                                                             \
-        return op + 1;                                                                                                \
-    }                                                                                                                 \
-    static const struct emu_op *NAME##_full(struct emu_warp *warp, const struct emu_op *op)                           \
-    {                                                                                                                 \
-        T *d = EMU_ROW(T, warp, op->d);                                                                               \
-        const T *a = EMU_ROW(T, warp, op->a), *b = EMU_ROW(T, warp, op->b);                                           \
-        const uint32_t *c = EMU_ROW(uint32_t, warp, op->c), *e = EMU_ROW(uint32_t, warp, op->imm);                    \
-        EMU_EACH_LANE(i)                                                                                              \
-        d[i] = NAME##_one(a[i], b[i], c[i], e[i]);                                                                    \
-        return op + 1;                                                                                                \
+#define BFI(NAME, T, BITS, LIMIT, LOW_ONES)                                                        \
+    static inline T NAME##_one(T a, T b, uint32_t c, uint32_t e)                                   \
+    {                                                                                              \
+        const uint32_t pos = LIMIT(c);                                                             \
+        const T field = pos > BITS - 1 ? 0 : (T)(LOW_ONES(LIMIT(e)) << (pos & (BITS - 1)));        \
+        return (T)((b & ~field) | ((a << (pos & (BITS - 1))) & field));                            \
+    }                                                                                              \
+    static const struct emu_op *NAME##_masked(struct emu_warp *warp, const struct emu_op *op)      \
+    {                                                                                              \
+        T *d = EMU_ROW(T, warp, op->d);                                                            \
+        const T *a = EMU_ROW(T, warp, op->a), *b = EMU_ROW(T, warp, op->b);                        \
+        const uint32_t *c = EMU_ROW(uint32_t, warp, op->c), *e = EMU_ROW(uint32_t, warp, op->imm); \
+        const uint32_t *on = warp->lane_mask;                                                      \
+        EMU_EACH_LANE(i)                                                                           \
+        {                                                                                          \
+            const T r = NAME##_one(a[i], b[i], c[i], e[i]);                                        \
+            d[i] = on[i] ? r : d[i];                                                               \
+        }                                                                                          \
+        return op + 1;                                                                             \
+    }                                                                                              \
+    static const struct emu_op *NAME##_full(struct emu_warp *warp, const struct emu_op *op)        \
+    {                                                                                              \
+        T *d = EMU_ROW(T, warp, op->d);                                                            \
+        const T *a = EMU_ROW(T, warp, op->a), *b = EMU_ROW(T, warp, op->b);                        \
+        const uint32_t *c = EMU_ROW(uint32_t, warp, op->c), *e = EMU_ROW(uint32_t, warp, op->imm); \
+        EMU_EACH_LANE(i)                                                                           \
+        d[i] = NAME##_one(a[i], b[i], c[i], e[i]);                                                 \
+        return op + 1;                                                                             \
     }
 BFI(bfi_b32, uint32_t, 32, low_byte, low_ones)
 BFI(bfi_b64, uint64_t, 64, at_most_64, low_ones_64)
@@ -234,7 +236,8 @@ EMU_EMITTER(emu_bfi)
     return CLAB_OK;
 }
 
-/* --- szext: keeps b low bits, extends by zero or sign. .wrap takes b modulo 32, .clamp treats b > 31 as 32. */
+/* --- szext: keeps b low bits, extends by zero or sign. .wrap takes b modulo 32, .clamp treats b > 31 as 32.
+ */
 static inline uint32_t extended(uint32_t a, uint32_t b, bool is_signed, bool clamp)
 {
     const uint32_t width = b & 31;
@@ -254,7 +257,8 @@ EMU_EMITTER(emu_szext)
     static const struct emu_pair pairs[2][2] = {{EMU_PAIR(szext_clamp_u32), EMU_PAIR(szext_clamp_s32)},
                                                 {EMU_PAIR(szext_wrap_u32), EMU_PAIR(szext_wrap_s32)}};
     const enum ptx_type type = emu_last_type(insn);
-    return emu_emit_binary(emit, insn, pairs[ptx_has(insn, PTX_MOD_WRAP)][emu_is_signed(type)], type, type, PTX_U32);
+    return emu_emit_binary(emit, insn, pairs[ptx_has(insn, PTX_MOD_WRAP)][emu_is_signed(type)], type, type,
+                           PTX_U32);
 }
 
 /* --- bmsk: b ones from bit a up. */
@@ -299,7 +303,8 @@ static inline uint32_t dot4(uint32_t a, uint32_t b, uint32_t c, bool sa, bool sb
 
 static inline uint32_t dot2(uint32_t a, uint32_t b, uint32_t c, bool sa, bool sb, unsigned at)
 {
-    return c + (uint32_t)(half_of(a, 0, sa) * byte_of(b, at, sb)) + (uint32_t)(half_of(a, 1, sa) * byte_of(b, at + 1, sb));
+    return c + (uint32_t)(half_of(a, 0, sa) * byte_of(b, at, sb)) +
+           (uint32_t)(half_of(a, 1, sa) * byte_of(b, at + 1, sb));
 }
 
 EMU_TERNARY(dp4a_uu, uint32_t, uint32_t, uint32_t, uint32_t, dot4(x, y, z, false, false))
@@ -320,7 +325,8 @@ EMU_EMITTER(emu_dp4a)
 {
     static const struct emu_pair pairs[2][2] = {{EMU_PAIR(dp4a_uu), EMU_PAIR(dp4a_us)},
                                                 {EMU_PAIR(dp4a_su), EMU_PAIR(dp4a_ss)}};
-    return emu_emit_ternary(emit, insn, pairs[emu_is_signed(emu_type(insn, 0))][emu_is_signed(emu_type(insn, 1))],
+    return emu_emit_ternary(emit, insn,
+                            pairs[emu_is_signed(emu_type(insn, 0))][emu_is_signed(emu_type(insn, 1))],
                             PTX_B32, PTX_B32, PTX_B32, PTX_B32);
 }
 
@@ -330,5 +336,6 @@ EMU_EMITTER(emu_dp2a)
         {{EMU_PAIR(dp2a_lo_uu), EMU_PAIR(dp2a_lo_us)}, {EMU_PAIR(dp2a_lo_su), EMU_PAIR(dp2a_lo_ss)}},
         {{EMU_PAIR(dp2a_hi_uu), EMU_PAIR(dp2a_hi_us)}, {EMU_PAIR(dp2a_hi_su), EMU_PAIR(dp2a_hi_ss)}}};
     const bool sa = emu_is_signed(emu_type(insn, 0)), sb = emu_is_signed(emu_type(insn, 1));
-    return emu_emit_ternary(emit, insn, pairs[ptx_has(insn, PTX_MOD_HI)][sa][sb], PTX_B32, PTX_B32, PTX_B32, PTX_B32);
+    return emu_emit_ternary(emit, insn, pairs[ptx_has(insn, PTX_MOD_HI)][sa][sb], PTX_B32, PTX_B32, PTX_B32,
+                            PTX_B32);
 }

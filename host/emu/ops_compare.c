@@ -1,34 +1,34 @@
-/* Comparison and selection: setp, set, selp, slct, on integers, f32, f64, f16, bf16 and their pairs. PTX ISA 9.0,
-   "Comparison and Selection Instructions" and "Half Precision Comparison Instructions".
+/* Comparison and selection: setp, set, selp, slct, on integers, f32, f64, f16, bf16 and their pairs. PTX
+   ISA 9.0, "Comparison and Selection Instructions" and "Half Precision Comparison Instructions".
 
-   A comparison makes a mask. There are handlers for few operators; the others are those with the operands exchanged
-   (gt, ge) or with the mask inverted (the unordered ones: ltu is not ge). f16 and bf16 are widened to f32 first, which
-   is exact. */
+   A comparison makes a mask. There are handlers for few operators; the others are those with the operands
+   exchanged (gt, ge) or with the mask inverted (the unordered ones: ltu is not ge). f16 and bf16 are widened
+   to f32 first, which is exact. */
 #include "emu/alu.h"
 #include "emu/half.h"
 
 /* u8[0]: invert the mask. */
-#define COMPARE(NAME, T, EXPR)                                                                                        \
-    static inline uint32_t NAME##_mask(struct emu_warp *warp, const struct emu_op *op)                                \
-    {                                                                                                                 \
-        const T *a = EMU_ROW(T, warp, op->a), *b = EMU_ROW(T, warp, op->b);                                           \
-        uint32_t mask = 0;                                                                                            \
-        EMU_EACH_LANE(i)                                                                                              \
-        {                                                                                                             \
-            const T x = a[i], y = b[i];                                                                               \
-            mask |= (EXPR) ? emu_lane_bit[i] : 0;                                                                     \
-        }                                                                                                             \
-        return mask ^ (0u - op->u8[0]);                                                                               \
-    }                                                                                                                 \
-    static const struct emu_op *NAME##_full(struct emu_warp *warp, const struct emu_op *op)                           \
-    {                                                                                                                 \
-        EMU_PRED(warp, op->d) = NAME##_mask(warp, op);                                                                \
-        return op + 1;                                                                                                \
-    }                                                                                                                 \
-    static const struct emu_op *NAME##_masked(struct emu_warp *warp, const struct emu_op *op)                         \
-    {                                                                                                                 \
-        emu_pred_write(warp, op->d, NAME##_mask(warp, op));                                                           \
-        return op + 1;                                                                                                \
+#define COMPARE(NAME, T, EXPR)                                                                \
+    static inline uint32_t NAME##_mask(struct emu_warp *warp, const struct emu_op *op)        \
+    {                                                                                         \
+        const T *a = EMU_ROW(T, warp, op->a), *b = EMU_ROW(T, warp, op->b);                   \
+        uint32_t mask = 0;                                                                    \
+        EMU_EACH_LANE(i)                                                                      \
+        {                                                                                     \
+            const T x = a[i], y = b[i];                                                       \
+            mask |= (EXPR) ? emu_lane_bit[i] : 0;                                             \
+        }                                                                                     \
+        return mask ^ (0u - op->u8[0]);                                                       \
+    }                                                                                         \
+    static const struct emu_op *NAME##_full(struct emu_warp *warp, const struct emu_op *op)   \
+    {                                                                                         \
+        EMU_PRED(warp, op->d) = NAME##_mask(warp, op);                                        \
+        return op + 1;                                                                        \
+    }                                                                                         \
+    static const struct emu_op *NAME##_masked(struct emu_warp *warp, const struct emu_op *op) \
+    {                                                                                         \
+        emu_pred_write(warp, op->d, NAME##_mask(warp, op));                                   \
+        return op + 1;                                                                        \
     }
 COMPARE(eq_16, uint16_t, x == y)
 COMPARE(eq_32, uint32_t, x == y)
@@ -40,12 +40,12 @@ COMPARE(lt_s16, int16_t, x < y)
 COMPARE(lt_s32, int32_t, x < y)
 COMPARE(lt_s64, int64_t, x < y)
 COMPARE(eq_f32, float, x == y)
-COMPARE(ne_f32, float, x < y || x > y)
+COMPARE(ne_f32, float, x<y || x> y)
 COMPARE(lt_f32, float, x < y)
 COMPARE(le_f32, float, x <= y)
 COMPARE(num_f32, float, x == x && y == y)
 COMPARE(eq_f64, double, x == y)
-COMPARE(ne_f64, double, x < y || x > y)
+COMPARE(ne_f64, double, x<y || x> y)
 COMPARE(lt_f64, double, x < y)
 COMPARE(le_f64, double, x <= y)
 COMPARE(num_f64, double, x == x && y == y)
@@ -60,12 +60,12 @@ struct comparison {
 
 /* Of ordered types; NUM is never asked of integers. */
 static const struct comparison comparisons[] = {
-    {PTX_MOD_EQ, EQ, false, false},  {PTX_MOD_NE, NE, false, false},  {PTX_MOD_LT, LT, false, false},
-    {PTX_MOD_LE, LE, false, false},  {PTX_MOD_GT, LT, true, false},   {PTX_MOD_GE, LE, true, false},
-    {PTX_MOD_LO, LT, false, false},  {PTX_MOD_LS, LE, false, false},  {PTX_MOD_HI, LT, true, false},
-    {PTX_MOD_HS, LE, true, false},   {PTX_MOD_EQU, NE, false, true},  {PTX_MOD_NEU, EQ, false, true},
-    {PTX_MOD_LTU, LE, true, true},   {PTX_MOD_LEU, LT, true, true},   {PTX_MOD_GTU, LE, false, true},
-    {PTX_MOD_GEU, LT, false, true},  {PTX_MOD_NUM, NUM, false, false}, {PTX_MOD_NAN, NUM, false, true}};
+    {PTX_MOD_EQ, EQ, false, false}, {PTX_MOD_NE, NE, false, false},   {PTX_MOD_LT, LT, false, false},
+    {PTX_MOD_LE, LE, false, false}, {PTX_MOD_GT, LT, true, false},    {PTX_MOD_GE, LE, true, false},
+    {PTX_MOD_LO, LT, false, false}, {PTX_MOD_LS, LE, false, false},   {PTX_MOD_HI, LT, true, false},
+    {PTX_MOD_HS, LE, true, false},  {PTX_MOD_EQU, NE, false, true},   {PTX_MOD_NEU, EQ, false, true},
+    {PTX_MOD_LTU, LE, true, true},  {PTX_MOD_LEU, LT, true, true},    {PTX_MOD_GTU, LE, false, true},
+    {PTX_MOD_GEU, LT, false, true}, {PTX_MOD_NUM, NUM, false, false}, {PTX_MOD_CMP_NAN, NUM, false, true}};
 
 static struct comparison comparison_of(const struct ptx_insn *insn)
 {
@@ -76,8 +76,8 @@ static struct comparison comparison_of(const struct ptx_insn *insn)
 }
 
 /* Pushes mask word p = a <relation> b. */
-static void compare(struct emu_emit *emit, struct comparison comparison, enum ptx_type type, uint32_t p, uint32_t a,
-                    uint32_t b)
+static void compare(struct emu_emit *emit, struct comparison comparison, enum ptx_type type, uint32_t p,
+                    uint32_t a, uint32_t b)
 {
     static const struct emu_pair floats[2][5] = {
         {EMU_PAIR(eq_f32), EMU_PAIR(ne_f32), EMU_PAIR(lt_f32), EMU_PAIR(le_f32), EMU_PAIR(num_f32)},
@@ -98,12 +98,14 @@ static void compare(struct emu_emit *emit, struct comparison comparison, enum pt
         comparison.exchanged ^= comparison.relation == LE;
         comparison.inverted ^= comparison.relation == LE;
     }
-    struct emu_op *op = emu_push_pair(emit, pair, p, comparison.exchanged ? b : a, comparison.exchanged ? a : b, EMU_NO_ROW);
+    struct emu_op *op =
+        emu_push_pair(emit, pair, p, comparison.exchanged ? b : a, comparison.exchanged ? a : b, EMU_NO_ROW);
     op->u8[0] = comparison.inverted;
 }
 
-/* --- setp's second half: p = a BoolOp c, q = b BoolOp c, written together because either may be the guard or c.
-   imm: low word q (EMU_NO_ROW none), high word c (EMU_NO_ROW none). u8[0]: BoolOp; u8[1]: q is from not b. */
+/* --- setp's second half: p = a BoolOp c, q = b BoolOp c, written together because either may be the guard or
+   c. imm: low word q (EMU_NO_ROW none), high word c (EMU_NO_ROW none). u8[0]: BoolOp; u8[1]: q is from not b.
+ */
 enum bool_op { AND, OR, XOR };
 
 static inline uint32_t combine(uint32_t mask, uint32_t c, unsigned bool_op)
@@ -263,40 +265,42 @@ EMU_EMITTER(emu_setp_half)
     return setp(emit, insn);
 }
 
-/* --- selection by a predicate word (op->c): selp; and set's result, all lanes of whose rows are constants. */
-#define SELECT(NAME, T)                                                                                               \
-    static const struct emu_op *NAME##_full(struct emu_warp *warp, const struct emu_op *op)                           \
-    {                                                                                                                 \
-        T *d = EMU_ROW(T, warp, op->d);                                                                               \
-        const T *a = EMU_ROW(T, warp, op->a), *b = EMU_ROW(T, warp, op->b);                                           \
-        const uint32_t p = EMU_PRED(warp, op->c);                                                                     \
-        EMU_EACH_LANE(i)                                                                                              \
-        {                                                                                                             \
-            const T x = a[i], y = b[i];                                                                               \
-            d[i] = p & emu_lane_bit[i] ? x : y;                                                                       \
-        }                                                                                                             \
-        return op + 1;                                                                                                \
-    }                                                                                                                 \
-    static const struct emu_op *NAME##_masked(struct emu_warp *warp, const struct emu_op *op)                         \
-    {                                                                                                                 \
-        T *d = EMU_ROW(T, warp, op->d);                                                                               \
-        const T *a = EMU_ROW(T, warp, op->a), *b = EMU_ROW(T, warp, op->b);                                           \
-        const uint32_t p = EMU_PRED(warp, op->c);                                                                     \
-        const uint32_t *on = warp->lane_mask;                                                                         \
-        EMU_EACH_LANE(i)                                                                                              \
-        {                                                                                                             \
-            const T x = a[i], y = b[i];                                                                               \
-            const T r = p & emu_lane_bit[i] ? x : y;                                                                  \
-            d[i] = on[i] ? r : d[i];                                                                                  \
-        }                                                                                                             \
-        return op + 1;                                                                                                \
+/* --- selection by a predicate word (op->c): selp; and set's result, all lanes of whose rows are constants.
+ */
+#define SELECT(NAME, T)                                                                       \
+    static const struct emu_op *NAME##_full(struct emu_warp *warp, const struct emu_op *op)   \
+    {                                                                                         \
+        T *d = EMU_ROW(T, warp, op->d);                                                       \
+        const T *a = EMU_ROW(T, warp, op->a), *b = EMU_ROW(T, warp, op->b);                   \
+        const uint32_t p = EMU_PRED(warp, op->c);                                             \
+        EMU_EACH_LANE(i)                                                                      \
+        {                                                                                     \
+            const T x = a[i], y = b[i];                                                       \
+            d[i] = p & emu_lane_bit[i] ? x : y;                                               \
+        }                                                                                     \
+        return op + 1;                                                                        \
+    }                                                                                         \
+    static const struct emu_op *NAME##_masked(struct emu_warp *warp, const struct emu_op *op) \
+    {                                                                                         \
+        T *d = EMU_ROW(T, warp, op->d);                                                       \
+        const T *a = EMU_ROW(T, warp, op->a), *b = EMU_ROW(T, warp, op->b);                   \
+        const uint32_t p = EMU_PRED(warp, op->c);                                             \
+        const uint32_t *on = warp->lane_mask;                                                 \
+        EMU_EACH_LANE(i)                                                                      \
+        {                                                                                     \
+            const T x = a[i], y = b[i];                                                       \
+            const T r = p & emu_lane_bit[i] ? x : y;                                          \
+            d[i] = on[i] ? r : d[i];                                                          \
+        }                                                                                     \
+        return op + 1;                                                                        \
     }
 SELECT(select_16, uint16_t)
 SELECT(select_32, uint32_t)
 SELECT(select_64, uint64_t)
 #undef SELECT
 
-static const struct emu_pair selects[] = {EMU_NO_PAIR, EMU_PAIR(select_16), EMU_PAIR(select_32), EMU_PAIR(select_64)};
+static const struct emu_pair selects[] = {EMU_NO_PAIR, EMU_PAIR(select_16), EMU_PAIR(select_32),
+                                          EMU_PAIR(select_64)};
 
 EMU_EMITTER(emu_selp)
 {
@@ -339,15 +343,15 @@ static uint32_t with_bool_op(struct emu_emit *emit, const struct ptx_insn *insn,
     return r;
 }
 
-static const struct emu_op *pack_full(struct emu_warp *warp, const struct emu_op *op)
+/* Both halves: op->imm or 0 each, by the predicate words a (low) and b (high). */
+static const struct emu_op *pack_halves(struct emu_warp *warp, const struct emu_op *op)
 {
     uint32_t *d = EMU_ROW(uint32_t, warp, op->d);
     const uint32_t low = EMU_PRED(warp, op->a), high = EMU_PRED(warp, op->b);
     const uint32_t one = (uint32_t)op->imm;
-    const uint32_t *on = warp->lane_mask;
     for (unsigned i = 0; i < EMU_LANES; i++) {
         const uint32_t r = (low >> i & 1 ? one : 0) | (high >> i & 1 ? one << 16 : 0);
-        d[i] = on[i] ? r : d[i];
+        d[i] = warp->exec >> i & 1 ? r : d[i];
     }
     return op + 1;
 }
@@ -373,7 +377,7 @@ static clab_status set(struct emu_emit *emit, const struct ptx_insn *insn)
     compare(emit, comparison, PTX_F32, high, a_high, b_high);
     high = with_bool_op(emit, insn, high);
     const uint32_t d = emu_dest(emit, &insn->operands[0], to);
-    struct emu_op *op = emu_push(emit, pack_full, pack_full);
+    struct emu_op *op = emu_push(emit, pack_halves, pack_halves);
     op->d = d;
     op->a = mask;
     op->b = high;

@@ -5,8 +5,10 @@
    one before it in its stream has ended. */
 #include <string.h>
 
+#include "emu/builtin.h"
 #include "emu/emitting.h"
 #include "emu/fragment.h"
+#include "emu/hook.h"
 
 /* Fields of a branch: a predicate word, c what it is XORed with to get the lanes that jump, d fuel of a backward
    branch, target, imm the join (or 0), u8[0] 1 when it only leads round a guarded instruction (emu_guard_branch). */
@@ -114,6 +116,7 @@ static const struct emu_op *run_side(struct emu_warp *warp, const struct emu_op 
     emu_exec_set(warp, lanes);
     warp->count_from = from->insn;
     do {
+        EMU_HOOK(warp->cta->run, op, warp, from);
         from = from->masked(warp, from);
     } while (from != join && from);
     if (from) {
@@ -400,7 +403,9 @@ EMU_EMITTER(emu_call)
         return emu_unsupported(emit, "a call of this kind of operand");
     }
     if (function && !function->defined) {
-        return emu_unsupported(emit, "a call of '%s', which is not defined in this module", function->name);
+        const struct emu_builtin *builtin = emu_builtin_get(function->name);
+        return builtin ? EMU_SETNAME(emu_builtin_emit)(emit, builtin, function, arguments, returns)
+                       : emu_unsupported(emit, "a call of '%s', which is not defined in this module", function->name);
     }
     struct ptx_var **formals = NULL, **formal_returns = NULL;
     uint32_t n_formals = 0, n_formal_returns = 0;

@@ -1,5 +1,5 @@
-/* cvt between integers, f16, bf16, f32 and f64. PTX ISA 9.0, "Data Movement and Conversion: cvt". The packed and the
-   alternate formats are in ops_cvt_packed.c.
+/* cvt between integers, f16, bf16, f32 and f64. PTX ISA 9.0, "Data Movement and Conversion: cvt". The packed
+   and the alternate formats are in ops_cvt_packed.c.
 
    A conversion is a chain of simple operations through scratch rows; the common ones are a chain of one. */
 #include <math.h>
@@ -48,10 +48,10 @@ static clab_status push_chain(struct emu_emit *emit, const struct ptx_insn *insn
 }
 
 /* --- integer to integer: extended by the source's sign or cut to the destination's size. */
-#define RESIZE(FROM, T)                                                                                               \
-    EMU_UNARY(FROM##_to_8, uint8_t, T, x)                                                                             \
-    EMU_UNARY(FROM##_to_16, uint16_t, T, x)                                                                           \
-    EMU_UNARY(FROM##_to_32, uint32_t, T, x)                                                                           \
+#define RESIZE(FROM, T)                     \
+    EMU_UNARY(FROM##_to_8, uint8_t, T, x)   \
+    EMU_UNARY(FROM##_to_16, uint16_t, T, x) \
+    EMU_UNARY(FROM##_to_32, uint32_t, T, x) \
     EMU_UNARY(FROM##_to_64, uint64_t, T, x)
 RESIZE(u8, uint8_t)
 RESIZE(u16, uint16_t)
@@ -62,9 +62,9 @@ RESIZE(s16, int16_t)
 RESIZE(s32, int32_t)
 #undef RESIZE
 
-#define RESIZED(FROM)                                                                                                 \
-    {                                                                                                                 \
-        EMU_PAIR(FROM##_to_8), EMU_PAIR(FROM##_to_16), EMU_PAIR(FROM##_to_32), EMU_PAIR(FROM##_to_64)                 \
+#define RESIZED(FROM)                                                                                 \
+    {                                                                                                 \
+        EMU_PAIR(FROM##_to_8), EMU_PAIR(FROM##_to_16), EMU_PAIR(FROM##_to_32), EMU_PAIR(FROM##_to_64) \
     }
 /* [source][log2 of the destination's bytes]; s64 is never extended, so u64 serves. */
 static struct emu_pair resize(enum ptx_type from, enum ptx_type to)
@@ -75,8 +75,8 @@ static struct emu_pair resize(enum ptx_type from, enum ptx_type to)
 }
 
 /* .sat: from a 64-bit row, clamped to the destination's range. */
-#define CLAMP(NAME, T, FROM, LOW, HIGH)                                                                               \
-    EMU_UNARY(NAME##_from_s64, T, int64_t, x < LOW ? LOW : x > HIGH ? HIGH : x)                                       \
+#define CLAMP(NAME, T, FROM, LOW, HIGH)                                      \
+    EMU_UNARY(NAME##_from_s64, T, int64_t, x<LOW ? LOW : x> HIGH ? HIGH : x) \
     EMU_UNARY(NAME##_from_u64, T, uint64_t, x > (uint64_t)HIGH ? (uint64_t)HIGH : x)
 CLAMP(sat_u8, uint8_t, , 0, UINT8_MAX)
 CLAMP(sat_s8, int8_t, , INT8_MIN, INT8_MAX)
@@ -91,9 +91,12 @@ EMU_UNARY(sat_u64_from_s64, uint64_t, int64_t, x < 0 ? 0 : x)
 /* [source signed][destination signed][size]; u64 to u64 is a copy. */
 static const struct emu_pair clamps[2][2][4] = {
     {{EMU_PAIR(sat_u8_from_u64), EMU_PAIR(sat_u16_from_u64), EMU_PAIR(sat_u32_from_u64), EMU_PAIR(u64_to_64)},
-     {EMU_PAIR(sat_s8_from_u64), EMU_PAIR(sat_s16_from_u64), EMU_PAIR(sat_s32_from_u64), EMU_PAIR(sat_s64_from_u64)}},
-    {{EMU_PAIR(sat_u8_from_s64), EMU_PAIR(sat_u16_from_s64), EMU_PAIR(sat_u32_from_s64), EMU_PAIR(sat_u64_from_s64)},
-     {EMU_PAIR(sat_s8_from_s64), EMU_PAIR(sat_s16_from_s64), EMU_PAIR(sat_s32_from_s64), EMU_PAIR(sat_s64_from_s64)}}};
+     {EMU_PAIR(sat_s8_from_u64), EMU_PAIR(sat_s16_from_u64), EMU_PAIR(sat_s32_from_u64),
+      EMU_PAIR(sat_s64_from_u64)}},
+    {{EMU_PAIR(sat_u8_from_s64), EMU_PAIR(sat_u16_from_s64), EMU_PAIR(sat_u32_from_s64),
+      EMU_PAIR(sat_u64_from_s64)},
+     {EMU_PAIR(sat_s8_from_s64), EMU_PAIR(sat_s16_from_s64), EMU_PAIR(sat_s32_from_s64),
+      EMU_PAIR(sat_s64_from_s64)}}};
 
 static void step_clamp(struct chain *chain, enum ptx_type from, enum ptx_type to)
 {
@@ -169,8 +172,8 @@ EMU_ROUNDED(f32_from_u64)
 EMU_ROUNDED(f64_from_s64)
 EMU_ROUNDED(f64_from_u64)
 
-/* To f16 and bf16: a 64-bit integer is first cut to 53 bits with the last bit sticky, which a double holds and which
-   rounds as the integer would. u8[0]: mode. */
+/* To f16 and bf16: a 64-bit integer is first cut to 53 bits with the last bit sticky, which a double holds
+   and which rounds as the integer would. u8[0]: mode. */
 static inline double sticky(uint64_t magnitude, bool negative)
 {
     const uint64_t cut = magnitude >> 11 | ((magnitude & 0x7ff) != 0);
@@ -190,7 +193,8 @@ EMU_UNARY(bf16_from_u64, uint16_t, uint64_t, emu_encode(sticky(x, false), &emu_b
 
 EMU_EMITTER(emu_cvt_to_float)
 {
-    static const struct emu_pair nearest[2][4] = { /* [f64][s32 u32 s64 u64] */
+    static const struct emu_pair nearest[2][4] = {
+        /* [f64][s32 u32 s64 u64] */
         {EMU_PAIR(f32_from_s32), EMU_PAIR(f32_from_u32), EMU_PAIR(f32_from_s64), EMU_PAIR(f32_from_u64)},
         {EMU_PAIR(f64_from_s32), EMU_PAIR(f64_from_u32), EMU_PAIR(f64_from_s64), EMU_PAIR(f64_from_u64)}};
     static const struct emu_pair directed[2][4] = {
@@ -249,29 +253,32 @@ static bool integral(const struct ptx_insn *insn, bool is_f64, struct emu_pair *
     return false;
 }
 
-/* --- integral float to integer: clamped; a NaN gives 0 from f32 and narrower to 32 bits and fewer, else the sign bit
-   alone (PTX ISA 9.0, cvt). The selects keep every C conversion in range. */
-#define TO_INT(NAME, T, F, LOW, HIGH, LEAST, GREATEST, NAN_VALUE, CONVERT)                                            \
-    static inline T NAME##_one(F x)                                                                                   \
-    {                                                                                                                 \
-        const bool in = x >= LOW && x < HIGH;                                                                         \
-        const F safe = in ? x : 0;                                                                                    \
-        const T clamped = x > 0 ? GREATEST : LEAST;                                                                   \
-        const T number = in ? CONVERT : clamped;                                                                      \
-        return x == x ? number : NAN_VALUE;                                                                           \
-    }                                                                                                                 \
+/* --- integral float to integer: clamped; a NaN gives 0 from f32 and narrower to 32 bits and fewer, else the
+   sign bit alone (PTX ISA 9.0, cvt). The selects keep every C conversion in range. */
+#define TO_INT(NAME, T, F, LOW, HIGH, LEAST, GREATEST, NAN_VALUE, CONVERT) \
+    static inline T NAME##_one(F x)                                        \
+    {                                                                      \
+        const bool in = x >= LOW && x < HIGH;                              \
+        const F safe = in ? x : 0;                                         \
+        const T clamped = x > 0 ? GREATEST : LEAST;                        \
+        const T number = in ? CONVERT : clamped;                           \
+        return x == x ? number : NAN_VALUE;                                \
+    }                                                                      \
     EMU_UNARY(NAME, T, F, NAME##_one(x))
 
 /* Halves of the unsigned range, for processors that convert to signed integers only. */
-#define SPLIT_32 (safe >= 0x1p31f ? (uint32_t)(int32_t)(safe - 0x1p31f) + UINT32_C(0x80000000) : (uint32_t)(int32_t)safe)
-#define SPLIT_64                                                                                                      \
-    (safe >= 0x1p63f ? (uint64_t)(int64_t)(safe - 0x1p63f) + UINT64_C(0x8000000000000000) : (uint64_t)(int64_t)safe)
+#define SPLIT_32 \
+    (safe >= 0x1p31f ? (uint32_t)(int32_t)(safe - 0x1p31f) + UINT32_C(0x80000000) : (uint32_t)(int32_t)safe)
+#define SPLIT_64                                                                          \
+    (safe >= 0x1p63f ? (uint64_t)(int64_t)(safe - 0x1p63f) + UINT64_C(0x8000000000000000) \
+                     : (uint64_t)(int64_t)safe)
 TO_INT(s32_from_f32, int32_t, float, -0x1p31f, 0x1p31f, INT32_MIN, INT32_MAX, 0, (int32_t)safe)
 TO_INT(u32_from_f32, uint32_t, float, 0.0f, 0x1p32f, 0, UINT32_MAX, 0, SPLIT_32)
 TO_INT(s64_from_f32, int64_t, float, -0x1p63f, 0x1p63f, INT64_MIN, INT64_MAX, INT64_MIN, (int64_t)safe)
 TO_INT(u64_from_f32, uint64_t, float, 0.0f, 0x1p64f, 0, UINT64_MAX, UINT64_C(0x8000000000000000), SPLIT_64)
 TO_INT(s32_from_f64, int32_t, double, -0x1p31, 0x1p31, INT32_MIN, INT32_MAX, INT32_MIN, (int32_t)safe)
-TO_INT(u32_from_f64, uint32_t, double, 0.0, 0x1p32, 0, UINT32_MAX, UINT32_C(0x80000000), (uint32_t)(int64_t)safe)
+TO_INT(u32_from_f64, uint32_t, double, 0.0, 0x1p32, 0, UINT32_MAX, UINT32_C(0x80000000),
+       (uint32_t)(int64_t)safe)
 TO_INT(s64_from_f64, int64_t, double, -0x1p63, 0x1p63, INT64_MIN, INT64_MAX, INT64_MIN, (int64_t)safe)
 TO_INT(u64_from_f64, uint64_t, double, 0.0, 0x1p64, 0, UINT64_MAX, UINT64_C(0x8000000000000000), SPLIT_64)
 TO_INT(s16_from_f64, int16_t, double, -0x1p15, 0x1p15, INT16_MIN, INT16_MAX, INT16_MIN, (int16_t)safe)
@@ -290,13 +297,16 @@ static enum ptx_type step_widen(struct chain *chain, enum ptx_type from)
 {
     if (from != PTX_F16 && from != PTX_BF16)
         return from;
-    step(chain, from == PTX_F16 ? (struct emu_pair)EMU_PAIR(widen_f16) : (struct emu_pair)EMU_PAIR(widen_bf16), PTX_F32);
+    step(chain,
+         from == PTX_F16 ? (struct emu_pair)EMU_PAIR(widen_f16) : (struct emu_pair)EMU_PAIR(widen_bf16),
+         PTX_F32);
     return PTX_F32;
 }
 
 EMU_EMITTER(emu_cvt_to_int)
 {
-    static const struct emu_pair pairs[2][4] = { /* [f64][s32 u32 s64 u64] */
+    static const struct emu_pair pairs[2][4] = {
+        /* [f64][s32 u32 s64 u64] */
         {EMU_PAIR(s32_from_f32), EMU_PAIR(u32_from_f32), EMU_PAIR(s64_from_f32), EMU_PAIR(u64_from_f32)},
         {EMU_PAIR(s32_from_f64), EMU_PAIR(u32_from_f64), EMU_PAIR(s64_from_f64), EMU_PAIR(u64_from_f64)}};
     static const struct emu_pair narrow_f64[2][2] = {{EMU_PAIR(u8_from_f64), EMU_PAIR(u16_from_f64)},
@@ -322,12 +332,13 @@ EMU_EMITTER(emu_cvt_to_int)
     return push_chain(emit, insn, &chain, from, to);
 }
 
-/* --- float to float. What a NaN becomes was seen on an H200 (driver 13.0, 2026-11-30): it is passed on, made quiet and
-   cut or extended, by conversions from and to f64 and from bf16; it becomes canonical in all others and by .ftz; without
-   any modifier cvt.f32.f32 copies. */
+/* --- float to float. What a NaN becomes was seen on an H200 (driver 13.0, 2026-11-30): it is passed on, made
+   quiet and cut or extended, by conversions from and to f64 and from bf16; it becomes canonical in all others
+   and by .ftz; without any modifier cvt.f32.f32 copies. */
 static inline double f64_of(float x)
 {
-    const uint64_t nan = (uint64_t)(emu_f32_bits(x) & UINT32_C(0x80000000)) << 32 | UINT64_C(0x7ff8000000000000) |
+    const uint64_t nan = (uint64_t)(emu_f32_bits(x) & UINT32_C(0x80000000)) << 32 |
+                         UINT64_C(0x7ff8000000000000) |
                          (uint64_t)(emu_f32_bits(x) & UINT32_C(0x007fffff)) << 29;
     return x == x ? (double)x : emu_bits_f64(nan);
 }
@@ -346,12 +357,12 @@ static inline float f32_of(double x)
     return x == x ? (float)x : emu_bits_f32(cut_nan(x, 32, 23));
 }
 
-/* .ftz looks at the number before it is cut: (1 - 2^-24) * 2^-126 is flushed in every mode. */
+/* .ftz asks whether the result would be tiny with unbounded exponents, as in ops_float.c. */
 static inline float f32_ftz_of(double x)
 {
-    const double magnitude = emu_bits_f64(emu_f64_bits(x) & UINT64_C(0x7fffffffffffffff));
+    const uint32_t scaled = emu_f32_bits((float)(x * 0x1p64)) & UINT32_C(0x7fffffff);
     const float r = f32_of(x);
-    return magnitude < 0x1.ffffffp-127 ? emu_bits_f32(emu_f32_bits(r) & UINT32_C(0x80000000)) : r;
+    return emu_bits_f32(scaled) < 0x1p-62f ? emu_bits_f32(emu_f32_bits(r) & UINT32_C(0x80000000)) : r;
 }
 
 EMU_UNARY(f64_from_f32, double, float, f64_of(x))
@@ -382,8 +393,9 @@ static void step_to_half(struct chain *chain, enum ptx_type to, bool from_f64, u
 
 EMU_EMITTER(emu_cvt_float)
 {
-    static const struct emu_pair to_f32[2][2] = {{EMU_PAIR(f32_from_f64), EMU_PAIR(f32_from_f64_rounded)},
-                                                 {EMU_PAIR(f32_ftz_from_f64), EMU_PAIR(f32_ftz_from_f64_rounded)}};
+    static const struct emu_pair to_f32[2][2] = {
+        {EMU_PAIR(f32_from_f64), EMU_PAIR(f32_from_f64_rounded)},
+        {EMU_PAIR(f32_ftz_from_f64), EMU_PAIR(f32_ftz_from_f64_rounded)}};
     const enum ptx_type to = emu_type(insn, 0), from = emu_type(insn, 1);
     const enum emu_round mode = emu_round_of(insn);
     const bool ftz = ptx_has(insn, PTX_MOD_FTZ), sat = ptx_has(insn, PTX_MOD_SAT);

@@ -8,7 +8,8 @@
 EMU_UNARY(relu_f32, float, float, x < 0.0f || x == 0.0f ? 0.0f : x)
 
 /* Operand k as f32, negative numbers made +0 for .relu. */
-static uint32_t f32_source(struct emu_emit *emit, const struct ptx_insn *insn, const struct ptx_operand *operand)
+static uint32_t f32_source(struct emu_emit *emit, const struct ptx_insn *insn,
+                           const struct ptx_operand *operand)
 {
     const uint32_t row = emu_source(emit, operand, PTX_F32);
     if (!ptx_has(insn, PTX_MOD_RELU))
@@ -22,7 +23,8 @@ static uint32_t f32_source(struct emu_emit *emit, const struct ptx_insn *insn, c
 EMU_BINARY(f16x2, uint32_t, float, float, emu_f32_to_f16(x) << 16 | emu_f32_to_f16(y))
 EMU_BINARY(bf16x2, uint32_t, float, float, emu_f32_to_bf16(x) << 16 | emu_f32_to_bf16(y))
 EMU_BINARY(f16x2_mode, uint32_t, float, float,
-           emu_encode(x, &emu_f16, op->u8[0], op->u8[1], 0, 0) << 16 | emu_encode(y, &emu_f16, op->u8[0], op->u8[1], 0, 0))
+           emu_encode(x, &emu_f16, op->u8[0], op->u8[1], 0, 0) << 16 |
+               emu_encode(y, &emu_f16, op->u8[0], op->u8[1], 0, 0))
 EMU_BINARY(bf16x2_mode, uint32_t, float, float,
            emu_encode(x, &emu_bf16, op->u8[0], op->u8[1], 0, 0) << 16 |
                emu_encode(y, &emu_bf16, op->u8[0], op->u8[1], 0, 0))
@@ -37,16 +39,17 @@ EMU_EMITTER(emu_cvt_pack_half)
     const uint32_t a = f32_source(emit, insn, &insn->operands[1]);
     const uint32_t b = f32_source(emit, insn, &insn->operands[2]);
     const uint32_t d = emu_dest(emit, &insn->operands[0], to);
-    struct emu_op *op = emu_push_pair(emit, pairs[to == PTX_BF16X2][mode != EMU_RN || finite], d, a, b, EMU_NO_ROW);
+    struct emu_op *op =
+        emu_push_pair(emit, pairs[to == PTX_BF16X2][mode != EMU_RN || finite], d, a, b, EMU_NO_ROW);
     op->u8[0] = (uint8_t)mode;
     op->u8[1] = finite;
     return CLAB_OK;
 }
 
-/* --- tf32: f32 with ten digits after the point, the other thirteen zero. As an H200 (driver 13.0, 2026-11-30) does it:
-   .rn and .rz make a NaN 7fffe000; .rna cuts its payload, and .rna.satfinite then takes one unit off infinities and NaNs
-   alike. imm: what is added before the digits are cut (0 rz, 0xfff and the last digit kept rn). u8[0]: rn; u8[1]:
-   .satfinite. */
+/* --- tf32: f32 with ten digits after the point, the other thirteen zero. As an H200 (driver 13.0,
+   2026-11-30) does it: .rn and .rz make a NaN 7fffe000; .rna cuts its payload, and .rna.satfinite then takes
+   one unit off infinities and NaNs alike. imm: what is added before the digits are cut (0 rz, 0xfff and the
+   last digit kept rn). u8[0]: rn; u8[1]: .satfinite. */
 static inline uint32_t tf32(uint32_t u, uint32_t add, uint32_t odd, bool finite)
 {
     const uint32_t magnitude = u & UINT32_C(0x7fffffff), sign = u & UINT32_C(0x80000000);
@@ -73,20 +76,21 @@ EMU_EMITTER(emu_cvt_tf32)
     const uint32_t a = f32_source(emit, insn, &insn->operands[1]);
     const uint32_t d = emu_dest(emit, &insn->operands[0], PTX_B32);
     struct emu_op *op =
-        emu_push_pair(emit, away ? (struct emu_pair)EMU_PAIR(tf32_away) : (struct emu_pair)EMU_PAIR(tf32), d, a,
-                      EMU_NO_ROW, EMU_NO_ROW);
+        emu_push_pair(emit, away ? (struct emu_pair)EMU_PAIR(tf32_away) : (struct emu_pair)EMU_PAIR(tf32), d,
+                      a, EMU_NO_ROW, EMU_NO_ROW);
     op->imm = to_nearest ? 0xfff : 0;
     op->u8[0] = to_nearest;
     op->u8[1] = ptx_has(insn, PTX_MOD_SATFINITE);
     return CLAB_OK;
 }
 
-/* --- pairs of f8, f6, f4 from f32 and from f16x2, always .rn.satfinite. The format is op->extra, the bits of an
-   element in the destination u8[0]. */
+/* --- pairs of f8, f6, f4 from f32 and from f16x2, always .rn.satfinite. The format is op->extra, the bits of
+   an element in the destination u8[0]. */
 static inline uint32_t pair_of(double high, double low, const struct emu_op *op)
 {
     const struct emu_format *format = op->extra;
-    return emu_encode(high, format, EMU_RN, true, 0, 0) << op->u8[0] | emu_encode(low, format, EMU_RN, true, 0, 0);
+    return emu_encode(high, format, EMU_RN, true, 0, 0) << op->u8[0] |
+           emu_encode(low, format, EMU_RN, true, 0, 0);
 }
 EMU_BINARY(narrow_16, uint16_t, float, float, pair_of(x, y, op))
 EMU_BINARY(narrow_8, uint8_t, float, float, pair_of(x, y, op))
@@ -115,7 +119,8 @@ static clab_status to_small(struct emu_emit *emit, const struct ptx_insn *insn)
     }
     const uint32_t d = emu_dest(emit, &insn->operands[0], is_f4 ? PTX_B8 : PTX_B16);
     struct emu_op *op = emu_push_pair(
-        emit, is_f4 ? (struct emu_pair)EMU_PAIR(narrow_8) : (struct emu_pair)EMU_PAIR(narrow_16), d, a, b, EMU_NO_ROW);
+        emit, is_f4 ? (struct emu_pair)EMU_PAIR(narrow_8) : (struct emu_pair)EMU_PAIR(narrow_16), d, a, b,
+        EMU_NO_ROW);
     op->extra = emu_format_of(to);
     op->u8[0] = is_f4 ? 4 : 8;
     return CLAB_OK;
@@ -154,8 +159,8 @@ static clab_status from_small(struct emu_emit *emit, const struct ptx_insn *insn
     const uint32_t a = emu_source(emit, &insn->operands[1], is_f4 ? PTX_B8 : PTX_B16);
     const uint32_t d = emu_dest(emit, &insn->operands[0], PTX_F16X2);
     struct emu_op *op =
-        emu_push_pair(emit, is_f4 ? (struct emu_pair)EMU_PAIR(widen_8) : (struct emu_pair)EMU_PAIR(widen_16), d, a,
-                      EMU_NO_ROW, EMU_NO_ROW);
+        emu_push_pair(emit, is_f4 ? (struct emu_pair)EMU_PAIR(widen_8) : (struct emu_pair)EMU_PAIR(widen_16),
+                      d, a, EMU_NO_ROW, EMU_NO_ROW);
     op->extra = emu_format_of(from);
     op->u8[0] = is_f4 ? 4 : 8;
     op->u8[1] = ptx_has(insn, PTX_MOD_RELU);
@@ -177,9 +182,9 @@ EMU_EMITTER(emu_cvt_from_f4)
     return from_small(emit, insn);
 }
 
-/* --- ue8m0: the exponent alone, of the magnitude. .rp rounds up when the mantissa is not 0 (from 2^-127 on, which is
-   code 0); .satfinite keeps infinity and overflow at the largest power; NaN is ff.
-   UNVERIFIED: on hardware; CUDA 13.0's cuda_fp8.hpp emulates it so on the host. u8[0]: .rp, u8[1]: .satfinite. */
+/* --- ue8m0: the exponent alone, of the magnitude. .rp rounds up when the mantissa is not 0 (from 2^-127 on,
+   which is code 0); .satfinite keeps infinity and overflow at the largest power; NaN is ff. UNVERIFIED: on
+   hardware; CUDA 13.0's cuda_fp8.hpp emulates it so on the host. u8[0]: .rp, u8[1]: .satfinite. */
 static inline uint32_t ue8m0(float x, const struct emu_op *op)
 {
     const uint32_t magnitude = emu_f32_bits(x) & UINT32_C(0x7fffffff);
@@ -209,8 +214,8 @@ EMU_EMITTER(emu_cvt_to_ue8m0)
     const uint32_t b = packed ? EMU_NO_ROW : emu_source(emit, &insn->operands[2], PTX_F32);
     const uint32_t d = emu_dest(emit, &insn->operands[0], PTX_B16);
     struct emu_op *op = emu_push_pair(
-        emit, packed ? (struct emu_pair)EMU_PAIR(ue8m0x2_bf16x2) : (struct emu_pair)EMU_PAIR(ue8m0x2_f32), d, a, b,
-        EMU_NO_ROW);
+        emit, packed ? (struct emu_pair)EMU_PAIR(ue8m0x2_bf16x2) : (struct emu_pair)EMU_PAIR(ue8m0x2_f32), d,
+        a, b, EMU_NO_ROW);
     op->u8[0] = ptx_has(insn, PTX_MOD_RP);
     op->u8[1] = ptx_has(insn, PTX_MOD_SATFINITE);
     return CLAB_OK;
@@ -225,10 +230,11 @@ EMU_EMITTER(emu_cvt_from_ue8m0)
 }
 
 /* --- cvt.rs: random bits are added to the digits below the last place, and the sum is cut.
-   UNVERIFIED: PTX ISA 9.0, "cvt", .rs, says which bits of rbits belong to which element, not how many digits of an f8,
-   f6 or f4 element meet them, nor what happens to subnormals. Here the topmost digits below the last place do.
-   One operation per element. a: element, b: rbits; imm: shift of the element in d, shift of its random bits in rbits
-   (byte 1); u8[0]: how many random bits, u8[1]: .satfinite, u8[2]: the first element (clears the rest). */
+   UNVERIFIED: PTX ISA 9.0, "cvt", .rs, says which bits of rbits belong to which element, not how many digits
+   of an f8, f6 or f4 element meet them, nor what happens to subnormals. Here the topmost digits below the
+   last place do. One operation per element. a: element, b: rbits; imm: shift of the element in d, shift of
+   its random bits in rbits (byte 1); u8[0]: how many random bits, u8[1]: .satfinite, u8[2]: the first element
+   (clears the rest). */
 static const struct emu_op *stochastic(struct emu_warp *warp, const struct emu_op *op)
 {
     const struct emu_format *format = op->extra;
@@ -279,12 +285,13 @@ EMU_EMITTER(emu_cvt_rs)
         op->u8[2] = i == 0;
     }
     const uint32_t d = emu_dest(emit, &insn->operands[0], is_f4 ? PTX_B16 : PTX_B32);
-    emu_push_pair(emit, is_f4 ? (struct emu_pair)EMU_PAIR(low_16) : (struct emu_pair)EMU_PAIR(copy_32), d, all, EMU_NO_ROW,
-                  EMU_NO_ROW);
+    emu_push_pair(emit, is_f4 ? (struct emu_pair)EMU_PAIR(low_16) : (struct emu_pair)EMU_PAIR(copy_32), d,
+                  all, EMU_NO_ROW, EMU_NO_ROW);
     return CLAB_OK;
 }
 
-/* --- cvt.pack: a and b clamped and side by side, above c shifted up by as much. u8[0]: bits, u8[1]: signed. */
+/* --- cvt.pack: a and b clamped and side by side, above c shifted up by as much. u8[0]: bits, u8[1]: signed.
+ */
 static inline uint32_t clamped(int32_t x, const struct emu_op *op)
 {
     const int32_t high = (int32_t)((UINT32_C(1) << (op->u8[0] - op->u8[1])) - 1);
@@ -305,8 +312,8 @@ EMU_EMITTER(emu_cvt_pack)
     const uint32_t b = emu_source(emit, &insn->operands[2], PTX_S32);
     const uint32_t c = three ? emu_source(emit, &insn->operands[3], PTX_B32) : EMU_NO_ROW;
     const uint32_t d = emu_dest(emit, &insn->operands[0], PTX_B32);
-    struct emu_op *op =
-        emu_push_pair(emit, three ? (struct emu_pair)EMU_PAIR(pack_3) : (struct emu_pair)EMU_PAIR(pack_2), d, a, b, c);
+    struct emu_op *op = emu_push_pair(
+        emit, three ? (struct emu_pair)EMU_PAIR(pack_3) : (struct emu_pair)EMU_PAIR(pack_2), d, a, b, c);
     op->u8[0] = (uint8_t)ptx_types[type].bits;
     op->u8[1] = emu_is_signed(type);
     return CLAB_OK;

@@ -1,23 +1,24 @@
-/* Division, reciprocal and square root. PTX ISA 9.0: div and rem (integer), div, rcp, sqrt, rsqrt (floating point).
+/* Division, reciprocal and square root. PTX ISA 9.0: div and rem (integer), div, rcp, sqrt, rsqrt (floating
+   point).
 
-   Rounded forms are IEEE's. Approximate forms are computed to within half a unit in the last place, or one for rsqrt,
-   which the manual's bounds (div.approx and div.full 2 ulp, rcp and sqrt 1 ulp and 2^-23, rsqrt 2^-22.9) contain; the
-   special values are the manual's. They are not the bits that the hardware gives. */
+   Rounded forms are IEEE's. Approximate forms are computed to within half a unit in the last place, or one
+   for rsqrt, which the manual's bounds (div.approx and div.full 2 ulp, rcp and sqrt 1 ulp and 2^-23, rsqrt
+   2^-22.9) contain; the special values are the manual's. They are not the bits that the hardware gives. */
 #include <math.h>
 
 #include "emu/alu.h"
 #include "emu/round.h"
 
-/* --- integer division. A divisor of 0 is undefined in the manual: quotient and remainder are all ones on an H200 (driver
-   13.0, 2026-11-30). The least value divided by -1 wraps. */
-#define SIGNED_DIVISION(NAME, T, U)                                                                                   \
-    static inline T NAME##_quotient(T x, T y)                                                                         \
-    {                                                                                                                 \
-        return y == 0 ? (T)-1 : y == -1 ? (T)(0u - (U)x) : (T)(x / y);                                                \
-    }                                                                                                                 \
-    static inline T NAME##_remainder(T x, T y)                                                                        \
-    {                                                                                                                 \
-        return y == 0 ? (T)-1 : y == -1 ? 0 : (T)(x % y);                                                                 \
+/* --- integer division. A divisor of 0 is undefined in the manual: quotient and remainder are all ones on an
+   H200 (driver 13.0, 2026-11-30). The least value divided by -1 wraps. */
+#define SIGNED_DIVISION(NAME, T, U)                                    \
+    static inline T NAME##_quotient(T x, T y)                          \
+    {                                                                  \
+        return y == 0 ? (T)-1 : y == -1 ? (T)(0u - (U)x) : (T)(x / y); \
+    }                                                                  \
+    static inline T NAME##_remainder(T x, T y)                         \
+    {                                                                  \
+        return y == 0 ? (T)-1 : y == -1 ? 0 : (T)(x % y);              \
     }
 SIGNED_DIVISION(s16, int16_t, uint16_t)
 SIGNED_DIVISION(s32, int32_t, uint32_t)
@@ -145,8 +146,8 @@ EMU_EMITTER(emu_div_float)
                                            EMU_PAIR(div_f32_rounded),
                                            EMU_PAIR(div_f64),
                                            EMU_PAIR(div_f64_rounded)};
-    static const struct by_type approx = {{EMU_PAIR(div_approx_f32), EMU_PAIR(div_approx_ftz_f32)},
-                                          EMU_NO_PAIR, EMU_NO_PAIR, EMU_NO_PAIR};
+    static const struct by_type approx = {
+        {EMU_PAIR(div_approx_f32), EMU_PAIR(div_approx_ftz_f32)}, EMU_NO_PAIR, EMU_NO_PAIR, EMU_NO_PAIR};
     return operate(emit, insn, ptx_has(insn, PTX_MOD_APPROX) ? &approx : &rounded, 2);
 }
 

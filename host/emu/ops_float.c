@@ -1,20 +1,22 @@
-/* f32 and f64: add, sub, mul, fma, mad, abs, neg, copysign, testp; packed f32x2; mixed precision (f32 with f16 or bf16
-   operands). PTX ISA 9.0, "Floating Point Instructions", "Mixed Precision Floating Point Instructions". min and max are
-   in ops_minmax.c, division and roots in ops_divide.c.
+/* f32 and f64: add, sub, mul, fma, mad, abs, neg, copysign, testp; packed f32x2; mixed precision (f32 with
+   f16 or bf16 operands). PTX ISA 9.0, "Floating Point Instructions", "Mixed Precision Floating Point
+   Instructions". min and max are in ops_minmax.c, division and roots in ops_divide.c.
 
    .ftz flushes the sources and the result. .sat is an operation of its own, after the other. */
 #include "emu/alu.h"
 #include "emu/half.h"
 #include "emu/round.h"
 
-/* --- f32. .ftz makes a result zero when it is tiny as if exponents were unbounded: (1 - 2^-24) * 2^-126 is flushed
-   although it would round to 2^-126 (H200, driver 13.0, 2026-11-30). So products are looked at once more, 2^24 times as
-   large; sums are exact where it matters. A scaled product that overflows does so for a result that is not small. */
+/* --- f32. .ftz makes a result zero when it is tiny as if exponents were unbounded: (1 - 2^-24) * 2^-126 is
+   flushed although it would round to 2^-126 (H200, driver 13.0, 2026-11-30). So products are looked at once
+   more, 2^24 times as large; sums are exact where it matters. A scaled product that overflows does so for a
+   result that is not small. */
 static inline float flush_if_tiny(float r, float scaled)
 {
     const float magnitude = emu_bits_f32(emu_f32_bits(scaled) & UINT32_C(0x7fffffff));
     const bool small = (emu_f32_bits(r) & UINT32_C(0x7fffffff)) <= UINT32_C(0x00800000);
-    return small && magnitude < 0x1p-102f ? emu_bits_f32(emu_f32_bits(r) & UINT32_C(0x80000000)) : emu_canon(r);
+    return small && magnitude < 0x1p-102f ? emu_bits_f32(emu_f32_bits(r) & UINT32_C(0x80000000))
+                                          : emu_canon(r);
 }
 
 static inline float mul_ftz(float x, float y)
@@ -58,8 +60,8 @@ EMU_ROUNDED(fma_ftz_mode_f32)
 EMU_UNARY(ftz_f32, float, float, emu_ftz(x))
 EMU_UNARY(sat_f32, float, float, emu_sat(x))
 
-/* --- f64: a NaN source is passed on, made quiet; a new NaN is fff8000000000000. Of several NaNs add and sub take the
-   first (UNVERIFIED), mul the second, fma the second, else the third, else the first (H200, driver 13.0, 2026-11-30). */
+/* --- f64: a NaN source is passed on, made quiet; a new NaN is fff8000000000000. Of several NaNs add, sub and
+   mul take the second, fma the second, else the third, else the first (H200, driver 13.0, 2026-11-30). */
 static inline double quiet(double x)
 {
     return emu_bits_f64(emu_f64_bits(x) | UINT64_C(0x0008000000000000));
@@ -77,8 +79,8 @@ static inline double nan3(double first, double second, double third, double r)
     return first != first && r != r ? quiet(first) : nan2(second, third, r);
 }
 
-EMU_BINARY(add_f64, double, double, double, nan2(x, y, x + y))
-EMU_BINARY(sub_f64, double, double, double, nan2(x, y, x - y))
+EMU_BINARY(add_f64, double, double, double, nan2(y, x, x + y))
+EMU_BINARY(sub_f64, double, double, double, nan2(y, x, x - y))
 EMU_BINARY(mul_f64, double, double, double, nan2(y, x, x *y))
 EMU_TERNARY(fma_f64, double, double, double, double, nan3(y, z, x, __builtin_fma(x, y, z)))
 EMU_ROUNDED(add_f64)
@@ -88,35 +90,35 @@ EMU_ROUNDED(fma_f64)
 
 /* --- f32x2: a row is 64 floats. */
 #define X2_LANES (2 * EMU_LANES)
-#define X2(NAME, EXPR)                                                                                                \
-    static const struct emu_op *NAME##_full(struct emu_warp *warp, const struct emu_op *op)                           \
-    {                                                                                                                 \
-        float *d = EMU_ROW(float, warp, op->d);                                                                       \
-        const float *a = EMU_ROW(float, warp, op->a), *b = EMU_ROW(float, warp, op->b);                               \
-        const float *c = EMU_ROW(float, warp, op->c);                                                                 \
-        EMU_VECTORIZE for (unsigned i = 0; i < X2_LANES; i++)                                                         \
-        {                                                                                                             \
-            const float x = a[i], y = b[i], z = c[i];                                                                 \
-            (void)y;                                                                                                  \
-            (void)z;                                                                                                  \
-            d[i] = EXPR;                                                                                              \
-        }                                                                                                             \
-        return op + 1;                                                                                                \
-    }                                                                                                                 \
-    static const struct emu_op *NAME##_masked(struct emu_warp *warp, const struct emu_op *op)                         \
-    {                                                                                                                 \
-        float *d = EMU_ROW(float, warp, op->d);                                                                       \
-        const float *a = EMU_ROW(float, warp, op->a), *b = EMU_ROW(float, warp, op->b);                               \
-        const float *c = EMU_ROW(float, warp, op->c);                                                                 \
-        const uint32_t *on = warp->lane_mask;                                                                         \
-        for (unsigned i = 0; i < X2_LANES; i++) {                                                                     \
-            const float x = a[i], y = b[i], z = c[i];                                                                 \
-            (void)y;                                                                                                  \
-            (void)z;                                                                                                  \
-            const float r = EXPR;                                                                                     \
-            d[i] = on[i / 2] ? r : d[i];                                                                              \
-        }                                                                                                             \
-        return op + 1;                                                                                                \
+#define X2(NAME, EXPR)                                                                        \
+    static const struct emu_op *NAME##_full(struct emu_warp *warp, const struct emu_op *op)   \
+    {                                                                                         \
+        float *d = EMU_ROW(float, warp, op->d);                                               \
+        const float *a = EMU_ROW(float, warp, op->a), *b = EMU_ROW(float, warp, op->b);       \
+        const float *c = EMU_ROW(float, warp, op->c);                                         \
+        EMU_VECTORIZE for (unsigned i = 0; i < X2_LANES; i++)                                 \
+        {                                                                                     \
+            const float x = a[i], y = b[i], z = c[i];                                         \
+            (void)y;                                                                          \
+            (void)z;                                                                          \
+            d[i] = EXPR;                                                                      \
+        }                                                                                     \
+        return op + 1;                                                                        \
+    }                                                                                         \
+    static const struct emu_op *NAME##_masked(struct emu_warp *warp, const struct emu_op *op) \
+    {                                                                                         \
+        float *d = EMU_ROW(float, warp, op->d);                                               \
+        const float *a = EMU_ROW(float, warp, op->a), *b = EMU_ROW(float, warp, op->b);       \
+        const float *c = EMU_ROW(float, warp, op->c);                                         \
+        const uint32_t *on = warp->lane_mask;                                                 \
+        for (unsigned i = 0; i < X2_LANES; i++) {                                             \
+            const float x = a[i], y = b[i], z = c[i];                                         \
+            (void)y;                                                                          \
+            (void)z;                                                                          \
+            const float r = EXPR;                                                             \
+            d[i] = on[i / 2] ? r : d[i];                                                      \
+        }                                                                                     \
+        return op + 1;                                                                        \
     }
 X2(add_f32x2, emu_canon(x + y))
 X2(sub_f32x2, emu_canon(x - y))
@@ -143,18 +145,18 @@ struct by_type {
     struct emu_pair f32[2][2], x2[2][2], f64[2];
 };
 
-#define BY_TYPE(NAME, MODE)                                                                                           \
-    {                                                                                                                 \
-        {{EMU_PAIR(NAME##_f32), EMU_PAIR(NAME##MODE##_f32_rounded)},                                                  \
-         {EMU_PAIR(NAME##_ftz_f32), EMU_PAIR(NAME##_ftz##MODE##_f32_rounded)}},                                       \
-            {{EMU_PAIR(NAME##_f32x2), EMU_PAIR(NAME##MODE##_f32x2_rounded)},                                          \
-             {EMU_PAIR(NAME##_ftz_f32x2), EMU_PAIR(NAME##_ftz##MODE##_f32x2_rounded)}},                               \
-        {                                                                                                             \
-            EMU_PAIR(NAME##_f64), EMU_PAIR(NAME##_f64_rounded)                                                        \
-        }                                                                                                             \
+#define BY_TYPE(NAME, MODE)                                                             \
+    {                                                                                   \
+        {{EMU_PAIR(NAME##_f32), EMU_PAIR(NAME##MODE##_f32_rounded)},                    \
+         {EMU_PAIR(NAME##_ftz_f32), EMU_PAIR(NAME##_ftz##MODE##_f32_rounded)}},         \
+            {{EMU_PAIR(NAME##_f32x2), EMU_PAIR(NAME##MODE##_f32x2_rounded)},            \
+             {EMU_PAIR(NAME##_ftz_f32x2), EMU_PAIR(NAME##_ftz##MODE##_f32x2_rounded)}}, \
+        {                                                                               \
+            EMU_PAIR(NAME##_f64), EMU_PAIR(NAME##_f64_rounded)                          \
+        }                                                                               \
     }
-static const struct by_type add_by_type = BY_TYPE(add, ), sub_by_type = BY_TYPE(sub, ), mul_by_type = BY_TYPE(mul, ),
-                            fma_by_type = BY_TYPE(fma, _mode);
+static const struct by_type add_by_type = BY_TYPE(add, ), sub_by_type = BY_TYPE(sub, ),
+                            mul_by_type = BY_TYPE(mul, ), fma_by_type = BY_TYPE(fma, _mode);
 #undef BY_TYPE
 
 /* Pushes d = pair(rows…) with the rounding mode and the saturation that the instruction names. */
@@ -172,8 +174,8 @@ static void operate(struct emu_emit *emit, const struct ptx_insn *insn, const st
         emu_push_pair(emit, (struct emu_pair)EMU_PAIR(sat_f32), d, d, EMU_NO_ROW, EMU_NO_ROW);
 }
 
-static clab_status arithmetic(struct emu_emit *emit, const struct ptx_insn *insn, const struct by_type *by_type,
-                              unsigned n_rows)
+static clab_status arithmetic(struct emu_emit *emit, const struct ptx_insn *insn,
+                              const struct by_type *by_type, unsigned n_rows)
 {
     const enum ptx_type type = emu_last_type(insn);
     uint32_t rows[3] = {0};
@@ -218,8 +220,8 @@ static clab_status mixed(struct emu_emit *emit, const struct ptx_insn *insn, con
                          unsigned n_rows)
 {
     const enum ptx_type narrow = emu_type(insn, 1);
-    const struct emu_pair widen = narrow == PTX_F16 ? (struct emu_pair)EMU_PAIR(widen_f16)
-                                                    : (struct emu_pair)EMU_PAIR(widen_bf16);
+    const struct emu_pair widen =
+        narrow == PTX_F16 ? (struct emu_pair)EMU_PAIR(widen_f16) : (struct emu_pair)EMU_PAIR(widen_bf16);
     uint32_t rows[3] = {0};
     for (unsigned i = 0; i + 1 < n_rows; i++) {
         const uint32_t half = emu_source(emit, &insn->operands[1 + i], narrow);
@@ -250,10 +252,13 @@ EMU_EMITTER(emu_fma_mixed)
 /* --- abs, neg. A NaN comes out canonical (f32), or quiet with its sign (f64). */
 EMU_UNARY(abs_f32, float, float, emu_canon(emu_bits_f32(emu_f32_bits(x) & UINT32_C(0x7fffffff))))
 EMU_UNARY(neg_f32, float, float, emu_canon(emu_bits_f32(emu_f32_bits(x) ^ UINT32_C(0x80000000))))
-EMU_UNARY(abs_f64, double, double, x == x ? emu_bits_f64(emu_f64_bits(x) & UINT64_C(0x7fffffffffffffff)) : quiet(x))
-EMU_UNARY(neg_f64, double, double, x == x ? emu_bits_f64(emu_f64_bits(x) ^ UINT64_C(0x8000000000000000)) : quiet(x))
+EMU_UNARY(abs_f64, double, double,
+          x == x ? emu_bits_f64(emu_f64_bits(x) & UINT64_C(0x7fffffffffffffff)) : quiet(x))
+EMU_UNARY(neg_f64, double, double,
+          x == x ? emu_bits_f64(emu_f64_bits(x) ^ UINT64_C(0x8000000000000000)) : quiet(x))
 
-static clab_status sign(struct emu_emit *emit, const struct ptx_insn *insn, struct emu_pair f32, struct emu_pair f64)
+static clab_status sign(struct emu_emit *emit, const struct ptx_insn *insn, struct emu_pair f32,
+                        struct emu_pair f64)
 {
     const enum ptx_type type = emu_last_type(insn);
     const uint32_t a = emu_source(emit, &insn->operands[1], type);
@@ -275,7 +280,8 @@ EMU_EMITTER(emu_neg_float)
 }
 
 /* --- copysign: the sign of a on b, bit for bit. */
-EMU_BINARY(copysign_f32, uint32_t, uint32_t, uint32_t, (x & UINT32_C(0x80000000)) | (y & UINT32_C(0x7fffffff)))
+EMU_BINARY(copysign_f32, uint32_t, uint32_t, uint32_t,
+           (x & UINT32_C(0x80000000)) | (y & UINT32_C(0x7fffffff)))
 EMU_BINARY(copysign_f64, uint64_t, uint64_t, uint64_t,
            (x & UINT64_C(0x8000000000000000)) | (y & UINT64_C(0x7fffffffffffffff)))
 
@@ -289,41 +295,42 @@ EMU_EMITTER(emu_copysign)
 /* --- testp: by magnitude. Zeros are normal. */
 enum testp_class { FINITE, INFINITE, NUMBER, NOT_A_NUMBER, NORMAL, SUBNORMAL };
 
-#define TESTP(NAME, T, SIGN, INF, LEAST_NORMAL)                                                                       \
-    static const struct emu_op *NAME(struct emu_warp *warp, const struct emu_op *op)                                  \
-    {                                                                                                                 \
-        const T *a = EMU_ROW(T, warp, op->a);                                                                         \
-        uint32_t mask = 0;                                                                                            \
-        for (unsigned i = 0; i < EMU_LANES; i++) {                                                                    \
-            const T m = a[i] & ~SIGN;                                                                                 \
-            bool is = false;                                                                                          \
-            switch ((enum testp_class)op->u8[0]) {                                                                    \
-            case FINITE:                                                                                              \
-                is = m < INF;                                                                                         \
-                break;                                                                                                \
-            case INFINITE:                                                                                            \
-                is = m == INF;                                                                                        \
-                break;                                                                                                \
-            case NUMBER:                                                                                              \
-                is = m <= INF;                                                                                        \
-                break;                                                                                                \
-            case NOT_A_NUMBER:                                                                                        \
-                is = m > INF;                                                                                         \
-                break;                                                                                                \
-            case NORMAL:                                                                                              \
-                is = m == 0 || (m >= LEAST_NORMAL && m < INF);                                                        \
-                break;                                                                                                \
-            case SUBNORMAL:                                                                                           \
-                is = m && m < LEAST_NORMAL;                                                                           \
-                break;                                                                                                \
-            }                                                                                                         \
-            mask |= is ? emu_lane_bit[i] : 0;                                                                         \
-        }                                                                                                             \
-        emu_pred_write(warp, op->d, mask);                                                                            \
-        return op + 1;                                                                                                \
+#define TESTP(NAME, T, SIGN, INF, LEAST_NORMAL)                                      \
+    static const struct emu_op *NAME(struct emu_warp *warp, const struct emu_op *op) \
+    {                                                                                \
+        const T *a = EMU_ROW(T, warp, op->a);                                        \
+        uint32_t mask = 0;                                                           \
+        for (unsigned i = 0; i < EMU_LANES; i++) {                                   \
+            const T m = a[i] & ~SIGN;                                                \
+            bool is = false;                                                         \
+            switch ((enum testp_class)op->u8[0]) {                                   \
+            case FINITE:                                                             \
+                is = m < INF;                                                        \
+                break;                                                               \
+            case INFINITE:                                                           \
+                is = m == INF;                                                       \
+                break;                                                               \
+            case NUMBER:                                                             \
+                is = m <= INF;                                                       \
+                break;                                                               \
+            case NOT_A_NUMBER:                                                       \
+                is = m > INF;                                                        \
+                break;                                                               \
+            case NORMAL:                                                             \
+                is = m == 0 || (m >= LEAST_NORMAL && m < INF);                       \
+                break;                                                               \
+            case SUBNORMAL:                                                          \
+                is = m && m < LEAST_NORMAL;                                          \
+                break;                                                               \
+            }                                                                        \
+            mask |= is ? emu_lane_bit[i] : 0;                                        \
+        }                                                                            \
+        emu_pred_write(warp, op->d, mask);                                           \
+        return op + 1;                                                               \
     }
 TESTP(testp_f32, uint32_t, UINT32_C(0x80000000), UINT32_C(0x7f800000), UINT32_C(0x00800000))
-TESTP(testp_f64, uint64_t, UINT64_C(0x8000000000000000), UINT64_C(0x7ff0000000000000), UINT64_C(0x0010000000000000))
+TESTP(testp_f64, uint64_t, UINT64_C(0x8000000000000000), UINT64_C(0x7ff0000000000000),
+      UINT64_C(0x0010000000000000))
 #undef TESTP
 
 EMU_EMITTER(emu_testp)
@@ -331,8 +338,9 @@ EMU_EMITTER(emu_testp)
     static const struct {
         enum ptx_mod mod;
         enum testp_class class;
-    } classes[] = {{PTX_MOD_FINITE, FINITE}, {PTX_MOD_INFINITE, INFINITE}, {PTX_MOD_NUMBER, NUMBER},
-                   {PTX_MOD_NOTANUMBER, NOT_A_NUMBER}, {PTX_MOD_NORMAL, NORMAL}, {PTX_MOD_SUBNORMAL, SUBNORMAL}};
+    } classes[] = {{PTX_MOD_FINITE, FINITE}, {PTX_MOD_INFINITE, INFINITE},
+                   {PTX_MOD_NUMBER, NUMBER}, {PTX_MOD_NOTANUMBER, NOT_A_NUMBER},
+                   {PTX_MOD_NORMAL, NORMAL}, {PTX_MOD_SUBNORMAL, SUBNORMAL}};
     const enum ptx_type type = emu_last_type(insn);
     enum testp_class class = FINITE;
     for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
@@ -344,6 +352,6 @@ EMU_EMITTER(emu_testp)
     struct emu_op *op = emu_push(emit, handler, handler);
     op->d = p;
     op->a = a;
-    op->u8[0] = (uint8_t)class;
+    op->u8[0] = (uint8_t) class;
     return CLAB_OK;
 }

@@ -1,8 +1,10 @@
-/* f16, f16x2, bf16, bf16x2: add, sub, mul, fma, neg, abs, min, max. PTX ISA 9.0, "Half Precision Floating Point
-   Instructions". Conversions are in ops_cvt.c, comparisons in ops_compare.c, tanh and ex2 in ops_approx.c.
+/* f16, f16x2, bf16, bf16x2: add, sub, mul, fma, neg, abs, min, max. PTX ISA 9.0, "Half Precision Floating
+   Point Instructions". Conversions are in ops_cvt.c, comparisons in ops_compare.c, tanh and ex2 in
+   ops_approx.c.
 
-   Sums, differences and products of halves are rounded once: f32 has more than twice the digits of f16 and bf16 (and
-   two more), so that rounding to f32 first changes nothing. fma needs round to odd in between. NaN is 7fff. */
+   Sums, differences and products of halves are rounded once: f32 has more than twice the digits of f16 and
+   bf16 (and two more), so that rounding to f32 first changes nothing. fma needs round to odd in between. NaN
+   is 7fff. */
 #include "emu/alu.h"
 #include "emu/half.h"
 
@@ -14,25 +16,25 @@ static inline float fma_odd(float x, float y, float z)
     return emu_odd_f32(emu_to_odd(s, emu_sum_error(p, z, s)));
 }
 
-#define F16(x)   emu_f16_to_f32(x)
-#define BF16(x)  emu_bf16_to_f32(x)
+#define F16(x)     emu_f16_to_f32(x)
+#define BF16(x)    emu_bf16_to_f32(x)
 #define TO_F16(x)  emu_f32_to_f16(x)
 #define TO_BF16(x) emu_f32_to_bf16(x)
 
-#define LOW(x)  ((x) & 0xffffu)
+#define LOW(x)  ((x)&0xffffu)
 #define HIGH(x) ((x) >> 16)
 
-/* A function of one, two or three halves (as uint32_t) becomes a pair of handlers for 16-bit rows and one for packed
-   rows: NAME, NAME_x2. */
-#define HALF1(NAME, FN)                                                                                               \
-    EMU_UNARY(NAME, uint16_t, uint16_t, FN(x))                                                                        \
+/* A function of one, two or three halves (as uint32_t) becomes a pair of handlers for 16-bit rows and one for
+   packed rows: NAME, NAME_x2. */
+#define HALF1(NAME, FN)                        \
+    EMU_UNARY(NAME, uint16_t, uint16_t, FN(x)) \
     EMU_UNARY(NAME##_x2, uint32_t, uint32_t, FN(LOW(x)) | FN(HIGH(x)) << 16)
-#define HALF2(NAME, FN)                                                                                               \
-    EMU_BINARY(NAME, uint16_t, uint16_t, uint16_t, FN(x, y))                                                          \
+#define HALF2(NAME, FN)                                      \
+    EMU_BINARY(NAME, uint16_t, uint16_t, uint16_t, FN(x, y)) \
     EMU_BINARY(NAME##_x2, uint32_t, uint32_t, uint32_t, FN(LOW(x), LOW(y)) | FN(HIGH(x), HIGH(y)) << 16)
-#define HALF3(NAME, FN)                                                                                               \
-    EMU_TERNARY(NAME, uint16_t, uint16_t, uint16_t, uint16_t, FN(x, y, z))                                            \
-    EMU_TERNARY(NAME##_x2, uint32_t, uint32_t, uint32_t, uint32_t,                                                    \
+#define HALF3(NAME, FN)                                                    \
+    EMU_TERNARY(NAME, uint16_t, uint16_t, uint16_t, uint16_t, FN(x, y, z)) \
+    EMU_TERNARY(NAME##_x2, uint32_t, uint32_t, uint32_t, uint32_t,         \
                 FN(LOW(x), LOW(y), LOW(z)) | FN(HIGH(x), HIGH(y), HIGH(z)) << 16)
 
 static inline uint32_t f16_add(uint32_t x, uint32_t y)
@@ -75,8 +77,8 @@ static inline uint32_t bf16_fma(uint32_t x, uint32_t y, uint32_t z)
     return TO_BF16(fma_odd(BF16(x), BF16(y), BF16(z)));
 }
 
-/* .ftz: tiny as if exponents were unbounded, as in ops_float.c: below 2^-14 by more than half a unit. The sources have
-   been flushed. */
+/* .ftz: tiny as if exponents were unbounded, as in ops_float.c: below 2^-14 by more than half a unit. The
+   sources have been flushed. */
 static inline uint32_t f16_flushed(float exact)
 {
     const uint32_t h = TO_F16(exact);
@@ -192,46 +194,46 @@ static inline uint32_t xorsign(uint32_t x, uint32_t y, uint32_t r)
 }
 
 /* The eight forms of one format: min or max, .NaN, .xorsign.abs. */
-#define EXTREMES(FORMAT)                                                                                              \
-    static inline uint32_t FORMAT##_min(uint32_t x, uint32_t y)                                                       \
-    {                                                                                                                 \
-        return choose(x, y, order(x) < order(y), FORMAT##_is_nan(x), FORMAT##_is_nan(y), false);                      \
-    }                                                                                                                 \
-    static inline uint32_t FORMAT##_max(uint32_t x, uint32_t y)                                                       \
-    {                                                                                                                 \
-        return choose(x, y, order(x) > order(y), FORMAT##_is_nan(x), FORMAT##_is_nan(y), false);                      \
-    }                                                                                                                 \
-    static inline uint32_t FORMAT##_min_nan(uint32_t x, uint32_t y)                                                   \
-    {                                                                                                                 \
-        return choose(x, y, order(x) < order(y), FORMAT##_is_nan(x), FORMAT##_is_nan(y), true);                       \
-    }                                                                                                                 \
-    static inline uint32_t FORMAT##_max_nan(uint32_t x, uint32_t y)                                                   \
-    {                                                                                                                 \
-        return choose(x, y, order(x) > order(y), FORMAT##_is_nan(x), FORMAT##_is_nan(y), true);                       \
-    }                                                                                                                 \
-    static inline uint32_t FORMAT##_min_xor(uint32_t x, uint32_t y)                                                   \
-    {                                                                                                                 \
-        return xorsign(x, y, FORMAT##_min(x & 0x7fff, y & 0x7fff));                                                   \
-    }                                                                                                                 \
-    static inline uint32_t FORMAT##_max_xor(uint32_t x, uint32_t y)                                                   \
-    {                                                                                                                 \
-        return xorsign(x, y, FORMAT##_max(x & 0x7fff, y & 0x7fff));                                                   \
-    }                                                                                                                 \
-    static inline uint32_t FORMAT##_min_xor_nan(uint32_t x, uint32_t y)                                               \
-    {                                                                                                                 \
-        return xorsign(x, y, FORMAT##_min_nan(x & 0x7fff, y & 0x7fff));                                               \
-    }                                                                                                                 \
-    static inline uint32_t FORMAT##_max_xor_nan(uint32_t x, uint32_t y)                                               \
-    {                                                                                                                 \
-        return xorsign(x, y, FORMAT##_max_nan(x & 0x7fff, y & 0x7fff));                                               \
-    }                                                                                                                 \
-    HALF2(min_##FORMAT, FORMAT##_min)                                                                                 \
-    HALF2(max_##FORMAT, FORMAT##_max)                                                                                 \
-    HALF2(min_nan_##FORMAT, FORMAT##_min_nan)                                                                         \
-    HALF2(max_nan_##FORMAT, FORMAT##_max_nan)                                                                         \
-    HALF2(min_xor_##FORMAT, FORMAT##_min_xor)                                                                         \
-    HALF2(max_xor_##FORMAT, FORMAT##_max_xor)                                                                         \
-    HALF2(min_xor_nan_##FORMAT, FORMAT##_min_xor_nan)                                                                 \
+#define EXTREMES(FORMAT)                                                                         \
+    static inline uint32_t FORMAT##_min(uint32_t x, uint32_t y)                                  \
+    {                                                                                            \
+        return choose(x, y, order(x) < order(y), FORMAT##_is_nan(x), FORMAT##_is_nan(y), false); \
+    }                                                                                            \
+    static inline uint32_t FORMAT##_max(uint32_t x, uint32_t y)                                  \
+    {                                                                                            \
+        return choose(x, y, order(x) > order(y), FORMAT##_is_nan(x), FORMAT##_is_nan(y), false); \
+    }                                                                                            \
+    static inline uint32_t FORMAT##_min_nan(uint32_t x, uint32_t y)                              \
+    {                                                                                            \
+        return choose(x, y, order(x) < order(y), FORMAT##_is_nan(x), FORMAT##_is_nan(y), true);  \
+    }                                                                                            \
+    static inline uint32_t FORMAT##_max_nan(uint32_t x, uint32_t y)                              \
+    {                                                                                            \
+        return choose(x, y, order(x) > order(y), FORMAT##_is_nan(x), FORMAT##_is_nan(y), true);  \
+    }                                                                                            \
+    static inline uint32_t FORMAT##_min_xor(uint32_t x, uint32_t y)                              \
+    {                                                                                            \
+        return xorsign(x, y, FORMAT##_min(x & 0x7fff, y & 0x7fff));                              \
+    }                                                                                            \
+    static inline uint32_t FORMAT##_max_xor(uint32_t x, uint32_t y)                              \
+    {                                                                                            \
+        return xorsign(x, y, FORMAT##_max(x & 0x7fff, y & 0x7fff));                              \
+    }                                                                                            \
+    static inline uint32_t FORMAT##_min_xor_nan(uint32_t x, uint32_t y)                          \
+    {                                                                                            \
+        return xorsign(x, y, FORMAT##_min_nan(x & 0x7fff, y & 0x7fff));                          \
+    }                                                                                            \
+    static inline uint32_t FORMAT##_max_xor_nan(uint32_t x, uint32_t y)                          \
+    {                                                                                            \
+        return xorsign(x, y, FORMAT##_max_nan(x & 0x7fff, y & 0x7fff));                          \
+    }                                                                                            \
+    HALF2(min_##FORMAT, FORMAT##_min)                                                            \
+    HALF2(max_##FORMAT, FORMAT##_max)                                                            \
+    HALF2(min_nan_##FORMAT, FORMAT##_min_nan)                                                    \
+    HALF2(max_nan_##FORMAT, FORMAT##_max_nan)                                                    \
+    HALF2(min_xor_##FORMAT, FORMAT##_min_xor)                                                    \
+    HALF2(max_xor_##FORMAT, FORMAT##_max_xor)                                                    \
+    HALF2(min_xor_nan_##FORMAT, FORMAT##_min_xor_nan)                                            \
     HALF2(max_xor_nan_##FORMAT, FORMAT##_max_xor_nan)
 EXTREMES(f16)
 EXTREMES(bf16)
@@ -247,9 +249,12 @@ EXTREMES(bf16)
 #undef HIGH
 
 /* [bf16][packed] */
-#define FORMS(F16_NAME, BF16_NAME)                                                                                    \
-    {                                                                                                                 \
-        {EMU_PAIR(F16_NAME), EMU_PAIR(F16_NAME##_x2)}, {EMU_PAIR(BF16_NAME), EMU_PAIR(BF16_NAME##_x2)}                \
+#define FORMS(F16_NAME, BF16_NAME)                        \
+    {                                                     \
+        {EMU_PAIR(F16_NAME), EMU_PAIR(F16_NAME##_x2)},    \
+        {                                                 \
+            EMU_PAIR(BF16_NAME), EMU_PAIR(BF16_NAME##_x2) \
+        }                                                 \
     }
 
 static bool is_bf16(enum ptx_type type)
@@ -273,8 +278,8 @@ static const struct emu_pair relu_forms[2][2] = FORMS(relu_f16, relu_bf16);
 static const struct emu_pair oob_forms[2][2] = FORMS(oob, oob);
 
 /* d = pair(sources), with .ftz around (f16 only), then .sat, .relu, .oob. */
-static clab_status operate(struct emu_emit *emit, const struct ptx_insn *insn, const struct emu_pair forms[2][2],
-                           unsigned n)
+static clab_status operate(struct emu_emit *emit, const struct ptx_insn *insn,
+                           const struct emu_pair forms[2][2], unsigned n)
 {
     const enum ptx_type type = emu_last_type(insn);
     const bool ftz = ptx_has(insn, PTX_MOD_FTZ), zero_oob = ptx_has(insn, PTX_MOD_OOB);
@@ -342,16 +347,16 @@ EMU_EMITTER(emu_abs_half)
 
 EMU_EMITTER(emu_min_half)
 {
-    static const struct emu_pair forms[2][2][2][2] = {{FORMS(min_f16, min_bf16), FORMS(min_nan_f16, min_nan_bf16)},
-                                                      {FORMS(min_xor_f16, min_xor_bf16),
-                                                       FORMS(min_xor_nan_f16, min_xor_nan_bf16)}};
+    static const struct emu_pair forms[2][2][2][2] = {
+        {FORMS(min_f16, min_bf16), FORMS(min_nan_f16, min_nan_bf16)},
+        {FORMS(min_xor_f16, min_xor_bf16), FORMS(min_xor_nan_f16, min_xor_nan_bf16)}};
     return operate(emit, insn, forms[ptx_has(insn, PTX_MOD_XORSIGN)][ptx_has(insn, PTX_MOD_NAN)], 2);
 }
 
 EMU_EMITTER(emu_max_half)
 {
-    static const struct emu_pair forms[2][2][2][2] = {{FORMS(max_f16, max_bf16), FORMS(max_nan_f16, max_nan_bf16)},
-                                                      {FORMS(max_xor_f16, max_xor_bf16),
-                                                       FORMS(max_xor_nan_f16, max_xor_nan_bf16)}};
+    static const struct emu_pair forms[2][2][2][2] = {
+        {FORMS(max_f16, max_bf16), FORMS(max_nan_f16, max_nan_bf16)},
+        {FORMS(max_xor_f16, max_xor_bf16), FORMS(max_xor_nan_f16, max_xor_nan_bf16)}};
     return operate(emit, insn, forms[ptx_has(insn, PTX_MOD_XORSIGN)][ptx_has(insn, PTX_MOD_NAN)], 2);
 }

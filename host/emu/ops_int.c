@@ -1,15 +1,16 @@
-/* Integer arithmetic, 16 to 64 bits and packed 16x2. PTX ISA 9.0, "Integer Arithmetic Instructions": add, sub, mul,
-   mad, mul24, mad24, sad, abs, neg, min, max. Division is in ops_divide.c, carry chains in ops_carry.c, bit fields in
-   ops_bits.c. All arithmetic is on unsigned C types, so that overflow wraps as PTX says. */
+/* Integer arithmetic, 16 to 64 bits and packed 16x2. PTX ISA 9.0, "Integer Arithmetic Instructions": add,
+   sub, mul, mad, mul24, mad24, sad, abs, neg, min, max. Division is in ops_divide.c, carry chains in
+   ops_carry.c, bit fields in ops_bits.c. All arithmetic is on unsigned C types, so that overflow wraps as PTX
+   says. */
 #include "emu/alu.h"
 
 __extension__ typedef unsigned __int128 u128;
 __extension__ typedef __int128 s128;
 
 /* One table row per width (16, 32, 64): index by emu_size_index(type) - 1. */
-#define BY_SIZE(NAME)                                                                                                 \
-    {                                                                                                                 \
-        EMU_PAIR(NAME##_16), EMU_PAIR(NAME##_32), EMU_PAIR(NAME##_64)                                                 \
+#define BY_SIZE(NAME)                                                 \
+    {                                                                 \
+        EMU_PAIR(NAME##_16), EMU_PAIR(NAME##_32), EMU_PAIR(NAME##_64) \
     }
 
 static unsigned width(enum ptx_type type)
@@ -46,11 +47,13 @@ EMU_BINARY(add_sat_s32, uint32_t, uint32_t, uint32_t, add_sat(x, y))
 EMU_BINARY(sub_sat_s32, uint32_t, uint32_t, uint32_t, sub_sat(x, y))
 
 /* Packed halves: no carry from one into the other. */
-EMU_BINARY(add_x2, uint32_t, uint32_t, uint32_t, ((x + y) & 0xffffu) | ((x & 0xffff0000u) + (y & 0xffff0000u)))
-EMU_BINARY(sub_x2, uint32_t, uint32_t, uint32_t, ((x - y) & 0xffffu) | ((x & 0xffff0000u) - (y & 0xffff0000u)))
+EMU_BINARY(add_x2, uint32_t, uint32_t, uint32_t,
+           ((x + y) & 0xffffu) | ((x & 0xffff0000u) + (y & 0xffff0000u)))
+EMU_BINARY(sub_x2, uint32_t, uint32_t, uint32_t,
+           ((x - y) & 0xffffu) | ((x & 0xffff0000u) - (y & 0xffff0000u)))
 
-static clab_status add_or_sub(struct emu_emit *emit, const struct ptx_insn *insn, const struct emu_pair *by_size,
-                              struct emu_pair sat, struct emu_pair packed)
+static clab_status add_or_sub(struct emu_emit *emit, const struct ptx_insn *insn,
+                              const struct emu_pair *by_size, struct emu_pair sat, struct emu_pair packed)
 {
     const enum ptx_type type = emu_last_type(insn);
     struct emu_pair pair = by_size[width(type)];
@@ -73,38 +76,38 @@ EMU_EMITTER(emu_sub_int)
                       (struct emu_pair)EMU_PAIR(sub_x2));
 }
 
-/* --- mul, mad: .lo, .hi, .wide (16 and 32 bits). Widening before the multiplication keeps 16-bit products out of
-   the int range. */
-EMU_BINARY(mul_lo_16, uint16_t, uint16_t, uint16_t, (uint32_t)x * y)
-EMU_BINARY(mul_lo_32, uint32_t, uint32_t, uint32_t, x * y)
-EMU_BINARY(mul_lo_64, uint64_t, uint64_t, uint64_t, x * y)
+/* --- mul, mad: .lo, .hi, .wide (16 and 32 bits). Widening before the multiplication keeps 16-bit products
+   out of the int range. */
+EMU_BINARY(mul_lo_16, uint16_t, uint16_t, uint16_t, (uint32_t)x *y)
+EMU_BINARY(mul_lo_32, uint32_t, uint32_t, uint32_t, x *y)
+EMU_BINARY(mul_lo_64, uint64_t, uint64_t, uint64_t, x *y)
 EMU_BINARY(mul_hi_u16, uint16_t, uint16_t, uint16_t, ((uint32_t)x * y) >> 16)
 EMU_BINARY(mul_hi_u32, uint32_t, uint32_t, uint32_t, ((uint64_t)x * y) >> 32)
 EMU_BINARY(mul_hi_u64, uint64_t, uint64_t, uint64_t, ((u128)x * y) >> 64)
-EMU_BINARY(mul_hi_s16, uint16_t, int16_t, int16_t, (uint32_t)((int32_t)x * y) >> 16)
-EMU_BINARY(mul_hi_s32, uint32_t, int32_t, int32_t, (uint64_t)((int64_t)x * y) >> 32)
-EMU_BINARY(mul_hi_s64, uint64_t, int64_t, int64_t, (u128)((s128)x * y) >> 64)
-EMU_BINARY(mul_wide_u16, uint32_t, uint16_t, uint16_t, (uint32_t)x * y)
-EMU_BINARY(mul_wide_u32, uint64_t, uint32_t, uint32_t, (uint64_t)x * y)
-EMU_BINARY(mul_wide_s16, uint32_t, int16_t, int16_t, (int32_t)x * y)
-EMU_BINARY(mul_wide_s32, uint64_t, int32_t, int32_t, (int64_t)x * y)
+EMU_BINARY(mul_hi_s16, uint16_t, int16_t, int16_t, (uint32_t)((int32_t)x *y) >> 16)
+EMU_BINARY(mul_hi_s32, uint32_t, int32_t, int32_t, (uint64_t)((int64_t)x *y) >> 32)
+EMU_BINARY(mul_hi_s64, uint64_t, int64_t, int64_t, (u128)((s128)x *y) >> 64)
+EMU_BINARY(mul_wide_u16, uint32_t, uint16_t, uint16_t, (uint32_t)x *y)
+EMU_BINARY(mul_wide_u32, uint64_t, uint32_t, uint32_t, (uint64_t)x *y)
+EMU_BINARY(mul_wide_s16, uint32_t, int16_t, int16_t, (int32_t)x *y)
+EMU_BINARY(mul_wide_s32, uint64_t, int32_t, int32_t, (int64_t)x *y)
 
-EMU_TERNARY(mad_lo_16, uint16_t, uint16_t, uint16_t, uint16_t, (uint32_t)x * y + z)
-EMU_TERNARY(mad_lo_32, uint32_t, uint32_t, uint32_t, uint32_t, x * y + z)
-EMU_TERNARY(mad_lo_64, uint64_t, uint64_t, uint64_t, uint64_t, x * y + z)
+EMU_TERNARY(mad_lo_16, uint16_t, uint16_t, uint16_t, uint16_t, (uint32_t)x *y + z)
+EMU_TERNARY(mad_lo_32, uint32_t, uint32_t, uint32_t, uint32_t, x *y + z)
+EMU_TERNARY(mad_lo_64, uint64_t, uint64_t, uint64_t, uint64_t, x *y + z)
 EMU_TERNARY(mad_hi_u16, uint16_t, uint16_t, uint16_t, uint16_t, (((uint32_t)x * y) >> 16) + z)
 EMU_TERNARY(mad_hi_u32, uint32_t, uint32_t, uint32_t, uint32_t, (uint32_t)(((uint64_t)x * y) >> 32) + z)
 EMU_TERNARY(mad_hi_u64, uint64_t, uint64_t, uint64_t, uint64_t, (uint64_t)(((u128)x * y) >> 64) + z)
 EMU_TERNARY(mad_hi_s16, uint16_t, int16_t, int16_t, uint16_t, ((uint32_t)((int32_t)x * y) >> 16) + z)
-EMU_TERNARY(mad_hi_s32, uint32_t, int32_t, int32_t, uint32_t, (uint32_t)((uint64_t)((int64_t)x * y) >> 32) + z)
-EMU_TERNARY(mad_hi_s64, uint64_t, int64_t, int64_t, uint64_t, (uint64_t)((u128)((s128)x * y) >> 64) + z)
-EMU_TERNARY(mad_wide_u16, uint32_t, uint16_t, uint16_t, uint32_t, (uint32_t)x * y + z)
-EMU_TERNARY(mad_wide_u32, uint64_t, uint32_t, uint32_t, uint64_t, (uint64_t)x * y + z)
-EMU_TERNARY(mad_wide_s16, uint32_t, int16_t, int16_t, uint32_t, (uint32_t)((int32_t)x * y) + z)
-EMU_TERNARY(mad_wide_s32, uint64_t, int32_t, int32_t, uint64_t, (uint64_t)((int64_t)x * y) + z)
+EMU_TERNARY(mad_hi_s32, uint32_t, int32_t, int32_t, uint32_t, (uint32_t)((uint64_t)((int64_t)x *y) >> 32) + z)
+EMU_TERNARY(mad_hi_s64, uint64_t, int64_t, int64_t, uint64_t, (uint64_t)((u128)((s128)x *y) >> 64) + z)
+EMU_TERNARY(mad_wide_u16, uint32_t, uint16_t, uint16_t, uint32_t, (uint32_t)x *y + z)
+EMU_TERNARY(mad_wide_u32, uint64_t, uint32_t, uint32_t, uint64_t, (uint64_t)x *y + z)
+EMU_TERNARY(mad_wide_s16, uint32_t, int16_t, int16_t, uint32_t, (uint32_t)((int32_t)x *y) + z)
+EMU_TERNARY(mad_wide_s32, uint64_t, int32_t, int32_t, uint64_t, (uint64_t)((int64_t)x *y) + z)
 /* mad.hi.sat.s32: the addition saturates. */
 EMU_TERNARY(mad_hi_sat_s32, uint32_t, int32_t, int32_t, uint32_t,
-            add_sat((uint32_t)((uint64_t)((int64_t)x * y) >> 32), z))
+            add_sat((uint32_t)((uint64_t)((int64_t)x *y) >> 32), z))
 
 struct products {
     struct emu_pair lo[3], hi[2][3], wide[2][2]; /* [signed][width] */
@@ -135,8 +138,8 @@ static enum ptx_type widened(enum ptx_type type)
     }
 }
 
-static struct emu_pair product(const struct products *products, const struct ptx_insn *insn, enum ptx_type type,
-                               enum ptx_type *out_result)
+static struct emu_pair product(const struct products *products, const struct ptx_insn *insn,
+                               enum ptx_type type, enum ptx_type *out_result)
 {
     const unsigned is_signed = emu_is_signed(type);
     *out_result = type;
@@ -165,7 +168,8 @@ EMU_EMITTER(emu_mad_int)
     return emu_emit_ternary(emit, insn, pair, result, type, type, result);
 }
 
-/* --- mul24, mad24: the low 24 bits of each operand; .lo is bits 31:0 of the 48-bit product, .hi bits 47:16. */
+/* --- mul24, mad24: the low 24 bits of each operand; .lo is bits 31:0 of the 48-bit product, .hi bits 47:16.
+ */
 static inline uint64_t low24_u(uint32_t x)
 {
     return x & 0xffffffu;
@@ -181,7 +185,8 @@ EMU_BINARY(mul24_hi_u32, uint32_t, uint32_t, uint32_t, (low24_u(x) * low24_u(y))
 EMU_BINARY(mul24_lo_s32, uint32_t, uint32_t, uint32_t, low24_s(x) * low24_s(y))
 EMU_BINARY(mul24_hi_s32, uint32_t, uint32_t, uint32_t, (uint64_t)(low24_s(x) * low24_s(y)) >> 16)
 EMU_TERNARY(mad24_lo_u32, uint32_t, uint32_t, uint32_t, uint32_t, (uint32_t)(low24_u(x) * low24_u(y)) + z)
-EMU_TERNARY(mad24_hi_u32, uint32_t, uint32_t, uint32_t, uint32_t, (uint32_t)((low24_u(x) * low24_u(y)) >> 16) + z)
+EMU_TERNARY(mad24_hi_u32, uint32_t, uint32_t, uint32_t, uint32_t,
+            (uint32_t)((low24_u(x) * low24_u(y)) >> 16) + z)
 EMU_TERNARY(mad24_lo_s32, uint32_t, uint32_t, uint32_t, uint32_t, (uint32_t)(low24_s(x) * low24_s(y)) + z)
 EMU_TERNARY(mad24_hi_s32, uint32_t, uint32_t, uint32_t, uint32_t,
             (uint32_t)((uint64_t)(low24_s(x) * low24_s(y)) >> 16) + z)
@@ -193,7 +198,8 @@ EMU_EMITTER(emu_mul24)
     static const struct emu_pair pairs[2][2] = {{EMU_PAIR(mul24_lo_u32), EMU_PAIR(mul24_hi_u32)},
                                                 {EMU_PAIR(mul24_lo_s32), EMU_PAIR(mul24_hi_s32)}};
     const enum ptx_type type = emu_last_type(insn);
-    return emu_emit_binary(emit, insn, pairs[emu_is_signed(type)][ptx_has(insn, PTX_MOD_HI)], type, type, type);
+    return emu_emit_binary(emit, insn, pairs[emu_is_signed(type)][ptx_has(insn, PTX_MOD_HI)], type, type,
+                           type);
 }
 
 EMU_EMITTER(emu_mad24)
@@ -295,21 +301,25 @@ EMU_BINARY(min_relu_s32, int32_t, int32_t, int32_t, relu(least(x, y)))
 EMU_BINARY(max_relu_s32, int32_t, int32_t, int32_t, relu(most(x, y)))
 EMU_BINARY(min_s16x2, uint32_t, uint32_t, uint32_t,
            pack(least(high_s(x), high_s(y)), least(low_s(x), low_s(y))))
-EMU_BINARY(max_s16x2, uint32_t, uint32_t, uint32_t, pack(most(high_s(x), high_s(y)), most(low_s(x), low_s(y))))
+EMU_BINARY(max_s16x2, uint32_t, uint32_t, uint32_t,
+           pack(most(high_s(x), high_s(y)), most(low_s(x), low_s(y))))
 EMU_BINARY(min_relu_s16x2, uint32_t, uint32_t, uint32_t,
            pack(relu(least(high_s(x), high_s(y))), relu(least(low_s(x), low_s(y)))))
 EMU_BINARY(max_relu_s16x2, uint32_t, uint32_t, uint32_t,
            pack(relu(most(high_s(x), high_s(y))), relu(most(low_s(x), low_s(y)))))
 EMU_BINARY(min_u16x2, uint32_t, uint32_t, uint32_t,
-           pack(least((int32_t)(x >> 16), (int32_t)(y >> 16)), least((int32_t)(x & 0xffffu), (int32_t)(y & 0xffffu))))
+           pack(least((int32_t)(x >> 16), (int32_t)(y >> 16)),
+                least((int32_t)(x & 0xffffu), (int32_t)(y & 0xffffu))))
 EMU_BINARY(max_u16x2, uint32_t, uint32_t, uint32_t,
-           pack(most((int32_t)(x >> 16), (int32_t)(y >> 16)), most((int32_t)(x & 0xffffu), (int32_t)(y & 0xffffu))))
+           pack(most((int32_t)(x >> 16), (int32_t)(y >> 16)),
+                most((int32_t)(x & 0xffffu), (int32_t)(y & 0xffffu))))
 
 struct extremes {
     struct emu_pair by_size[2][3], relu_s32, u16x2, s16x2, relu_s16x2;
 };
 
-static clab_status extreme(struct emu_emit *emit, const struct ptx_insn *insn, const struct extremes *extremes)
+static clab_status extreme(struct emu_emit *emit, const struct ptx_insn *insn,
+                           const struct extremes *extremes)
 {
     const enum ptx_type type = emu_last_type(insn);
     const bool with_relu = ptx_has(insn, PTX_MOD_RELU);

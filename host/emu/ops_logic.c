@@ -1,5 +1,5 @@
-/* Logic and shifts. PTX ISA 9.0, "Logic and Shift Instructions": and, or, xor, not, cnot, lop3, shf, shl, shr; and
-   prmt from "Data Movement". Shifts clamp: an amount of the width or more gives 0, or the sign. */
+/* Logic and shifts. PTX ISA 9.0, "Logic and Shift Instructions": and, or, xor, not, cnot, lop3, shf, shl,
+   shr; and prmt from "Data Movement". Shifts clamp: an amount of the width or more gives 0, or the sign. */
 #include "emu/alu.h"
 
 EMU_BINARY(and_16, uint16_t, uint16_t, uint16_t, x &y)
@@ -19,20 +19,20 @@ EMU_UNARY(cnot_32, uint32_t, uint32_t, x == 0)
 EMU_UNARY(cnot_64, uint64_t, uint64_t, x == 0)
 
 /* Predicates: whole words. */
-#define PRED_OP(NAME, EXPR)                                                                                           \
-    static const struct emu_op *NAME##_full(struct emu_warp *warp, const struct emu_op *op)                           \
-    {                                                                                                                 \
-        const uint32_t x = EMU_PRED(warp, op->a), y = EMU_PRED(warp, op->b);                                          \
-        (void)y;                                                                                                      \
-        EMU_PRED(warp, op->d) = EXPR;                                                                                 \
-        return op + 1;                                                                                                \
-    }                                                                                                                 \
-    static const struct emu_op *NAME##_masked(struct emu_warp *warp, const struct emu_op *op)                         \
-    {                                                                                                                 \
-        const uint32_t x = EMU_PRED(warp, op->a), y = EMU_PRED(warp, op->b);                                          \
-        (void)y;                                                                                                      \
-        emu_pred_write(warp, op->d, EXPR);                                                                            \
-        return op + 1;                                                                                                \
+#define PRED_OP(NAME, EXPR)                                                                   \
+    static const struct emu_op *NAME##_full(struct emu_warp *warp, const struct emu_op *op)   \
+    {                                                                                         \
+        const uint32_t x = EMU_PRED(warp, op->a), y = EMU_PRED(warp, op->b);                  \
+        (void)y;                                                                              \
+        EMU_PRED(warp, op->d) = EXPR;                                                         \
+        return op + 1;                                                                        \
+    }                                                                                         \
+    static const struct emu_op *NAME##_masked(struct emu_warp *warp, const struct emu_op *op) \
+    {                                                                                         \
+        const uint32_t x = EMU_PRED(warp, op->a), y = EMU_PRED(warp, op->b);                  \
+        (void)y;                                                                              \
+        emu_pred_write(warp, op->d, EXPR);                                                    \
+        return op + 1;                                                                        \
     }
 PRED_OP(and_pred, (x & y))
 PRED_OP(or_pred, (x | y))
@@ -54,25 +54,29 @@ static clab_status logic(struct emu_emit *emit, const struct ptx_insn *insn, con
 
 EMU_EMITTER(emu_and)
 {
-    static const struct emu_pair pairs[] = {EMU_PAIR(and_pred), EMU_PAIR(and_16), EMU_PAIR(and_32), EMU_PAIR(and_64)};
+    static const struct emu_pair pairs[] = {EMU_PAIR(and_pred), EMU_PAIR(and_16), EMU_PAIR(and_32),
+                                            EMU_PAIR(and_64)};
     return logic(emit, insn, pairs);
 }
 
 EMU_EMITTER(emu_or)
 {
-    static const struct emu_pair pairs[] = {EMU_PAIR(or_pred), EMU_PAIR(or_16), EMU_PAIR(or_32), EMU_PAIR(or_64)};
+    static const struct emu_pair pairs[] = {EMU_PAIR(or_pred), EMU_PAIR(or_16), EMU_PAIR(or_32),
+                                            EMU_PAIR(or_64)};
     return logic(emit, insn, pairs);
 }
 
 EMU_EMITTER(emu_xor)
 {
-    static const struct emu_pair pairs[] = {EMU_PAIR(xor_pred), EMU_PAIR(xor_16), EMU_PAIR(xor_32), EMU_PAIR(xor_64)};
+    static const struct emu_pair pairs[] = {EMU_PAIR(xor_pred), EMU_PAIR(xor_16), EMU_PAIR(xor_32),
+                                            EMU_PAIR(xor_64)};
     return logic(emit, insn, pairs);
 }
 
 EMU_EMITTER(emu_not)
 {
-    static const struct emu_pair pairs[] = {EMU_PAIR(not_pred), EMU_PAIR(not_16), EMU_PAIR(not_32), EMU_PAIR(not_64)};
+    static const struct emu_pair pairs[] = {EMU_PAIR(not_pred), EMU_PAIR(not_16), EMU_PAIR(not_32),
+                                            EMU_PAIR(not_64)};
     const enum ptx_type type = emu_last_type(insn);
     if (type != PTX_PRED)
         return emu_emit_unary(emit, insn, pairs[emu_size_index(type)], type, type);
@@ -84,13 +88,14 @@ EMU_EMITTER(emu_not)
 
 EMU_EMITTER(emu_cnot)
 {
-    static const struct emu_pair pairs[] = {EMU_NO_PAIR, EMU_PAIR(cnot_16), EMU_PAIR(cnot_32), EMU_PAIR(cnot_64)};
+    static const struct emu_pair pairs[] = {EMU_NO_PAIR, EMU_PAIR(cnot_16), EMU_PAIR(cnot_32),
+                                            EMU_PAIR(cnot_64)};
     const enum ptx_type type = emu_last_type(insn);
     return emu_emit_unary(emit, insn, pairs[emu_size_index(type)], type, type);
 }
 
-/* --- lop3: bit (x y z) of the table, x the high bit of the index; a tree of seven choices, the table's bits as
-   masks. op->imm: the table. */
+/* --- lop3: bit (x y z) of the table, x the high bit of the index; a tree of seven choices, the table's bits
+   as masks. op->imm: the table. */
 static inline uint32_t choose(uint32_t select, uint32_t one, uint32_t zero)
 {
     return zero ^ (select & (one ^ zero));
@@ -101,20 +106,20 @@ static inline uint32_t table_mask(uint64_t table, unsigned bit)
     return 0u - (uint32_t)(table >> bit & 1);
 }
 
-#define LOP3_ROWS(WRITE)                                                                                              \
-    const uint32_t t0 = table_mask(op->imm, 0), t1 = table_mask(op->imm, 1), t2 = table_mask(op->imm, 2);             \
-    const uint32_t t3 = table_mask(op->imm, 3), t4 = table_mask(op->imm, 4), t5 = table_mask(op->imm, 5);             \
-    const uint32_t t6 = table_mask(op->imm, 6), t7 = table_mask(op->imm, 7);                                          \
-    uint32_t *d = EMU_ROW(uint32_t, warp, op->d);                                                                     \
-    const uint32_t *a = EMU_ROW(uint32_t, warp, op->a), *b = EMU_ROW(uint32_t, warp, op->b);                          \
-    const uint32_t *c = EMU_ROW(uint32_t, warp, op->c);                                                               \
-    EMU_EACH_LANE(i)                                                                                                  \
-    {                                                                                                                 \
-        const uint32_t x = a[i], y = b[i], z = c[i];                                                                  \
-        const uint32_t high = choose(y, choose(z, t7, t6), choose(z, t5, t4));                                        \
-        const uint32_t low = choose(y, choose(z, t3, t2), choose(z, t1, t0));                                         \
-        const uint32_t r = choose(x, high, low);                                                                      \
-        WRITE;                                                                                                        \
+#define LOP3_ROWS(WRITE)                                                                                  \
+    const uint32_t t0 = table_mask(op->imm, 0), t1 = table_mask(op->imm, 1), t2 = table_mask(op->imm, 2); \
+    const uint32_t t3 = table_mask(op->imm, 3), t4 = table_mask(op->imm, 4), t5 = table_mask(op->imm, 5); \
+    const uint32_t t6 = table_mask(op->imm, 6), t7 = table_mask(op->imm, 7);                              \
+    uint32_t *d = EMU_ROW(uint32_t, warp, op->d);                                                         \
+    const uint32_t *a = EMU_ROW(uint32_t, warp, op->a), *b = EMU_ROW(uint32_t, warp, op->b);              \
+    const uint32_t *c = EMU_ROW(uint32_t, warp, op->c);                                                   \
+    EMU_EACH_LANE(i)                                                                                      \
+    {                                                                                                     \
+        const uint32_t x = a[i], y = b[i], z = c[i];                                                      \
+        const uint32_t high = choose(y, choose(z, t7, t6), choose(z, t5, t4));                            \
+        const uint32_t low = choose(y, choose(z, t3, t2), choose(z, t1, t0));                             \
+        const uint32_t r = choose(x, high, low);                                                          \
+        WRITE;                                                                                            \
     }
 
 static const struct emu_op *lop3_full(struct emu_warp *warp, const struct emu_op *op)
@@ -156,8 +161,8 @@ EMU_EMITTER(emu_lop3)
     emu_push_pair(emit, (struct emu_pair)EMU_PAIR(lop3), d, a, b, c)->imm = insn->operands[4].imm & 0xff;
     if (!with_pred)
         return CLAB_OK;
-    /* The row goes through a scratch, so that the predicate is there before d may overwrite a source; both are guarded
-       by a predicate that only the last operation may change. */
+    /* The row goes through a scratch, so that the predicate is there before d may overwrite a source; both
+       are guarded by a predicate that only the last operation may change. */
     const uint32_t out = emu_dest(emit, to, PTX_B32);
     struct emu_op *op = emu_push_pair(emit, (struct emu_pair)EMU_PAIR(or_32), out, d, d, EMU_NO_ROW);
     const uint32_t p = emu_pred_dest(emit, &insn->operands[0].elements[1]);
@@ -182,7 +187,8 @@ EMU_BINARY(shr_s64, int64_t, int64_t, uint32_t, x >> (y > 63 ? 63 : y))
 
 EMU_EMITTER(emu_shl)
 {
-    static const struct emu_pair pairs[] = {EMU_NO_PAIR, EMU_PAIR(shl_16), EMU_PAIR(shl_32), EMU_PAIR(shl_64)};
+    static const struct emu_pair pairs[] = {EMU_NO_PAIR, EMU_PAIR(shl_16), EMU_PAIR(shl_32),
+                                            EMU_PAIR(shl_64)};
     const enum ptx_type type = emu_last_type(insn);
     return emu_emit_binary(emit, insn, pairs[emu_size_index(type)], type, type, PTX_U32);
 }
@@ -216,8 +222,8 @@ EMU_EMITTER(emu_shf)
 {
     static const struct emu_pair pairs[2][2] = {{EMU_PAIR(shf_l_wrap), EMU_PAIR(shf_l_clamp)},
                                                 {EMU_PAIR(shf_r_wrap), EMU_PAIR(shf_r_clamp)}};
-    return emu_emit_ternary(emit, insn, pairs[ptx_has(insn, PTX_MOD_R)][ptx_has(insn, PTX_MOD_CLAMP)], PTX_B32, PTX_B32,
-                            PTX_B32, PTX_U32);
+    return emu_emit_ternary(emit, insn, pairs[ptx_has(insn, PTX_MOD_R)][ptx_has(insn, PTX_MOD_CLAMP)],
+                            PTX_B32, PTX_B32, PTX_B32, PTX_U32);
 }
 
 /* --- prmt: four bytes out of the eight of b:a, each chosen by a nibble of the selector; bit 3 of the nibble
@@ -245,9 +251,9 @@ EMU_EMITTER(emu_prmt)
     static const struct {
         enum ptx_mod mod;
         uint64_t selectors; /* for c = 3, 2, 1, 0 from the top */
-    } modes[] = {{PTX_MOD_F4E, UINT64_C(0x6543543243213210)},  {PTX_MOD_B4E, UINT64_C(0x0123701267015670)},
-                 {PTX_MOD_RC8, UINT64_C(0x3333222211110000)},  {PTX_MOD_ECL, UINT64_C(0x3333322232113210)},
-                 {PTX_MOD_ECR, UINT64_C(0x3210221011100000)},  {PTX_MOD_RC16, UINT64_C(0x3232101032321010)}};
+    } modes[] = {{PTX_MOD_F4E, UINT64_C(0x6543543243213210)}, {PTX_MOD_B4E, UINT64_C(0x0123701267015670)},
+                 {PTX_MOD_RC8, UINT64_C(0x3333222211110000)}, {PTX_MOD_ECL, UINT64_C(0x3333322232113210)},
+                 {PTX_MOD_ECR, UINT64_C(0x3210221011100000)}, {PTX_MOD_RC16, UINT64_C(0x3232101032321010)}};
     struct emu_pair pair = EMU_PAIR(prmt);
     uint64_t selectors = 0;
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)

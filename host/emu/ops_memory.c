@@ -24,8 +24,8 @@ typedef struct __attribute__((may_alias)) {
 
 /* The first half for every place, by u8[0]. Not inlined: one copy for all widths. */
 #define RESOLVER(NAME, MODE, FULL)                                                                                     \
-    static __attribute__((noinline)) enum emu_access_kind NAME(struct emu_warp *warp, const struct emu_op *op,         \
-                                                               unsigned size, struct emu_access *out)                  \
+    static __attribute__((noinline)) enum emu_lanes_kind NAME(struct emu_warp *warp, const struct emu_op *op,         \
+                                                               unsigned size, struct emu_lanes *out)                  \
     {                                                                                                                  \
         switch ((enum emu_place_kind)op->u8[0]) {                                                                               \
         case EMU_AT_GLOBAL:                                                                                             \
@@ -90,21 +90,21 @@ RESOLVER(resolve_store_masked, EMU_STORE, false)
     static const struct emu_op *NAME##_full(struct emu_warp *warp, const struct emu_op *op)                            \
     {                                                                                                                  \
         const uint32_t *rows = (n) == 1 ? &op->d : op->extra;                                                          \
-        struct emu_access access;                                                                                      \
+        struct emu_lanes access;                                                                                      \
         switch (RESOLVE_FULL) {                                                                                        \
-        case EMU_ACCESS_FAULT:                                                                                         \
+        case EMU_LANES_FAULT:                                                                                         \
             return NULL;                                                                                               \
-        case EMU_ACCESS_ROW: {                                                                                         \
+        case EMU_LANES_ROW: {                                                                                         \
             const T *at = (const T *)(const void *)access.at;                                                          \
             MOVE_FULL(T, n, row[i] = at[i * (n) + k])                                                                  \
             break;                                                                                                     \
         }                                                                                                              \
-        case EMU_ACCESS_ONE: {                                                                                         \
+        case EMU_LANES_ONE: {                                                                                         \
             const T *at = (const T *)(const void *)access.at;                                                          \
             MOVE_FULL(T, n, row[i] = at[k])                                                                            \
             break;                                                                                                     \
         }                                                                                                              \
-        case EMU_ACCESS_LANES:                                                                                         \
+        case EMU_LANES_EACH:                                                                                         \
             MOVE_FULL(T, n, row[i] = ((const T *)(const void *)access.lane[i])[k])                                     \
             break;                                                                                                     \
         }                                                                                                              \
@@ -113,21 +113,21 @@ RESOLVER(resolve_store_masked, EMU_STORE, false)
     static const struct emu_op *NAME##_masked(struct emu_warp *warp, const struct emu_op *op)                          \
     {                                                                                                                  \
         const uint32_t *rows = (n) == 1 ? &op->d : op->extra;                                                          \
-        struct emu_access access;                                                                                      \
+        struct emu_lanes access;                                                                                      \
         switch (RESOLVE_MASKED) {                                                                                      \
-        case EMU_ACCESS_FAULT:                                                                                         \
+        case EMU_LANES_FAULT:                                                                                         \
             return NULL;                                                                                               \
-        case EMU_ACCESS_ROW: {                                                                                         \
+        case EMU_LANES_ROW: {                                                                                         \
             const uintptr_t at = (uintptr_t)access.at;                                                                 \
             MOVE_MASKED(T, n, row[i] = ((const T *)at)[i * (n) + k])                                                   \
             break;                                                                                                     \
         }                                                                                                              \
-        case EMU_ACCESS_ONE: {                                                                                         \
+        case EMU_LANES_ONE: {                                                                                         \
             const T *at = (const T *)(const void *)access.at;                                                          \
             MOVE_MASKED(T, n, row[i] = at[k])                                                                          \
             break;                                                                                                     \
         }                                                                                                              \
-        case EMU_ACCESS_LANES:                                                                                         \
+        case EMU_LANES_EACH:                                                                                         \
             MOVE_MASKED(T, n, row[i] = ((const T *)(const void *)access.lane[i])[k])                                   \
             break;                                                                                                     \
         }                                                                                                              \
@@ -139,23 +139,23 @@ RESOLVER(resolve_store_masked, EMU_STORE, false)
     static const struct emu_op *NAME##_full(struct emu_warp *warp, const struct emu_op *op)                            \
     {                                                                                                                  \
         const uint32_t *rows = (n) == 1 ? &op->b : op->extra;                                                          \
-        struct emu_access access;                                                                                      \
+        struct emu_lanes access;                                                                                      \
         switch (RESOLVE_FULL) {                                                                                        \
-        case EMU_ACCESS_FAULT:                                                                                         \
+        case EMU_LANES_FAULT:                                                                                         \
             return NULL;                                                                                               \
-        case EMU_ACCESS_ROW: {                                                                                         \
+        case EMU_LANES_ROW: {                                                                                         \
             T *at = (T *)(void *)access.at;                                                                            \
             MOVE_FULL(T, n, at[i * (n) + k] = row[i])                                                                  \
             break;                                                                                                     \
         }                                                                                                              \
-        case EMU_ACCESS_ONE: {                                                                                         \
+        case EMU_LANES_ONE: {                                                                                         \
             T *at = (T *)(void *)access.at;                                                                            \
             for (unsigned k = 0; k < (n); k++) {                                                                       \
                 at[k] = EMU_ROW(T, warp, rows[k])[EMU_LANES - 1];                                                      \
             }                                                                                                          \
             break;                                                                                                     \
         }                                                                                                              \
-        case EMU_ACCESS_LANES:                                                                                         \
+        case EMU_LANES_EACH:                                                                                         \
             for (unsigned i = 0; i < EMU_LANES; i++) {                                                                 \
                 for (unsigned k = 0; k < (n); k++) {                                                                   \
                     ((T *)(void *)access.lane[i])[k] = EMU_ROW(T, warp, rows[k])[i];                                   \
@@ -169,16 +169,16 @@ RESOLVER(resolve_store_masked, EMU_STORE, false)
     static const struct emu_op *NAME##_masked(struct emu_warp *warp, const struct emu_op *op)                          \
     {                                                                                                                  \
         const uint32_t *rows = (n) == 1 ? &op->b : op->extra;                                                          \
-        struct emu_access access;                                                                                      \
+        struct emu_lanes access;                                                                                      \
         switch (RESOLVE_MASKED) {                                                                                      \
-        case EMU_ACCESS_FAULT:                                                                                         \
+        case EMU_LANES_FAULT:                                                                                         \
             return NULL;                                                                                               \
-        case EMU_ACCESS_ROW: {                                                                                         \
+        case EMU_LANES_ROW: {                                                                                         \
             const uintptr_t at = (uintptr_t)access.at;                                                                 \
             MOVE_MASKED(T, n, ((T *)at)[i * (n) + k] = row[i])                                                         \
             break;                                                                                                     \
         }                                                                                                              \
-        case EMU_ACCESS_ONE: {                                                                                         \
+        case EMU_LANES_ONE: {                                                                                         \
             T *at = (T *)(void *)access.at;                                                                            \
             const unsigned last = 31 - (unsigned)__builtin_clz(warp->exec);                                            \
             for (unsigned k = 0; k < (n); k++) {                                                                       \
@@ -186,7 +186,7 @@ RESOLVER(resolve_store_masked, EMU_STORE, false)
             }                                                                                                          \
             break;                                                                                                     \
         }                                                                                                              \
-        case EMU_ACCESS_LANES:                                                                                         \
+        case EMU_LANES_EACH:                                                                                         \
             for (uint32_t left = warp->exec; left; left &= left - 1) {                                                 \
                 const unsigned i = (unsigned)__builtin_ctz(left);                                                      \
                 for (unsigned k = 0; k < (n); k++) {                                                                   \

@@ -1,7 +1,9 @@
-/* min and max of f32 and f64, with two or three sources. PTX ISA 9.0, "Floating Point Instructions: min, max".
+/* min and max of f32 and f64, with two or three sources. PTX ISA 9.0, "Floating Point Instructions: min,
+   max".
 
-   -0 is less than +0. A NaN source gives the other source; two NaNs, or one with .NaN, give the canonical NaN.
-   .xorsign.abs compares magnitudes and gives the result the product's sign; .abs (three sources) drops the signs. */
+   -0 is less than +0. A NaN source gives the other source; two NaNs, or one with .NaN, give the canonical NaN
+   (f32). .xorsign.abs compares magnitudes and gives the result the product's sign; .abs (three sources) drops
+   the signs. */
 #include "emu/alu.h"
 
 static inline float magnitude(float x)
@@ -49,9 +51,10 @@ static inline double max_f64(double x, double y)
     return x != x ? y : y != y ? x : r;
 }
 
-static inline double canon_f64(double r)
+/* Of two NaNs the second, made quiet (H200, driver 13.0, 2026-11-30). */
+static inline double second_nan(double y, double r)
 {
-    return r == r ? r : emu_bits_f64(EMU_NAN_F64);
+    return r == r ? r : emu_bits_f64(emu_f64_bits(y) | UINT64_C(0x0008000000000000));
 }
 
 EMU_BINARY(min_f32, float, float, float, emu_canon(min_number(x, y)))
@@ -64,8 +67,8 @@ EMU_BINARY(min_xor_nan_f32, float, float, float,
            or_nan(x, y, with_xorsign(x, y, min_number(magnitude(x), magnitude(y)))))
 EMU_BINARY(max_xor_nan_f32, float, float, float,
            or_nan(x, y, with_xorsign(x, y, max_number(magnitude(x), magnitude(y)))))
-EMU_BINARY(min_f64, double, double, double, canon_f64(min_f64(x, y)))
-EMU_BINARY(max_f64, double, double, double, canon_f64(max_f64(x, y)))
+EMU_BINARY(min_f64, double, double, double, second_nan(y, min_f64(x, y)))
+EMU_BINARY(max_f64, double, double, double, second_nan(y, max_f64(x, y)))
 EMU_UNARY(abs_f32, float, float, magnitude(x))
 EMU_UNARY(ftz_f32, float, float, emu_ftz(x))
 
@@ -85,7 +88,8 @@ static void in_place(struct emu_emit *emit, struct emu_pair pair, uint32_t *row,
     }
 }
 
-static clab_status extreme(struct emu_emit *emit, const struct ptx_insn *insn, const struct extremes *extremes)
+static clab_status extreme(struct emu_emit *emit, const struct ptx_insn *insn,
+                           const struct extremes *extremes)
 {
     const enum ptx_type type = emu_last_type(insn);
     if (type == PTX_F64)
@@ -116,16 +120,16 @@ static clab_status extreme(struct emu_emit *emit, const struct ptx_insn *insn, c
 
 EMU_EMITTER(emu_min_float)
 {
-    static const struct extremes extremes = {EMU_PAIR(min_f64),
-                                             {{EMU_PAIR(min_f32), EMU_PAIR(min_nan_f32)},
-                                              {EMU_PAIR(min_xor_f32), EMU_PAIR(min_xor_nan_f32)}}};
+    static const struct extremes extremes = {
+        EMU_PAIR(min_f64),
+        {{EMU_PAIR(min_f32), EMU_PAIR(min_nan_f32)}, {EMU_PAIR(min_xor_f32), EMU_PAIR(min_xor_nan_f32)}}};
     return extreme(emit, insn, &extremes);
 }
 
 EMU_EMITTER(emu_max_float)
 {
-    static const struct extremes extremes = {EMU_PAIR(max_f64),
-                                             {{EMU_PAIR(max_f32), EMU_PAIR(max_nan_f32)},
-                                              {EMU_PAIR(max_xor_f32), EMU_PAIR(max_xor_nan_f32)}}};
+    static const struct extremes extremes = {
+        EMU_PAIR(max_f64),
+        {{EMU_PAIR(max_f32), EMU_PAIR(max_nan_f32)}, {EMU_PAIR(max_xor_f32), EMU_PAIR(max_xor_nan_f32)}}};
     return extreme(emit, insn, &extremes);
 }

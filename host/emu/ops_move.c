@@ -1,5 +1,5 @@
-/* mov: copies, predicates, and packing and unpacking of vectors. PTX ISA 9.0, "Data Movement: mov". Special registers
-   and addresses are rows that emu_source provides. */
+/* mov: copies, predicates, and packing and unpacking of vectors. PTX ISA 9.0, "Data Movement: mov". Special
+   registers and addresses are rows that emu_source provides. */
 #include "emu/alu.h"
 
 struct wide {
@@ -14,7 +14,8 @@ EMU_UNARY(mov_64, uint64_t, uint64_t, x)
 
 static const struct emu_op *mov_128_full(struct emu_warp *warp, const struct emu_op *op)
 {
-    memmove(EMU_ROW(unsigned char, warp, op->d), EMU_ROW(unsigned char, warp, op->a), EMU_LANES * sizeof(struct wide));
+    memmove(EMU_ROW(unsigned char, warp, op->d), EMU_ROW(unsigned char, warp, op->a),
+            EMU_LANES * sizeof(struct wide));
     return op + 1;
 }
 
@@ -64,14 +65,14 @@ EMU_UNARY(high_16_of_32, uint16_t, uint32_t, x >> 16)
 EMU_UNARY(low_32_of_64, uint32_t, uint64_t, x)
 EMU_UNARY(high_32_of_64, uint32_t, uint64_t, x >> 32)
 
-/* … the others copy bytes. pack: element `imm >> 32` of lanes of d (its bytes: u8[0]) from row a (its bytes: u8[1]);
-   unpack the other way round. imm: byte offset of the element in the packed lane. */
+/* … the others copy bytes. pack: element `imm >> 32` of lanes of d (its bytes: u8[0]) from row a (its bytes:
+   u8[1]); unpack the other way round. imm: byte offset of the element in the packed lane. */
 static const struct emu_op *insert(struct emu_warp *warp, const struct emu_op *op)
 {
     unsigned char *d = EMU_ROW(unsigned char, warp, op->d);
     const unsigned char *a = EMU_ROW(unsigned char, warp, op->a);
     for (unsigned i = 0; i < EMU_LANES; i++)
-        if (warp->lane_mask[i])
+        if (warp->exec >> i & 1)
             memcpy(d + i * op->u8[0] + op->imm, a + i * op->u8[1], op->u8[1]);
     return op + 1;
 }
@@ -81,7 +82,7 @@ static const struct emu_op *extract(struct emu_warp *warp, const struct emu_op *
     unsigned char *d = EMU_ROW(unsigned char, warp, op->d);
     const unsigned char *a = EMU_ROW(unsigned char, warp, op->a);
     for (unsigned i = 0; i < EMU_LANES; i++)
-        if (warp->lane_mask[i])
+        if (warp->exec >> i & 1)
             memcpy(d + i * op->u8[1], a + i * op->u8[0] + op->imm, op->u8[1]);
     return op + 1;
 }
@@ -162,8 +163,9 @@ static clab_status unpack(struct emu_emit *emit, const struct ptx_insn *insn, en
     return CLAB_OK;
 }
 
-/* mov.v2 and mov.v4: element by element; the source is a vector, or a special register whose components are taken in
-   turn. Sources are copied first, since an element may be written before another element reads it. */
+/* mov.v2 and mov.v4: element by element; the source is a vector, or a special register whose components are
+   taken in turn. Sources are copied first, since an element may be written before another element reads it.
+ */
 static clab_status vector(struct emu_emit *emit, const struct ptx_insn *insn, enum ptx_type type)
 {
     const struct ptx_operand *to = &insn->operands[0], *from = &insn->operands[1];

@@ -25,75 +25,73 @@ enum emu_place_kind {
 
 /* --- addresses that the instruction itself gives: [symbol + offset] */
 
-static inline enum emu_access_kind emu_known_one(struct emu_warp *warp, const struct emu_op *op, enum emu_reach reach,
-                                      uint64_t address, unsigned size, enum emu_access_mode mode,
-                                      struct emu_access *out)
+static inline enum emu_lanes_kind emu_known_one(struct emu_warp *warp, const struct emu_op *op, enum emu_reach reach,
+                                                uint64_t address, unsigned size, enum emu_access_mode mode,
+                                                struct emu_lanes *out)
 {
-    const unsigned lane = (unsigned)__builtin_ctz(warp->exec);
-    enum clab_space_id space;
-    out->shared = false;
-    out->at = emu_access_lane(warp, op, lane, reach, address, 1u << size, mode, &space);
-    if (!out->at) {
-        return EMU_ACCESS_FAULT;
+    const struct emu_space *space = emu_warp_space(warp);
+    const unsigned bytes = 1u << size;
+    const uint16_t wanted = reach == EMU_REACH_CONST ? EMU_GRANULE_CONST : 0;
+    uint16_t flags;
+    if (!emu_access_observed(warp) && !(address & (bytes - 1)) &&
+        emu_access_near(space, address, bytes, mode != EMU_LOAD, &flags) &&
+        (flags & (EMU_GRANULE_CONST | EMU_GRANULE_PARAM)) == wanted) {
+        emu_access_count(warp, wanted ? CLAB_SPACE_CONST : CLAB_SPACE_GLOBAL, size, mode,
+                         (uint64_t)__builtin_popcount(warp->exec));
+        out->shared = false;
+        out->at = (unsigned char *)(uintptr_t)address;
+        return EMU_LANES_ONE;
     }
-    emu_access_count(warp, space, size, mode, (uint64_t)__builtin_popcount(warp->exec));
-    return EMU_ACCESS_ONE;
+    return emu_access_same(warp, op, reach, address, size, mode, out);
 }
 
-static inline enum emu_access_kind emu_known_shared(struct emu_warp *warp, const struct emu_op *op, unsigned size,
-                                         enum emu_access_mode mode, struct emu_access *out)
+static inline enum emu_lanes_kind emu_known_shared(struct emu_warp *warp, const struct emu_op *op, unsigned size,
+                                                   enum emu_access_mode mode, struct emu_lanes *out)
 {
     const struct emu_cta *cta = warp->cta;
     const unsigned bytes = 1u << size;
-    if (op->imm < cta->shared_bytes && bytes <= cta->shared_bytes - op->imm && !(op->imm & (bytes - 1))) {
+    if (!emu_access_observed(warp) && op->imm < cta->shared_bytes && bytes <= cta->shared_bytes - op->imm &&
+        !(op->imm & (bytes - 1))) {
         emu_access_count(warp, CLAB_SPACE_SHARED, size, mode, (uint64_t)__builtin_popcount(warp->exec));
         out->shared = true;
         out->at = cta->shared + op->imm;
-        return EMU_ACCESS_ONE;
+        return EMU_LANES_ONE;
     }
     const uint32_t address = (cta->rank << EMU_RANK_SHIFT) + EMU_SHARED_FIRST + (uint32_t)op->imm;
-    return emu_known_one(warp, op, EMU_REACH_SHARED_CTA, address, size, mode, out);
+    return emu_access_same(warp, op, EMU_REACH_SHARED_CTA, address, size, mode, out);
 }
 
-static inline enum emu_access_kind emu_known_local(struct emu_warp *warp, const struct emu_op *op, unsigned size,
-                                        enum emu_access_mode mode, struct emu_access *out)
+static inline enum emu_lanes_kind emu_known_local(struct emu_warp *warp, const struct emu_op *op, unsigned size,
+                                                  enum emu_access_mode mode, struct emu_lanes *out)
 {
     const uint64_t room = warp->cta->local_bytes;
     const uint64_t at = warp->fragment->frame->local_base + op->imm;
     const unsigned bytes = 1u << size;
-    if (at < room && bytes <= room - at && !(at & (bytes - 1))) {
+    if (!emu_access_observed(warp) && at < room && bytes <= room - at && !(at & (bytes - 1))) {
         const uintptr_t first = (uintptr_t)emu_local(warp, 0) + at;
         EMU_EACH_LANE(i)
         {
             out->lane[i] = (unsigned char *)(first + i * (uintptr_t)room);
         }
         emu_access_count(warp, CLAB_SPACE_LOCAL, size, mode, (uint64_t)__builtin_popcount(warp->exec));
-        return EMU_ACCESS_LANES;
+        return EMU_LANES_EACH;
     }
-    enum clab_space_id space;
-    for (uint32_t left = warp->exec; left; left &= left - 1) {
-        const unsigned lane = (unsigned)__builtin_ctz(left);
-        out->lane[lane] = emu_access_lane(warp, op, lane, EMU_REACH_LOCAL, at, bytes, mode, &space);
-        if (!out->lane[lane]) {
-            return EMU_ACCESS_FAULT;
-        }
-    }
-    emu_access_count(warp, CLAB_SPACE_LOCAL, size, mode, (uint64_t)__builtin_popcount(warp->exec));
-    return EMU_ACCESS_LANES;
+    return emu_access_same(warp, op, EMU_REACH_LOCAL, at, size, mode, out);
 }
 
-static inline enum emu_access_kind emu_known_param(struct emu_warp *warp, const struct emu_op *op, unsigned size,
-                                        enum emu_access_mode mode, struct emu_access *out)
+static inline enum emu_lanes_kind emu_known_param(struct emu_warp *warp, const struct emu_op *op, unsigned size,
+                                                  enum emu_access_mode mode, struct emu_lanes *out)
 {
     const struct emu_run *run = warp->cta->run;
     const unsigned bytes = 1u << size;
-    if (mode == EMU_LOAD && op->imm < run->param_bytes && bytes <= run->param_bytes - op->imm &&
-        !(op->imm & (bytes - 1))) {
+    if (!emu_access_observed(warp) && mode == EMU_LOAD && op->imm < run->param_bytes &&
+        bytes <= run->param_bytes - op->imm && !(op->imm & (bytes - 1))) {
         emu_access_count(warp, CLAB_SPACE_PARAM, size, mode, (uint64_t)__builtin_popcount(warp->exec));
+        out->shared = false;
         out->at = (unsigned char *)(uintptr_t)(run->params + op->imm);
-        return EMU_ACCESS_ONE;
+        return EMU_LANES_ONE;
     }
-    return emu_known_one(warp, op, EMU_REACH_PARAM, run->params + op->imm, size, mode, out);
+    return emu_access_same(warp, op, EMU_REACH_PARAM, run->params + op->imm, size, mode, out);
 }
 
 static inline enum ptx_space emu_space_of(const struct ptx_insn *insn)

@@ -1,5 +1,6 @@
-/* Directed rounding: the processor's rounding mode around a loop. The rest of the emulator runs in round to nearest.
-   Memory barriers keep the loop's loads and stores, and so its arithmetic, between enter and leave. */
+/* Directed rounding: the processor's rounding mode around a loop. The rest of the emulator runs in round to
+   nearest. Memory barriers keep the loop's loads and stores, and so its arithmetic, between enter and leave.
+ */
 #ifndef CLAB_EMU_ROUND_H
 #define CLAB_EMU_ROUND_H
 
@@ -57,20 +58,20 @@ static inline void emu_round_leave(uint64_t old)
 }
 
 /* NAME_rounded_full and NAME_rounded_masked: the pair NAME in the mode op->u8[0]. */
-#define EMU_ROUNDED(NAME)                                                                                             \
-    static const struct emu_op *NAME##_rounded_full(struct emu_warp *warp, const struct emu_op *op)                   \
-    {                                                                                                                 \
-        const uint64_t old = emu_round_enter(op->u8[0]);                                                              \
-        const struct emu_op *next = NAME##_full(warp, op);                                                            \
-        emu_round_leave(old);                                                                                         \
-        return next;                                                                                                  \
-    }                                                                                                                 \
-    static const struct emu_op *NAME##_rounded_masked(struct emu_warp *warp, const struct emu_op *op)                 \
-    {                                                                                                                 \
-        const uint64_t old = emu_round_enter(op->u8[0]);                                                              \
-        const struct emu_op *next = NAME##_masked(warp, op);                                                          \
-        emu_round_leave(old);                                                                                         \
-        return next;                                                                                                  \
+#define EMU_ROUNDED(NAME)                                                                             \
+    static const struct emu_op *NAME##_rounded_full(struct emu_warp *warp, const struct emu_op *op)   \
+    {                                                                                                 \
+        const uint64_t old = emu_round_enter(op->u8[0]);                                              \
+        const struct emu_op *next = NAME##_full(warp, op);                                            \
+        emu_round_leave(old);                                                                         \
+        return next;                                                                                  \
+    }                                                                                                 \
+    static const struct emu_op *NAME##_rounded_masked(struct emu_warp *warp, const struct emu_op *op) \
+    {                                                                                                 \
+        const uint64_t old = emu_round_enter(op->u8[0]);                                              \
+        const struct emu_op *next = NAME##_masked(warp, op);                                          \
+        emu_round_leave(old);                                                                         \
+        return next;                                                                                  \
     }
 
 #endif

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/process.h"
+#include "emu/hook.h"
 #include "emu/pool.h"
 #include "emu/report.h"
 #include "emu/sched.h"
@@ -97,6 +98,7 @@ static void cta_init(struct emu_cta *cta, struct emu_cluster *cluster, uint32_t 
         warp->present = left >= EMU_LANES ? EMU_ALL : (UINT32_C(1) << left) - 1;
         warp->live = warp->present;
         warp->traffic = &cluster->thread->traffic;
+        warp->stepped = run->hooks && run->hooks->op;
     }
     cta->ready = cta->n_warps == 32 ? EMU_ALL : (UINT32_C(1) << cta->n_warps) - 1;
 }
@@ -219,17 +221,22 @@ static void warp_step(struct emu_warp *warp)
             return;
         }
         cta->started |= bit;
-        cta->state = EMU_CTA_RUNNING;
+        if (cta->state == EMU_CTA_NOT_STARTED) {
+            cta->state = EMU_CTA_RUNNING;
+            emu_hook_event(cta, NULL, NULL, (struct emu_event){.kind = EMU_EVENT_CTA_START, .rank = cta->rank});
+        }
         emu_warp_start(warp, frame);
     }
     const uint64_t before = warp->progress;
     const enum emu_stop stop = emu_warp_run(warp);
     thread->warp_insns += warp->warp_insns;
     thread->thread_insns += warp->thread_insns;
-    thread->spin_warp_insns += warp->spin_warp_insns;
-    thread->spin_thread_insns += warp->spin_thread_insns;
-    thread->cycles += warp->warp_insns + warp->spin_warp_insns;
-    warp->warp_insns = warp->thread_insns = warp->spin_warp_insns = warp->spin_thread_insns = 0;
+    warp->warp_insns = warp->thread_insns = 0;
+    if (warp->spin_warp_insns) {
+        thread->spin_warp_insns += warp->spin_warp_insns;
+        thread->spin_thread_insns += warp->spin_thread_insns;
+        warp->spin_warp_insns = warp->spin_thread_insns = 0;
+    }
     thread->progress += warp->progress - before;
     cluster->steps++;
     if (stop == EMU_STOP_YIELD) {
@@ -243,6 +250,11 @@ static void warp_step(struct emu_warp *warp)
 static bool stopped(const struct emu_run *run)
 {
     return atomic_load_explicit(&run->stop, memory_order_relaxed) != 0;
+}
+
+static uint64_t cycles_of(const struct emu_thread *thread)
+{
+    return thread->skipped_cycles + thread->warp_insns + thread->spin_warp_insns;
 }
 
 /* Budget, cancellation, virtual time. */
@@ -261,7 +273,7 @@ static void housekeeping(struct emu_thread *thread)
     if (run->launch->cancel && *run->launch->cancel) {
         emu_run_fail(run, CLAB_INTERRUPTED, "interrupted");
     }
-    const uint64_t own = thread->cycles * 1000 / (run->machine->model->clock_khz / 1000);
+    const uint64_t own = cycles_of(thread) * 1000 / (run->machine->model->clock_khz / 1000);
     uint64_t latest = atomic_load_explicit(&run->time_ns, memory_order_relaxed);
     while (own > latest && !atomic_compare_exchange_weak(&run->time_ns, &latest, own)) {
     }
@@ -440,7 +452,9 @@ static bool pass_time(struct emu_thread *thread)
     const uint64_t to = now - run->start_ns + leap;
     const uint64_t cycles = to / 1000 * (run->machine->model->clock_khz / 1000) +
                             to % 1000 * (run->machine->model->clock_khz / 1000) / 1000 + 1;
-    thread->cycles = cycles > thread->cycles && (sleepers || leap) ? cycles : thread->cycles;
+    if (cycles > cycles_of(thread) && (sleepers || leap)) {
+        thread->skipped_cycles += cycles - cycles_of(thread);
+    }
     thread->idle_ns += leap;
     housekeeping(thread);
     return sleepers || leap > 0;

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "emu/fragment.h"
+#include "emu/hook.h"
 
 #define PATIENCE 32 /* times an eligible parked fragment may be passed over */
 
@@ -215,8 +216,7 @@ const struct emu_op *emu_exit_lanes(struct emu_warp *warp, const struct emu_op *
 {
     struct emu_cta *cta = warp->cta;
     struct emu_cluster *cluster = cta->cluster;
-    const uint32_t lanes = warp->exec, n = (uint32_t)__builtin_popcount(lanes);
-    (void)op;
+    const uint32_t lanes = warp->exec, n = emu_lane_count(lanes);
     fragment_free(warp, warp->fragment);
     warp->live &= ~lanes;
     cta->live_threads -= n;
@@ -225,6 +225,7 @@ const struct emu_op *emu_exit_lanes(struct emu_warp *warp, const struct emu_op *
     if (cta->live_threads == 0) {
         cta->state = EMU_CTA_EXITED;
         cluster->live_ctas--;
+        emu_hook_event(cta, warp, op, (struct emu_event){.kind = EMU_EVENT_CTA_EXIT, .rank = cta->rank});
     }
     emu_collective_exit(warp, lanes);
     emu_barriers_exit(warp, lanes);
@@ -417,16 +418,32 @@ static struct emu_fragment *pick(struct emu_warp *warp, enum emu_stop *out_stop)
     return NULL;
 }
 
+static void run_stepped(struct emu_warp *warp, const struct emu_op *op)
+{
+    const struct emu_hooks *hooks = warp->cta->run->hooks;
+    const bool full = warp->fragment->mask == EMU_ALL;
+    emu_exec_set(warp, warp->fragment->mask);
+    while (op) {
+        hooks->op(hooks->user, warp, op);
+        op = full ? op->full(warp, op) : op->masked(warp, op);
+    }
+}
+
 enum emu_stop emu_warp_run(struct emu_warp *warp)
 {
     struct emu_fragment *fragment = NULL;
     for (;;) {
-        if (!fragment || fragment->state != EMU_FRAGMENT_READY || !(warp->used >> fragment_index(warp, fragment) & 1)) {
-            enum emu_stop stop = EMU_STOP_NONE;
-            fragment = pick(warp, &stop);
-            if (!fragment) {
-                warp->fragment = NULL;
-                return stop;
+        if (!fragment || fragment->state != EMU_FRAGMENT_READY ||
+            !(warp->used >> fragment_index(warp, fragment) & 1)) {
+            fragment = &warp->fragments[__builtin_ctz(warp->used | UINT32_C(1) << 31)];
+            /* Nearly always there is one fragment, and it is ready. */
+            if ((warp->used & (warp->used - 1)) != 0 || fragment->state != EMU_FRAGMENT_READY) {
+                enum emu_stop stop = EMU_STOP_NONE;
+                fragment = pick(warp, &stop);
+                if (!fragment) {
+                    warp->fragment = NULL;
+                    return stop;
+                }
             }
             warp->fuel = EMU_SLICE_FUEL;
         }
@@ -435,7 +452,9 @@ enum emu_stop emu_warp_run(struct emu_warp *warp)
         warp->stop = EMU_STOP_NONE;
         const struct emu_op *op = fragment->pc;
         warp->count_from = op->insn;
-        if (fragment->mask == EMU_ALL) {
+        if (warp->stepped) {
+            run_stepped(warp, op);
+        } else if (fragment->mask == EMU_ALL) {
             warp->exec = EMU_ALL;
             while (op) {
                 op = op->full(warp, op);
@@ -449,9 +468,15 @@ enum emu_stop emu_warp_run(struct emu_warp *warp)
         if (warp->stop == EMU_STOP_FAULT) {
             return EMU_STOP_FAULT;
         }
-        if (warp->stop != EMU_STOP_REMASK) {
-            fragment = NULL;
+        if (warp->stop == EMU_STOP_REMASK) {
+            continue;
         }
+        if (warp->stop == EMU_STOP_WAIT && (warp->used & (warp->used - 1)) == 0 &&
+            fragment->state == EMU_FRAGMENT_WAITING) {
+            warp->fragment = NULL;
+            return EMU_STOP_WAIT;
+        }
+        fragment = NULL;
     }
 }
 
@@ -462,7 +487,7 @@ uint64_t emu_cycles(const struct emu_warp *warp, const struct emu_op *op)
     struct emu_thread *thread = warp->cta->cluster->thread;
     const uint32_t since = op->insn > warp->count_from ? op->insn - warp->count_from : 0;
     thread->clock_read = true;
-    return ++thread->cycles + warp->warp_insns + since;
+    return ++thread->skipped_cycles + thread->warp_insns + thread->spin_warp_insns + warp->warp_insns + since;
 }
 
 uint64_t emu_time_ns(struct emu_warp *warp, const struct emu_op *op)

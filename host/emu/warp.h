@@ -147,7 +147,7 @@ struct emu_cluster {
 struct emu_thread {
     struct emu_run *run;
     struct emu_traffic traffic;
-    uint64_t cycles;           /* virtual clock: warp instructions issued here, plus what sleeping skipped */
+    uint64_t skipped_cycles;   /* virtual clock: warp instructions issued here, plus what waiting for time skipped */
     uint64_t progress;         /* stores, arrivals, completions, exits so far */
     uint64_t barriers, cluster_barriers, ctas, clusters; /* for clab_counters */
     uint64_t warp_insns, thread_insns, spin_warp_insns, spin_thread_insns;

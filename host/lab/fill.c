@@ -33,7 +33,7 @@ size_t clab_element_bytes(enum clab_element element)
     return elements[element].bytes;
 }
 
-static const char *const kind_names[] = {"zero", "ones", "iota", "value", "bits", "random"};
+static const char *const kind_names[] = {"zero", "ones", "iota", "value", "bits", "random", "values"};
 
 clab_status clab_fill_from_json(const json_t *object, struct clab_fill *out_fill, struct clab_error *error)
 {
@@ -41,9 +41,12 @@ clab_status clab_fill_from_json(const json_t *object, struct clab_fill *out_fill
     memset(out_fill, 0, sizeof *out_fill);
     out_fill->seed = (uint64_t)json_integer_value(json_object_get(object, "seed"));
     out_fill->value = json_number_value(json_object_get(object, "value"));
+    out_fill->values = json_object_get(object, "values");
     for (size_t i = 0; kind != NULL && i < sizeof kind_names / sizeof *kind_names; i++)
         if (strcmp(kind, kind_names[i]) == 0) {
             out_fill->kind = (enum clab_fill_kind)i;
+            if (out_fill->kind == CLAB_FILL_VALUES && json_array_size(out_fill->values) == 0)
+                return clab_error_set(error, CLAB_EXPERIMENT, "the fill 'values' has no values");
             return CLAB_OK;
         }
     return clab_error_set(error, CLAB_EXPERIMENT, "unknown fill '%s'", kind != NULL ? kind : "(none)");
@@ -94,6 +97,8 @@ static uint16_t to_small_float(double value, int exponent, int mantissa)
         return (uint16_t)(sign | infinity | (1u << (mantissa - 1)));
     if (magnitude == 0.0)
         return sign;
+    if (isinf(value))
+        return (uint16_t)(sign | infinity);
     int e;
     (void)frexp(magnitude, &e);
     e -= 1; /* magnitude = 1.x * 2^e */
@@ -110,7 +115,7 @@ static uint16_t to_small_float(double value, int exponent, int mantissa)
     const uint16_t units = (uint16_t)quanta;
     if (units < (1u << mantissa))
         return (uint16_t)(sign | units);
-    return (uint16_t)(sign | ((uint16_t)(e + bias) << mantissa) | (units & ((1u << mantissa) - 1)));
+    return (uint16_t)(sign | ((unsigned)(e + bias) << mantissa) | (units & ((1u << mantissa) - 1)));
 }
 
 static double from_small_float(uint16_t bits, int exponent, int mantissa)
@@ -217,6 +222,12 @@ void clab_element_store(enum clab_element element, long double value, void *data
     }
 }
 
+long double clab_json_number(const json_t *value)
+{
+    return json_is_integer(value) ? (long double)json_integer_value(value)
+                                  : (long double)json_number_value(value);
+}
+
 /* The number at an index, for the kinds that are numbers. */
 static long double number_at(const struct clab_fill *fill, uint64_t index)
 {
@@ -229,6 +240,8 @@ static long double number_at(const struct clab_fill *fill, uint64_t index)
         return fill->value;
     case CLAB_FILL_BITS:
         return (long double)(mix(fill->seed, index) >> 63);
+    case CLAB_FILL_VALUES:
+        return clab_json_number(json_array_get(fill->values, index));
     case CLAB_FILL_ZERO:
     case CLAB_FILL_RANDOM:
         break;
@@ -243,7 +256,7 @@ void clab_fill_store(const struct clab_fill *fill, enum clab_element element, ui
         memset(out, 0, count * elements[element].bytes);
         return;
     }
-    if (element == CLAB_F32 && fill->kind != CLAB_FILL_RANDOM) { /* the common case, without long double */
+    if (element == CLAB_F32 && fill->kind != CLAB_FILL_RANDOM && fill->kind != CLAB_FILL_VALUES) { /* the common case, without long double */
         uint32_t *d = out;
         const uint32_t one = float_bits(1.0f), value = float_bits((float)fill->value);
         if (fill->kind == CLAB_FILL_BITS)

@@ -33,14 +33,16 @@ enum clab_fill_kind {
     CLAB_FILL_IOTA,
     CLAB_FILL_VALUE,
     CLAB_FILL_BITS,
-    CLAB_FILL_RANDOM
+    CLAB_FILL_RANDOM,
+    CLAB_FILL_VALUES /* a list, one value per element */
 };
 struct clab_fill {
     enum clab_fill_kind kind;
     uint64_t seed;
     double value;
+    const json_t *values; /* array of numbers, borrowed; elements beyond its end are 0 */
 };
-/* From a plan's {"kind":…,"seed":…,"value":…}. CLAB_EXPERIMENT for an unknown kind. */
+/* From a plan's {"kind":…,"seed":…,"value":…,"values":[…]}. CLAB_EXPERIMENT for an unknown kind. */
 clab_status clab_fill_from_json(const json_t *object, struct clab_fill *out_fill, struct clab_error *error);
 /* "ones", "bits(7)", …: for messages. Returns `text`. */
 const char *clab_fill_text(const struct clab_fill *fill, char *text, size_t bytes);
@@ -63,6 +65,9 @@ long double clab_fill_sum(const struct clab_fill *fill, enum clab_element elemen
 long double clab_element_load(enum clab_element element, const void *data, size_t index);
 /* Stores a number; floats round to nearest even, integers wrap. */
 void clab_element_store(enum clab_element element, long double value, void *data, size_t index);
+
+/* A JSON number without loss: integers of 64 bits too, where long double holds them. 0 for anything else. */
+long double clab_json_number(const json_t *value);
 
 /* |got - wanted| <= abs + rel * |wanted|, NaN equal only to NaN, infinities only to themselves. */
 bool clab_close(long double got, long double wanted, double tolerance_abs, double tolerance_rel);

@@ -10,7 +10,7 @@
 #include "compile/image.h"
 #include "compile/jit.h"
 #include "driver/call.h"
-#include "lab/fill.h"
+#include "lab/arguments.h"
 #include "lab/wire.h"
 
 /* The file that the user knows, in place of none or of the image's temporary path. */
@@ -18,6 +18,12 @@ static void name_source(struct clab_error *error, const char *path, const char *
 {
     if (error != NULL && (error->file[0] == '\0' || strcmp(error->file, path) == 0))
         snprintf(error->file, sizeof error->file, "%s", source);
+}
+
+clab_status clab_launch_blame(struct clab_error *error, const struct clab_loaded *loaded)
+{
+    name_source(error, "", loaded->source);
+    return error != NULL ? error->status : CLAB_EXPERIMENT;
 }
 
 void clab_error_name_source(struct clab_error *error, const char *source)
@@ -139,65 +145,26 @@ static bool read_shape(const json_t *array, unsigned out[3])
     return true;
 }
 
-static clab_status set_function(const struct clab_device *device, const struct clab_loaded *loaded,
-                                CUfunction_attribute which, int value, const char *what, struct clab_error *error)
+/* Raises one of the function's limits; a lower one would take it from a launch that was prepared before. */
+static clab_status raise_limit(const struct clab_device *device, const struct clab_loaded *loaded,
+                               CUfunction_attribute which, int value, const char *what, struct clab_error *error)
 {
-    return CLAB_CALL(device->driver, error, cuFuncSetAttribute, (loaded->function, which, value), "%s = %d", what, value);
+    if (function_attribute(device, loaded->function, which) >= value)
+        return CLAB_OK;
+    return CLAB_CALL(device->driver, error, cuFuncSetAttribute, (loaded->function, which, value), "%s = %d", what,
+                     value);
 }
 
-static clab_status prepare_arguments(const struct clab_loaded *loaded, const json_t *arguments,
-                                     CUdeviceptr (*buffer_address)(const char *, void *), void *context,
-                                     struct clab_launch *launch, struct clab_error *error)
+static unsigned cluster_size(const struct clab_launch *launch)
 {
-    size_t count = json_array_size(arguments);
-    if (count > 256 || (loaded->n_params != SIZE_MAX && count != loaded->n_params)) {
-        clab_error_set(error, CLAB_EXPERIMENT, "kernel '%s' takes %zu arguments, %zu are given",
-                       loaded->entry, loaded->n_params == SIZE_MAX ? (size_t)256 : loaded->n_params, count);
-        name_source(error, "", loaded->source);
-        return CLAB_EXPERIMENT;
-    }
-    for (size_t i = 0; i < count; i++) {
-        const json_t *argument = json_array_get(arguments, i);
-        const char *buffer = clab_json_text(argument, "buffer", NULL);
-        const char *type = clab_json_text(argument, "type", NULL);
-        size_t bytes;
-        if (buffer != NULL) {
-            CUdeviceptr address = buffer_address(buffer, context);
-            if (address == 0)
-                return clab_error_set(error, CLAB_EXPERIMENT, "argument %zu: no buffer '%s'", i, buffer);
-            memcpy(launch->values[i], &address, sizeof address);
-            bytes = sizeof address;
-        } else if (type != NULL && clab_element_get(type) != CLAB_ELEMENT_COUNT) {
-            enum clab_element element = clab_element_get(type);
-            const json_t *value = json_object_get(argument, "value");
-            const bool is_float = element >= CLAB_F16;
-            if (json_is_integer(value) && !is_float) {
-                const json_int_t bits = json_integer_value(value); /* u64 above 2^63 arrives as its two's complement */
-                memcpy(launch->values[i], &bits, clab_element_bytes(element));
-            } else {
-                clab_element_store(element, (long double)json_number_value(value), launch->values[i], 0);
-            }
-            bytes = clab_element_bytes(element);
-        } else {
-            return clab_error_set(error, CLAB_EXPERIMENT, "argument %zu: neither a buffer nor a typed scalar", i);
-        }
-        if (loaded->n_params != SIZE_MAX && bytes != loaded->param_bytes[i]) {
-            clab_error_set(error, CLAB_EXPERIMENT,
-                           "argument %zu of kernel '%s' has %zu bytes, %zu are given (%s)", i,
-                           loaded->entry, loaded->param_bytes[i], bytes, buffer != NULL ? "a buffer" : type);
-            name_source(error, "", loaded->source);
-            return CLAB_EXPERIMENT;
-        }
-        launch->params[i] = launch->values[i];
-    }
-    return CLAB_OK;
+    return launch->cluster[0] * launch->cluster[1] * launch->cluster[2];
 }
 
 /* Asks the occupancy query; its answer decides `fit` grids, and 0 means that the shape cannot run here at all. */
 static clab_status ask_clusters(const struct clab_device *device, struct clab_launch *launch, int *out_clusters,
                                 struct clab_error *error)
 {
-    unsigned product = launch->cluster[0] * launch->cluster[1] * launch->cluster[2];
+    const unsigned product = cluster_size(launch);
     clab_status status = CLAB_CALL(device->driver, error, cuOccupancyMaxActiveClusters,
                                    (out_clusters, launch->loaded->function, &launch->config), "cluster of %u CTAs",
                                    product);
@@ -214,45 +181,100 @@ static clab_status ask_clusters(const struct clab_device *device, struct clab_la
     return CLAB_WAIVED;
 }
 
-clab_status clab_launch_prepare(const struct clab_device *device, const struct clab_loaded *loaded, const json_t *row,
-                                CUdeviceptr (*buffer_address)(const char *name, void *context), void *context,
-                                struct clab_launch *launch, struct clab_error *error)
+/* Shared memory beyond 48 KiB and clusters beyond 8 CTAs need the function's leave. */
+static clab_status opt_in(const struct clab_device *device, const struct clab_launch *launch, int64_t shared,
+                          struct clab_error *error)
 {
-    memset(launch, 0, sizeof *launch);
-    launch->loaded = loaded;
-    const json_t *shape = json_object_get(row, "launch");
-    unsigned grid[3], block[3];
-    const json_t *fit = json_object_get(shape, "fit");
-    bool fits = json_is_object(fit);
-    if ((!read_shape(json_object_get(shape, "grid"), grid) && !fits) || !read_shape(json_object_get(shape, "block"), block))
-        return clab_error_set(error, CLAB_EXPERIMENT, "launch.grid and launch.block must be one to three numbers");
-    const json_t *cluster = json_object_get(shape, "cluster");
-    launch->has_cluster = json_is_array(cluster);
-    if (!read_shape(cluster, launch->cluster) && launch->has_cluster)
-        return clab_error_set(error, CLAB_EXPERIMENT, "launch.cluster must be one to three numbers");
-    int64_t shared = clab_json_int(shape, "smem_bytes", 0);
-    if (shared < 0 || shared > INT32_MAX)
-        return clab_error_set(error, CLAB_EXPERIMENT, "launch.smem_bytes %lld is out of range", (long long)shared);
-    clab_status status;
+    const struct clab_loaded *loaded = launch->loaded;
+    clab_status status = CLAB_OK;
     if (shared + loaded->static_shared_bytes > 48 * 1024) {
         if (shared + loaded->static_shared_bytes > device->max_shared_optin_bytes)
-            return clab_error_set(error, CLAB_WAIVED,
-                                  "needs %lld bytes of shared memory per CTA, the device has %d",
+            return clab_error_set(error, CLAB_WAIVED, "needs %lld bytes of shared memory per CTA, the device has %d",
                                   (long long)shared + loaded->static_shared_bytes, device->max_shared_optin_bytes);
-        status = set_function(device, loaded, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)shared,
-                              "max dynamic shared bytes", error);
-        if (status != CLAB_OK)
-            return status;
+        status = raise_limit(device, loaded, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)shared,
+                             "max dynamic shared bytes", error);
     }
-    unsigned product = launch->cluster[0] * launch->cluster[1] * launch->cluster[2];
-    if (launch->has_cluster && product > 8) {
-        status = set_function(device, loaded, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1,
-                              "non-portable cluster size", error);
-        if (status != CLAB_OK)
-            return status;
-    }
+    if (status == CLAB_OK && launch->has_cluster && cluster_size(launch) > 8)
+        status = raise_limit(device, loaded, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1,
+                             "non-portable cluster size", error);
+    return status;
+}
+
+static clab_status check_division(const struct clab_launch *launch, const unsigned grid[3], struct clab_error *error)
+{
+    for (int i = 0; i < 3; i++)
+        if (launch->cluster[i] != 0 && grid[i] % launch->cluster[i] != 0)
+            return clab_error_set(error, CLAB_EXPERIMENT,
+                                  "grid %u does not divide by cluster %u in dimension %c: the grid counts CTAs and "
+                                  "must be a multiple of the cluster",
+                                  grid[i], launch->cluster[i], "xyz"[i]);
+    return CLAB_OK;
+}
+
+/* The CTAs of a `fit` grid: what the device holds at once, times `waves`, at most `at_most`, in whole clusters. */
+static clab_status fit_grid(const struct clab_device *device, const json_t *fit, struct clab_launch *launch,
+                            struct clab_error *error)
+{
     CUlaunchConfig *config = &launch->config;
-    config->gridDimX = fits ? launch->cluster[0] : grid[0];
+    const int64_t size = cluster_size(launch), most = clab_json_int(fit, "at_most", INT64_MAX);
+    const int64_t per_sm_limit = clab_json_int(fit, "ctas_per_sm", INT32_MAX);
+    int64_t ctas = launch->active_clusters * size;
+    if (launch->has_cluster && strcmp(clab_json_text(fit, "per", "cta"), "cluster") == 0) {
+        if (ctas > per_sm_limit * device->sms)
+            ctas = per_sm_limit * device->sms;
+    } else {
+        int per_sm = 0;
+        clab_status status =
+            CLAB_CALL(device->driver, error, cuOccupancyMaxActiveBlocksPerMultiprocessor,
+                      (&per_sm, launch->loaded->function,
+                       (int)(config->blockDimX * config->blockDimY * config->blockDimZ), config->sharedMemBytes),
+                      NULL);
+        if (status != CLAB_OK)
+            return status;
+        ctas = (per_sm < per_sm_limit ? per_sm : per_sm_limit) * device->sms;
+    }
+    ctas *= clab_json_int(fit, "waves", 1);
+    if (ctas < size)
+        return clab_error_set(error, CLAB_WAIVED, "not one %s of this kernel fits the device",
+                              launch->has_cluster ? "cluster" : "CTA");
+    if (most < size)
+        return clab_error_set(error, CLAB_WAIVED, "at most %lld CTAs are asked for, a cluster has %lld",
+                              (long long)most, (long long)size);
+    if (ctas > most)
+        ctas = most;
+    const int64_t clusters = ctas / size;
+    if (clusters * launch->cluster[0] > INT32_MAX)
+        return clab_error_set(error, CLAB_EXPERIMENT, "a grid of %lld CTAs is larger than any grid may be",
+                              (long long)ctas);
+    config->gridDimX = launch->cluster[0] * (unsigned)clusters;
+    return CLAB_OK;
+}
+
+/* Everything of a launch but its arguments. */
+static clab_status prepare_shape(const struct clab_device *device, const struct clab_loaded *loaded,
+                                 const json_t *shape, struct clab_launch *launch, struct clab_error *error)
+{
+    unsigned grid[3], block[3];
+    const json_t *fit = json_object_get(shape, "fit"), *cluster = json_object_get(shape, "cluster");
+    const bool fits = json_is_object(fit);
+    memset(launch, 0, sizeof *launch);
+    launch->loaded = loaded;
+    launch->has_cluster = json_is_array(cluster);
+    if ((!read_shape(json_object_get(shape, "grid"), grid) && !fits) ||
+        !read_shape(json_object_get(shape, "block"), block))
+        return clab_error_set(error, CLAB_EXPERIMENT, "launch.grid and launch.block must be one to three numbers");
+    if (!read_shape(cluster, launch->cluster) && launch->has_cluster)
+        return clab_error_set(error, CLAB_EXPERIMENT, "launch.cluster must be one to three numbers");
+    const int64_t shared = clab_json_int(shape, "smem_bytes", 0);
+    if (shared < 0 || shared > INT32_MAX)
+        return clab_error_set(error, CLAB_EXPERIMENT, "launch.smem_bytes %lld is out of range", (long long)shared);
+    clab_status status = opt_in(device, launch, shared, error);
+    if (status == CLAB_OK && launch->has_cluster && !fits)
+        status = check_division(launch, grid, error);
+    if (status != CLAB_OK)
+        return status;
+    CUlaunchConfig *config = &launch->config;
+    config->gridDimX = fits ? launch->cluster[0] : grid[0]; /* one cluster, for the query */
     config->gridDimY = fits ? launch->cluster[1] : grid[1];
     config->gridDimZ = fits ? launch->cluster[2] : grid[2];
     config->blockDimX = block[0];
@@ -267,39 +289,40 @@ clab_status clab_launch_prepare(const struct clab_device *device, const struct c
         attribute->value.clusterDim.x = launch->cluster[0];
         attribute->value.clusterDim.y = launch->cluster[1];
         attribute->value.clusterDim.z = launch->cluster[2];
-        for (int i = 0; i < 3 && !fits; i++)
-            if (launch->cluster[i] != 0 && grid[i] % launch->cluster[i] != 0)
-                return clab_error_set(error, CLAB_EXPERIMENT,
-                                      "grid %u does not divide by cluster %u in dimension %c: the grid counts CTAs and "
-                                      "must be a multiple of the cluster",
-                                      grid[i], launch->cluster[i], "xyz"[i]);
     }
     if (clab_json_bool(shape, "cooperative", false)) {
         CUlaunchAttribute *attribute = &launch->attributes[config->numAttrs++];
         attribute->id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
         attribute->value.cooperative = 1;
     }
-    int clusters = 0;
-    if (launch->has_cluster) {
-        status = ask_clusters(device, launch, &clusters, error);
-        if (status != CLAB_OK)
-            return status;
-    }
-    if (fits) {
-        int count = clusters;
-        if (!launch->has_cluster) {
-            int per_sm = 0;
-            status = CLAB_CALL(device->driver, error, cuOccupancyMaxActiveBlocksPerMultiprocessor,
-                               (&per_sm, loaded->function, (int)(block[0] * block[1] * block[2]), (size_t)shared), NULL);
-            if (status != CLAB_OK)
-                return status;
-            count = per_sm * device->sms;
-        }
-        if (count < 1)
-            return clab_error_set(error, CLAB_WAIVED, "not one CTA of this kernel fits the device");
-        config->gridDimX = launch->cluster[0] * (unsigned)count;
-    }
-    return prepare_arguments(loaded, json_object_get(row, "args"), buffer_address, context, launch, error);
+    if (launch->has_cluster)
+        status = ask_clusters(device, launch, &launch->active_clusters, error);
+    return status == CLAB_OK && fits ? fit_grid(device, fit, launch, error) : status;
+}
+
+clab_status clab_launch_grid(const struct clab_device *device, const struct clab_loaded *loaded, const json_t *row,
+                             unsigned out_grid[3], struct clab_error *error)
+{
+    struct clab_launch *launch = calloc(1, sizeof *launch);
+    if (launch == NULL)
+        return clab_error_set(error, CLAB_NO_MEMORY, "no memory for a launch");
+    clab_status status = prepare_shape(device, loaded, json_object_get(row, "launch"), launch, error);
+    out_grid[0] = launch->config.gridDimX;
+    out_grid[1] = launch->config.gridDimY;
+    out_grid[2] = launch->config.gridDimZ;
+    free(launch);
+    return status;
+}
+
+clab_status clab_launch_prepare(const struct clab_device *device, const struct clab_loaded *loaded, const json_t *row,
+                                CUdeviceptr (*buffer_address)(const char *name, void *context), void *context,
+                                struct clab_launch *launch, struct clab_error *error)
+{
+    clab_status status = prepare_shape(device, loaded, json_object_get(row, "launch"), launch, error);
+    if (status != CLAB_OK)
+        return status;
+    return clab_arguments_prepare(device, loaded, json_object_get(row, "args"), buffer_address, context, launch,
+                                  error);
 }
 
 clab_status clab_launch_submit(const struct clab_device *device, struct clab_launch *launch, struct clab_error *error)
@@ -310,6 +333,12 @@ clab_status clab_launch_submit(const struct clab_device *device, struct clab_lau
                   "'%s', grid %u x %u x %u, block %u x %u x %u, cluster %u x %u x %u", launch->loaded->entry,
                   config->gridDimX, config->gridDimY, config->gridDimZ, config->blockDimX, config->blockDimY,
                   config->blockDimZ, launch->cluster[0], launch->cluster[1], launch->cluster[2]);
+    if (status != CLAB_OK && launch->has_cluster && error != NULL &&
+        error->native_code == CUDA_ERROR_INVALID_CLUSTER_SIZE)
+        status = clab_error_set(error, CLAB_WAIVED,
+                                "the device takes no cluster of %u CTAs of this kernel (launch: "
+                                "CUDA_ERROR_INVALID_CLUSTER_SIZE; the occupancy query answered %d)",
+                                cluster_size(launch), launch->active_clusters);
     if (status != CLAB_OK)
         name_source(error, "", launch->loaded->source);
     return status;

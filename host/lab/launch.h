@@ -36,10 +36,17 @@ struct clab_launch {
     const struct clab_loaded *loaded;
     unsigned cluster[3];
     bool has_cluster;
+    int active_clusters; /* the occupancy query's answer, with a cluster */
     void *params[256];
     unsigned char values[256][128]; /* storage of the arguments, each at most 128 bytes (a tensor map) */
-    _Alignas(64) char reserved;
 };
+
+/* The grid of a plan row, in CTAs: the one that it names, or what its "fit" comes to on this device with this kernel.
+   Errors: as clab_launch_prepare. */
+clab_status clab_launch_grid(const struct clab_device *device, const struct clab_loaded *loaded, const json_t *row,
+                             unsigned out_grid[3], struct clab_error *error);
+/* Names the kernel's source in an error about it; returns the error's status. */
+clab_status clab_launch_blame(struct clab_error *error, const struct clab_loaded *loaded);
 
 /* Fills *launch from a plan row's {"launch":{…},"args":[…]}. buffer_address(name, context) gives the device address of
    a buffer, 0 for an unknown name. Resolves "fit", opts in to large dynamic shared memory and non-portable cluster

@@ -3,6 +3,7 @@
 #include "ptx/checks.h"
 
 #include <stdio.h>
+#include <string.h>
 
 bool ptx_check_pack(const struct ptx_match_context *context, const struct ptx_insn *insn,
                     const struct ptx_operand *vector, char *why, size_t size)
@@ -24,13 +25,154 @@ bool ptx_check_pack(const struct ptx_match_context *context, const struct ptx_in
     return true;
 }
 
+static bool say(char *why, size_t size, const char *text)
+{
+    snprintf(why, size, "%s", text);
+    return false;
+}
+
+static unsigned vector_of(const struct ptx_insn *insn)
+{
+    return ptx_has(insn, PTX_MOD_V8) ? 8 : ptx_has(insn, PTX_MOD_V4) ? 4 : ptx_has(insn, PTX_MOD_V2) ? 2 : 1;
+}
+
+/* 9.7.9 Data movement: a vector has at most 128 bits, of ld and st in global memory 256 from sm_100 on, and only these
+   take an eviction priority of the L2. */
+static bool check_width(const struct ptx_match_context *context, const struct ptx_insn *insn, enum ptx_row row, char *why,
+                        size_t size)
+{
+    enum ptx_type type = insn->n_types ? (enum ptx_type)insn->types[0] : PTX_NONE;
+    unsigned bits = ptx_types[type].bits * vector_of(insn);
+    bool is_ld_st = strcmp(ptx_rows[row].class, "MEMORY") == 0 && row != PTX_LDU;
+    bool wide = bits == 256 && is_ld_st && ptx_types[type].bits <= 64;
+    bool evict = ptx_has(insn, PTX_MOD_L2__EVICT_NORMAL) || ptx_has(insn, PTX_MOD_L2__EVICT_FIRST) ||
+                 ptx_has(insn, PTX_MOD_L2__EVICT_LAST);
+    bool holds_vector = vector_of(insn) > 1 && strstr(ptx_rows[row].roles, "v") != NULL;
+    if (holds_vector && bits > 128 && !wide)
+        return say(why, size, "the vector is too large: at most 128 bits");
+    if (wide && insn->n_spaces && insn->spaces[0] != PTX_SPACE_GLOBAL)
+        return say(why, size, "a vector of 256 bits is loaded from and stored to .global only");
+    if (wide && context->target.sm < 100)
+        return say(why, size, "a vector of 256 bits requires .target sm_100 or higher");
+    if (wide && context->version < 88)
+        return say(why, size, "a vector of 256 bits requires PTX ISA .version 8.8 or later");
+    if (is_ld_st && vector_of(insn) >= 1 && evict && !wide && insn->n_types &&
+        (strncmp(ptx_rows[row].name, "LD", 2) == 0 || strncmp(ptx_rows[row].name, "ST", 2) == 0))
+        return say(why, size, "an L2 eviction priority needs .v8.b32 or .v4.b64");
+    return true;
+}
+
+/* Does saturation change anything from type a to type d? (9.7.9 "cvt": .sat is refused where it cannot) */
+static bool can_saturate(enum ptx_type d, enum ptx_type a)
+{
+    bool d_signed = ptx_types[d].class == PTX_CLASS_SIGNED, a_signed = ptx_types[a].class == PTX_CLASS_SIGNED;
+    if (a_signed && !d_signed)
+        return true;
+    if (!a_signed && d_signed)
+        return ptx_types[d].bits <= ptx_types[a].bits;
+    return ptx_types[d].bits < ptx_types[a].bits;
+}
+
+/* The largest sparsity selector of mma.sp (9.7.14.6): which threads of a quad hold the metadata. */
+static unsigned selector_limit(const struct ptx_insn *insn, enum ptx_row row)
+{
+    switch (row) {
+    case PTX_MMA_SP_F16:
+    case PTX_MMA_SP_BF16:
+        return 3;
+    case PTX_MMA_SP_TF32:
+        return ptx_has(insn, PTX_MOD_M16N8K8) ? 3 : 1;
+    case PTX_MMA_SP_INT8:
+        return ptx_has(insn, PTX_MOD_M16N8K32) ? 1 : 0;
+    case PTX_MMA_SP_INT4:
+        return ptx_has(insn, PTX_MOD_M16N8K64) ? 1 : 0;
+    default:
+        return 0;
+    }
+}
+
+static bool check_mma(const struct ptx_insn *insn, enum ptx_row row, char *why, size_t size)
+{
+    switch (row) {
+    case PTX_MMA_M8N8K4_F16:
+        if (insn->types[0] == PTX_F16 && insn->types[3] == PTX_F32)
+            return say(why, size, ".dtype must be .f32 when .ctype is .f32");
+        break;
+    case PTX_MMA_F16:
+    case PTX_MMA_F8:
+    case PTX_MMA_F8F6F4:
+    case PTX_MMA_F8_KIND:
+    case PTX_MMA_SP_F16:
+    case PTX_MMA_SP_F8F6F4:
+        if (insn->types[0] != insn->types[3])
+            return say(why, size, ".dtype and .ctype must be the same");
+        break;
+    default:
+        break;
+    }
+    if (strcmp(ptx_rows[row].section, "mma.sp") == 0 && insn->n_operands > 5 &&
+        insn->operands[5].imm > selector_limit(insn, row)) {
+        snprintf(why, size, "the sparsity selector must be from 0 to %u", selector_limit(insn, row));
+        return false;
+    }
+    return true;
+}
+
+/* Offsets and depth compare of tex and tld4 (9.7.10): cubes take no offset; the comparison needs floating-point
+   coordinates of at most two dimensions, or a cube. */
+static bool check_texture(const struct ptx_insn *insn, enum ptx_row row, char *why, size_t size)
+{
+    unsigned required = ptx_has(insn, PTX_MOD_LEVEL) ? 3 : ptx_has(insn, PTX_MOD_GRAD) ? 4 : 2;
+    bool cube = ptx_has(insn, PTX_MOD_CUBE) || ptx_has(insn, PTX_MOD_ACUBE);
+    (void)row;
+    for (unsigned i = required; i < insn->n_operands; i++) {
+        bool offset = insn->operands[i].kind == PTX_OPERAND_VECTOR;
+        if (offset && cube)
+            return say(why, size, "cubes take no offset");
+        if (!offset && (insn->types[insn->n_types - 1] == PTX_S32 || ptx_has(insn, PTX_MOD_3D)))
+            return say(why, size, "no depth comparison with these coordinates");
+    }
+    return true;
+}
+
+static bool check_tcgen05(const struct ptx_insn *insn, enum ptx_row row, char *why, size_t size)
+{
+    if (ptx_has(insn, PTX_MOD_ASHIFT) &&
+        (ptx_has(insn, PTX_MOD_COLLECTOR__A__FILL) || ptx_has(insn, PTX_MOD_COLLECTOR__A__USE)))
+        return say(why, size, ".ashift cannot be combined with filling or using the collector");
+    for (unsigned i = 0; i < insn->n_operands && strcmp(ptx_rows[row].section, "tcgen05.mma") != 0; i++)
+        if (insn->operands[i].kind == PTX_OPERAND_VECTOR && insn->operands[i].n_elements > 128)
+            return say(why, size, "at most 128 registers are loaded or stored");
+    return true;
+}
+
+static bool check_wgmma(const struct ptx_match_context *context, const struct ptx_insn *insn, enum ptx_row row, char *why,
+                        size_t size)
+{
+    bool integer = row == PTX_WGMMA_INT8 || row == PTX_WGMMA_INT8_REG || row == PTX_WGMMA_SP_INT8 ||
+                   row == PTX_WGMMA_SP_INT8_REG;
+    if (integer && insn->types[1] != insn->types[2] && context->version < 84)
+        return say(why, size, "wgmma with mixed integer types requires PTX ISA .version 8.4 or later");
+    return true;
+}
+
 bool ptx_check_row(const struct ptx_match_context *context, const struct ptx_insn *insn, enum ptx_row row, char *why,
                    size_t size)
 {
-    (void)context;
-    (void)insn;
-    (void)row;
-    (void)why;
-    (void)size;
+    if (!check_width(context, insn, row, why, size))
+        return false;
+    if (ptx_has(insn, PTX_MOD_L2__CACHE_HINT) && insn->n_spaces == 1 && insn->spaces[0] != PTX_SPACE_GLOBAL)
+        return say(why, size, ".L2::cache_hint is for .global and generic addresses only");
+    if (row == PTX_CVT_INT && ptx_has(insn, PTX_MOD_SAT) &&
+        !can_saturate((enum ptx_type)insn->types[0], (enum ptx_type)insn->types[1]))
+        return say(why, size, ".sat has no effect between these types");
+    if (strncmp(ptx_rows[row].section, "mma", 3) == 0)
+        return check_mma(insn, row, why, size);
+    if (strncmp(ptx_rows[row].section, "wgmma", 5) == 0)
+        return check_wgmma(context, insn, row, why, size);
+    if (strcmp(ptx_rows[row].class, "TEXTURE") == 0)
+        return check_texture(insn, row, why, size);
+    if (strcmp(ptx_rows[row].class, "TCGEN05") == 0)
+        return check_tcgen05(insn, row, why, size);
     return true;
 }

@@ -268,7 +268,7 @@ static bool role_read(const char **at, struct ptx_role *role)
         role->optional = true;
         (*at)++;
     }
-    if (!strchr("wxreailfup", **at))
+    if (!strchr("wxreailfupk", **at))
         return false;
     role->letter = *(*at)++;
     if (**at == 'v') {

@@ -123,11 +123,13 @@ static struct ptx_fragment wmma(const struct ptx_insn *insn, enum ptx_row row, u
         return role == 1   ? wmma_part(&s, 'a', PTX_F16)
                : role == 2 ? wmma_part(&s, 'b', PTX_F16)
                            : wmma_part(&s, 'c', type_at(insn, role == 0 ? 0 : 1));
-    case PTX_WMMA_MMA_INT:
+    case PTX_WMMA_MMA_INT_S8:
+    case PTX_WMMA_MMA_INT_U8:
     case PTX_WMMA_MMA_BF16:
     case PTX_WMMA_MMA_TF32:
     case PTX_WMMA_MMA_F64:
-    case PTX_WMMA_MMA_SUBBYTE:
+    case PTX_WMMA_MMA_SUBBYTE_S4:
+    case PTX_WMMA_MMA_SUBBYTE_U4:
     case PTX_WMMA_MMA_BIT:
         return wmma_part(&s, role == 1 ? 'a' : role == 2 ? 'b' : 'c', type_at(insn, role));
     default:
@@ -169,6 +171,20 @@ static unsigned dimensions(const struct ptx_insn *insn)
                                        : 5;
 }
 
+/* Gradients and offsets of textures: as many as the geometry has dimensions, three of them as a vector of four. */
+static struct ptx_fragment texture(const struct ptx_insn *insn, enum ptx_row row, unsigned role)
+{
+    unsigned count = ptx_has(insn, PTX_MOD_1D) || ptx_has(insn, PTX_MOD_A1D)                                     ? 1
+                     : ptx_has(insn, PTX_MOD_2D) || ptx_has(insn, PTX_MOD_A2D) || ptx_has(insn, PTX_MOD_2DMS) ||
+                             ptx_has(insn, PTX_MOD_A2DMS)
+                         ? 2
+                         : 4;
+    bool gradient = (row == PTX_TEX_GRAD || row == PTX_TEX_GRAD_CUBE || row == PTX_TEX_GRAD_F16X2 ||
+                     row == PTX_TEX_GRAD_CUBE_F16X2) &&
+                    role < 4;
+    return fragment(count, gradient ? PTX_F32 : PTX_S32);
+}
+
 struct ptx_fragment ptx_fragment_of(const struct ptx_insn *insn, enum ptx_row row, unsigned role)
 {
     const char *section = ptx_rows[row].section;
@@ -197,15 +213,15 @@ struct ptx_fragment ptx_fragment_of(const struct ptx_insn *insn, enum ptx_row ro
     case PTX_TCGEN05_ST_SPLIT:
         return fragment(repeat(insn) * (ptx_has(insn, PTX_MOD_16X256B) ? 4 : ptx_has(insn, PTX_MOD_16X128B) ? 2 : 1),
                         PTX_B32);
-    case PTX_CP_TENSOR_G2C:
-    case PTX_CP_TENSOR_G2S:
-    case PTX_CP_TENSOR_PREFETCH:
-        if (ptx_has(insn, PTX_MOD_IM2COL__W) || ptx_has(insn, PTX_MOD_IM2COL__W__128))
-            return fragment(2, PTX_B16);
-        return fragment(dimensions(insn) > 2 ? dimensions(insn) - 2 : 0, PTX_B16);
     default:
         break;
     }
+    if (strcmp(section, "tex") == 0 || strcmp(section, "tld4") == 0)
+        return texture(insn, row, role);
+    if (strstr(section, "tensor") && ptx_has(insn, PTX_MOD_IM2COL))
+        return fragment(dimensions(insn) - 2, PTX_B16);
+    if (strstr(section, "tensor"))
+        return fragment(2, PTX_B16);
     if (strncmp(section, "tcgen05.mma", 11) == 0)
         return fragment(ptx_has(insn, PTX_MOD_CTA_GROUP__2) ? 8 : 4, PTX_B32);
     return fragment(0, PTX_NONE);

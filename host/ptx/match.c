@@ -499,9 +499,10 @@ static bool operand_fits(struct attempt *attempt, unsigned index, unsigned role_
             return refuse(attempt, index, "a pair d|p is not allowed here");
         struct ptx_role first = *role, second = *role;
         first.sinks = second.sinks = true;
+        first.pair = 0;
         second.by = PTX_ROLE_FIXED;
         second.type = (uint8_t)role->pair_type;
-        return scalar_fits(attempt, index, &first, &operand->elements[0]) &&
+        return operand_fits(attempt, index, role_index, &first, &operand->elements[0]) &&
                scalar_fits(attempt, index, &second, &operand->elements[1]);
     }
     if (role->pair == 2)
@@ -514,6 +515,8 @@ static bool operand_fits(struct attempt *attempt, unsigned index, unsigned role_
                (operand->kind == PTX_OPERAND_REG &&
                 register_fits(attempt->context->regs[operand->reg].type, PTX_B64, false)) ||
                refuse(attempt, index, "a function, or a 64-bit register with its address, is needed here");
+    case 'k':
+        return operand->kind == PTX_OPERAND_SINK || refuse(attempt, index, "only '_' can be written here");
     case 'l':
         return operand->kind == PTX_OPERAND_LABEL || refuse(attempt, index, "a label is needed here");
     case 'u':

@@ -312,7 +312,7 @@ static bool operand_read(struct ptx_parser *parser, struct ptx_operand *out)
             bool good = elements_read(parser, '}', out);
             if (good)
                 parser->braces--;
-            return good;
+            return good && ptx_is(parser, '|') ? pair_read(parser, out) : good;
         }
         case '[':
             ptx_next(parser);

@@ -63,6 +63,8 @@ bool ptx_target_in(enum ptx_targets on, struct ptx_target target)
         return target.suffix == 'a' && (is_100 || is_110);
     case PTX_ON_I8:
         return target.suffix == 'a' && (sm == 100 || is_110);
+    case PTX_ON_AF_12A:
+        return special && (is_100 || is_110 || (is_120 && target.suffix == 'a'));
     case PTX_ON_COUNT:
         break;
     }

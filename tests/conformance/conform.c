@@ -1,11 +1,14 @@
-/* Runs forms (forms.h) on a device through the driver API: records their outputs, or compares them with a record.
+/* Runs forms (forms.h) on a device through the driver API: records their outputs, or compares them with a
+   record.
 
-   usage: conform [--libcuda FILE] [--only TEXT] [--inputs N] [--record FILE] [--raw FILE] [--check FILE] [--dump] FORMS…
+   usage: conform [--libcuda FILE] [--only TEXT] [--inputs N] [--record FILE] [--raw FILE] [--check FILE]
+   [--dump] FORMS…
 
-   --record writes one line per form: `form | hash of the outputs`, or `form | error x of bound y` for an approximate
-   form, or `form | refused` when the driver does not take it. --check reads such a file and reports every line that
-   differs. --raw writes the outputs themselves (u64 per result), for finding out what differs. --dump prints inputs and
-   outputs. Exit status: 0 nothing differs, 1 something does, 2 usage, 3 no device. */
+   --record writes one line per form: `form | hash of the outputs`, or `form | error x of bound y` for an
+   approximate form, or `form | refused` when the driver does not take it. --check reads such a file and
+   reports every line that differs. --raw writes the outputs themselves (u64 per result), for finding out what
+   differs. --dump prints inputs and outputs. Exit status: 0 nothing differs, 1 something does, 2 usage, 3 no
+   device. */
 #include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>
@@ -33,8 +36,8 @@ static struct {
     CUresult (*load)(CUmodule *, const void *, unsigned, CUjit_option *, void **);
     CUresult (*unload)(CUmodule);
     CUresult (*function)(CUfunction *, CUmodule, const char *);
-    CUresult (*launch)(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream,
-                       void **, void **);
+    CUresult (*launch)(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                       CUstream, void **, void **);
     CUresult (*synchronize)(void);
 } cu;
 
@@ -125,7 +128,8 @@ static bool read_expected(struct run *run, const char *path)
     return true;
 }
 
-/* Writes the line of a form, and compares it. An approximate form may differ in its error, within the bound. */
+/* Writes the line of a form, and compares it. An approximate form may differ in its error, within the bound.
+ */
 static void conclude(struct run *run, const struct form *form, const char *value)
 {
     if (run->record)
@@ -139,7 +143,8 @@ static void conclude(struct run *run, const struct form *form, const char *value
         return;
     }
     run->checked++;
-    const bool bounded = strncmp(value, "error", 5) == 0 && strncmp(expected->value, "error", 5) == 0 && !strstr(value, "EXCEEDED");
+    const bool bounded = strncmp(value, "error", 5) == 0 && strncmp(expected->value, "error", 5) == 0 &&
+                         !strstr(value, "EXCEEDED");
     if (!bounded && strcmp(value, expected->value) != 0) {
         run->differing++;
         printf("differs: %s: %s, recorded %s\n", form->text, value, expected->value);
@@ -263,15 +268,16 @@ static int start_device(struct run *run)
         cu.device_attribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device) ||
         cu.device_attribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device) ||
         cu.driver_version(&version) || cu.primary_retain(&context, device) || cu.set_current(context) ||
-        cu.alloc(&run->in, run->n * sizeof *run->inputs) || cu.alloc(&run->out, run->n * sizeof *run->outputs)) {
+        cu.alloc(&run->in, run->n * sizeof *run->inputs) ||
+        cu.alloc(&run->out, run->n * sizeof *run->outputs)) {
         fprintf(stderr, "conform: no usable device\n");
         return -1;
     }
     snprintf(run->target, sizeof run->target, "sm_%d%d%s", major, minor, major >= 10 ? "a" : "");
     snprintf(run->version, sizeof run->version, "9.0");
     if (run->record)
-        fprintf(run->record, "# %s, driver %d.%d, %zu inputs a form\n", device_name, version / 1000, version % 1000 / 10,
-                run->n);
+        fprintf(run->record, "# %s, driver %d.%d, %zu inputs a form\n", device_name, version / 1000,
+                version % 1000 / 10, run->n);
     return 10 * major + minor;
 }
 
@@ -336,7 +342,8 @@ int main(int argc, char **argv)
         return perror("conform"), 2;
     fprintf(stderr, "conform: %zu forms, %zu refused", total, run.refused);
     if (check)
-        fprintf(stderr, ", %zu compared, %zu differ, %zu not in the record", run.checked, run.differing, run.unknown);
+        fprintf(stderr, ", %zu compared, %zu differ, %zu not in the record", run.checked, run.differing,
+                run.unknown);
     fprintf(stderr, "\n");
     return run.differing || (check && !run.checked);
 }

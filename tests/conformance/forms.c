@@ -12,10 +12,10 @@ unsigned type_bytes(const char *type)
     static const struct {
         const char *type;
         unsigned bytes;
-    } others[] = {{"pred", 1},    {"f16x2", 4},   {"bf16x2", 4},  {"u16x2", 4},   {"s16x2", 4},  {"f32x2", 8},
-                  {"bf16", 2},    {"tf32", 4},    {"e4m3x2", 2},  {"e5m2x2", 2},  {"e2m1x2", 1}, {"e2m3x2", 2},
-                  {"e3m2x2", 2},  {"ue8m0x2", 2}, {"e4m3x4", 4},  {"e5m2x4", 4},  {"e2m1x4", 2}, {"e2m3x4", 4},
-                  {"e3m2x4", 4}};
+    } others[] = {{"pred", 1},   {"f16x2", 4},  {"bf16x2", 4}, {"u16x2", 4},   {"s16x2", 4},
+                  {"f32x2", 8},  {"bf16", 2},   {"tf32", 4},   {"e4m3x2", 2},  {"e5m2x2", 2},
+                  {"e2m1x2", 1}, {"e2m3x2", 2}, {"e3m2x2", 2}, {"ue8m0x2", 2}, {"e4m3x4", 4},
+                  {"e5m2x4", 4}, {"e2m1x4", 2}, {"e2m3x4", 4}, {"e3m2x4", 4}};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (strcmp(type, others[i].type) == 0)
             return others[i].bytes;
@@ -71,7 +71,7 @@ struct form *forms_read(const char *path, size_t *out_count)
     struct form *forms = NULL;
     size_t n = 0, capacity = 0;
     unsigned line_number = 0;
-    char line[512];
+    char line[1024];
     bool ok = true;
     while (ok && fgets(line, sizeof line, file)) {
         line_number++;
@@ -170,17 +170,21 @@ static void put_load(struct text *text, const struct form *form, unsigned i)
         return;
     const unsigned bytes = type_bytes(type);
     if (strcmp(type, "pred") == 0) {
-        put(text, "    .reg .pred %s;\n    ld.global.u64 %%t, [%%in+%u];\n    and.b64 %%t, %%t, 1;\n"
-                  "    setp.ne.u64 %s, %%t, 0;\n", name, 8 * i, name);
+        put(text,
+            "    .reg .pred %s;\n    ld.global.u64 %%t, [%%in+%u];\n    and.b64 %%t, %%t, 1;\n"
+            "    setp.ne.u64 %s, %%t, 0;\n",
+            name, 8 * i, name);
     } else if (bytes == 16) {
-        put(text, "    .reg .b128 %s;\n    ld.global.u64 %%t, [%%in+%u];\n    mov.b128 %s, {%%t, %%t};\n", name, 8 * i,
-            name);
+        put(text, "    .reg .b128 %s;\n    ld.global.u64 %%t, [%%in+%u];\n    mov.b128 %s, {%%t, %%t};\n",
+            name, 8 * i, name);
     } else if (bytes == 1 && type[0] != 'e') {
-        put(text, "    .reg .b16 %s;\n    ld.global.u64 %%t, [%%in+%u];\n    cvt.u16.u64 %s, %%t;\n", name, 8 * i, name);
+        put(text, "    .reg .b16 %s;\n    ld.global.u64 %%t, [%%in+%u];\n    cvt.u16.u64 %s, %%t;\n", name,
+            8 * i, name);
     } else if (bytes == 1) {
         put(text, "    .reg .b8 %s;\n    ld.global.b8 %s, [%%in+%u];\n", name, name, 8 * i);
     } else {
-        put(text, "    .reg .b%u %s;\n    ld.global.b%u %s, [%%in+%u];\n", 8 * bytes, name, 8 * bytes, name, 8 * i);
+        put(text, "    .reg .b%u %s;\n    ld.global.b%u %s, [%%in+%u];\n", 8 * bytes, name, 8 * bytes, name,
+            8 * i);
     }
 }
 
@@ -197,7 +201,8 @@ static void put_store(struct text *text, const struct form *form, unsigned i)
     else if (bytes == 1 && (type[0] == 'e' || type[0] == 'b'))
         put(text, "    st.global.b8 [%%out+%u], %%d%u;\n", 8 * i, i);
     else
-        put(text, "    cvt.u64.u%u %%t, %%d%u;\n    st.global.u64 [%%out+%u], %%t;\n", bytes == 1 ? 32 : 8 * bytes, i, 8 * i);
+        put(text, "    cvt.u64.u%u %%t, %%d%u;\n    st.global.u64 [%%out+%u], %%t;\n",
+            bytes == 1 ? 32 : 8 * bytes, i, 8 * i);
 }
 
 static void put_result_register(struct text *text, const struct form *form, unsigned i)
@@ -230,7 +235,11 @@ static void put_entry(struct text *text, const struct form *form, size_t index)
     if (strchr(form->text, '%')) {
         put(text, "    %s\n", form->text);
     } else {
-        put(text, "    %s %%d0%s", form->text, form->n_results > 1 ? "|%d1" : "");
+        put(text, "    %s ", form->text);
+        const bool vector = form->results[0].group != 0;
+        for (unsigned i = 0; i < form->n_results; i++)
+            put(text, "%s%%d%u", i == 0 ? (vector ? "{" : "") : vector ? ", " : "|", i);
+        put(text, "%s", vector ? "}" : "");
         for (unsigned i = 0; i < form->n_sources; i++) {
             char name[24];
             source_name(form, i, name);

@@ -1,23 +1,25 @@
-/* Inputs of the conformance forms: for every type a list of values at its edges; the first rows take all pairs of
-   them, later rows random values of several shapes. */
+/* Inputs of the conformance forms: for every type a list of values at its edges; the first rows take all
+   pairs of them, later rows random values of several shapes. */
 #include <string.h>
 
 #include "forms.h"
 
-static const uint64_t f16_values[] = {0x0000, 0x8000, 0x3c00, 0xbc00, 0x0001, 0x8001, 0x03ff, 0x0400, 0x8400, 0x7bff,
-                                      0xfbff, 0x7c00, 0xfc00, 0x7e00, 0x7fff, 0xffff, 0x7c01, 0x3800, 0x3e00, 0x4100,
-                                      0x3c01, 0x3bff, 0x5640, 0x7bfe, 0x3bf0, 0x0408, 0x8408, 0x3bfc, 0x0402, 0xfff7, 0x0002, 0x4900, 0xc248, 0x5bf8};
-static const uint64_t bf16_values[] = {0x0000, 0x8000, 0x3f80, 0xbf80, 0x0001, 0x8001, 0x007f, 0x0080, 0x8080, 0x7f7f,
-                                       0xff7f, 0x7f80, 0xff80, 0x7fc0, 0x7fff, 0xffff, 0x7f81, 0x3f00, 0x3fc0, 0x4020,
-                                       0x3f81, 0x3f7f, 0x4f00, 0x4f80, 0xfff7, 0x0002, 0x4120, 0xc049, 0x5f00};
+static const uint64_t f16_values[] = {0x0000, 0x8000, 0x3c00, 0xbc00, 0x0001, 0x8001, 0x03ff, 0x0400, 0x8400,
+                                      0x7bff, 0xfbff, 0x7c00, 0xfc00, 0x7e00, 0x7fff, 0xffff, 0x7c01, 0x3800,
+                                      0x3e00, 0x4100, 0x3c01, 0x3bff, 0x5640, 0x7bfe, 0x3bf0, 0x0408, 0x8408,
+                                      0x3bfc, 0x0402, 0xfff7, 0x0002, 0x4900, 0xc248, 0x5bf8};
+static const uint64_t bf16_values[] = {0x0000, 0x8000, 0x3f80, 0xbf80, 0x0001, 0x8001, 0x007f, 0x0080,
+                                       0x8080, 0x7f7f, 0xff7f, 0x7f80, 0xff80, 0x7fc0, 0x7fff, 0xffff,
+                                       0x7f81, 0x3f00, 0x3fc0, 0x4020, 0x3f81, 0x3f7f, 0x4f00, 0x4f80,
+                                       0xfff7, 0x0002, 0x4120, 0xc049, 0x5f00};
 static const uint64_t f32_values[] = {
-    0x00000000, 0x80000000, 0x3f800000, 0xbf800000, 0x00000001, 0x80000001, 0x007fffff, 0x00800000, 0x80800000,
-    0x7f7fffff, 0xff7fffff, 0x7f800000, 0xff800000, 0x7fc00000, 0x7fffffff, 0xffffffff, 0x7f800001, 0xffc12345,
-    0x3f000000, 0x3fc00000, 0x40200000, 0x3f800001, 0x3f7fffff, 0x4effffff, 0x4f000000, 0xcf000000, 0x4f800000,
-    0x5f000000, 0x5f800000, 0x477fe000, 0x477ff000, 0x477fefff, 0x33800000, 0x387fe000, 0x43e00000, 0x43e80000,
-    0x47600000, 0x00ffffff, 0x40490fdb, 0xc0490fdb, 0x42c80000, 0x4b000001, 0x4affffff, 0xc1200000, 0x00400000,
-    0x00200001, 0x7e800000, 0x7f000000, 0xbf000000, 0xc0200000, 0x3f7ff800, 0x00800400, 0x80800400, 0x3f7fffc0,
-    0x00800020, 0x80ffffff};
+    0x00000000, 0x80000000, 0x3f800000, 0xbf800000, 0x00000001, 0x80000001, 0x007fffff, 0x00800000,
+    0x80800000, 0x7f7fffff, 0xff7fffff, 0x7f800000, 0xff800000, 0x7fc00000, 0x7fffffff, 0xffffffff,
+    0x7f800001, 0xffc12345, 0x3f000000, 0x3fc00000, 0x40200000, 0x3f800001, 0x3f7fffff, 0x4effffff,
+    0x4f000000, 0xcf000000, 0x4f800000, 0x5f000000, 0x5f800000, 0x477fe000, 0x477ff000, 0x477fefff,
+    0x33800000, 0x387fe000, 0x43e00000, 0x43e80000, 0x47600000, 0x00ffffff, 0x40490fdb, 0xc0490fdb,
+    0x42c80000, 0x4b000001, 0x4affffff, 0xc1200000, 0x00400000, 0x00200001, 0x7e800000, 0x7f000000,
+    0xbf000000, 0xc0200000, 0x3f7ff800, 0x00800400, 0x80800400, 0x3f7fffc0, 0x00800020, 0x80ffffff};
 static const uint64_t f64_values[] = {
     0x0000000000000000, 0x8000000000000000, 0x3ff0000000000000, 0xbff0000000000000, 0x0000000000000001,
     0x8000000000000001, 0x000fffffffffffff, 0x0010000000000000, 0x8010000000000000, 0x7fefffffffffffff,
@@ -28,14 +30,15 @@ static const uint64_t f64_values[] = {
     0xc3e0000000000000, 0x47efffffe0000000, 0x47effffff0000000, 0x36a0000000000000, 0x3690000000000000,
     0x380fffffe0000000, 0x380ffffff0000000, 0x380fffffe8000000, 0x380fffffefffffff, 0x380ffffffc000000,
     0x40effc0000000000, 0x40effe0000000000, 0x400921fb54442d18, 0x4330000000000001};
-static const uint64_t u16_values[] = {0, 1, 2, 3, 5, 7, 8, 15, 16, 17, 0x7f, 0x80, 0xff, 0x100, 0x7ffe, 0x7fff,
+static const uint64_t u16_values[] = {0,      1,      2,      3,      5,      7,      8,      15,
+                                      16,     17,     0x7f,   0x80,   0xff,   0x100,  0x7ffe, 0x7fff,
                                       0x8000, 0x8001, 0xfffe, 0xffff, 0x5555, 0xaaaa, 0x1234};
-static const uint64_t u32_values[] = {0,          1,          2,          3,          4,          7,          8,
-                                      15,         16,         17,         31,         32,         33,         63,
-                                      64,         65,         0x7f,       0x80,       0xff,       0x100,      0x7fff,
-                                      0x8000,     0xffff,     0x10000,    0x7ffffffe, 0x7fffffff, 0x80000000, 0x80000001,
-                                      0xfffffffe, 0xffffffff, 0x55555555, 0xaaaaaaaa, 0x12345678, 0x00ffffff, 0x01000000,
-                                      0xff800000, 0x00800000};
+static const uint64_t u32_values[] = {
+    0,          1,          2,          3,          4,          7,          8,          15,
+    16,         17,         31,         32,         33,         63,         64,         65,
+    0x7f,       0x80,       0xff,       0x100,      0x7fff,     0x8000,     0xffff,     0x10000,
+    0x7ffffffe, 0x7fffffff, 0x80000000, 0x80000001, 0xfffffffe, 0xffffffff, 0x55555555, 0xaaaaaaaa,
+    0x12345678, 0x00ffffff, 0x01000000, 0xff800000, 0x00800000};
 static const uint64_t u64_values[] = {0,
                                       1,
                                       2,
@@ -76,10 +79,10 @@ struct pool {
     unsigned exponent; /* bits, 0: not a float */
 };
 
-#define POOL(VALUES, BITS, ELEMENTS, EXPONENT)                                                                        \
-    (struct pool)                                                                                                     \
-    {                                                                                                                 \
-        VALUES, sizeof VALUES / sizeof *VALUES, BITS, ELEMENTS, EXPONENT                                              \
+#define POOL(VALUES, BITS, ELEMENTS, EXPONENT)                           \
+    (struct pool)                                                        \
+    {                                                                    \
+        VALUES, sizeof VALUES / sizeof *VALUES, BITS, ELEMENTS, EXPONENT \
     }
 
 static struct pool pool_of(const char *type)
@@ -129,11 +132,12 @@ static uint64_t low_bits(uint64_t x, unsigned bits)
     return bits > 63 ? x : x & ((UINT64_C(1) << bits) - 1);
 }
 
-/* Floats: any bits, or an exponent near 1 (so that sums round), or few digits (so that ties happen). Integers: any
-   bits, or a small number, or its negative. */
-static uint64_t random_element(const struct pool *pool, uint64_t *state)
+/* Floats: any bits, or an exponent near 1 (so that sums round), or few digits (so that ties happen).
+   Integers: any bits, or a small number, or its negative. */
+static uint64_t random_element(const struct pool *pool, uint64_t *state, unsigned least_shape)
 {
-    const uint64_t r = next(state), shape = next(state) % 8;
+    const uint64_t r = next(state), drawn = next(state) % 8,
+                   shape = drawn < least_shape ? least_shape : drawn;
     if (shape == 0)
         return low_bits(pool->values[r % pool->count], pool->bits);
     if (!pool->exponent) {
@@ -157,11 +161,21 @@ static uint64_t special(const struct pool *pool, uint64_t index)
     return low_bits(pool->values[index % pool->count], pool->bits);
 }
 
+/* Of matrix products, whose sums one special value decides: none in three warps of four, few in the fourth.
+ */
+static uint64_t product_element(const struct pool *pool, uint64_t *state, size_t row)
+{
+    if (row / 32 % 4 == 3 && next(state) % 64 == 0)
+        return special(pool, next(state));
+    return random_element(pool, state, 3);
+}
+
 void forms_inputs(const struct form *form, uint64_t (*out_rows)[MAX_SOURCES], size_t n)
 {
     uint64_t state = 1469598103934665603u;
     for (const char *c = form->text; *c; c++)
         state = (state ^ (unsigned char)*c) * 1099511628211u;
+    const bool products = strncmp(form->text, "mma.", 4) == 0;
     struct pool pools[MAX_SOURCES] = {{0}};
     for (unsigned k = 0; k < form->n_sources; k++)
         if (form->sources[k].type[0] != '#')
@@ -177,12 +191,14 @@ void forms_inputs(const struct form *form, uint64_t (*out_rows)[MAX_SOURCES], si
                 continue;
             for (unsigned element = 0; element < pool->elements; element++) {
                 uint64_t value;
-                if (i % 2 == 0 && element == 0 && k < 2)
+                if (products)
+                    value = product_element(pool, &state, i);
+                else if (i % 2 == 0 && element == 0 && k < 2)
                     value = special(pool, k == 0 ? pair : pair / (pools[0].count ? pools[0].count : 1));
                 else if (i % 2 == 0)
                     value = special(pool, next(&state));
                 else
-                    value = random_element(pool, &state);
+                    value = random_element(pool, &state, 0);
                 out_rows[i][k] |= value << (element * pool->bits);
             }
         }

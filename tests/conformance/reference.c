@@ -1,5 +1,5 @@
-/* The error of approximate instructions against values computed in long double, in the terms of the manual's bounds.
-   PTX ISA 9.0, the sections of div, rcp, sqrt, rsqrt, sin, cos, lg2, ex2, tanh. */
+/* The error of approximate instructions against values computed in long double, in the terms of the manual's
+   bounds. PTX ISA 9.0, the sections of div, rcp, sqrt, rsqrt, sin, cos, lg2, ex2, tanh. */
 #include <math.h>
 #include <string.h>
 
@@ -59,8 +59,8 @@ static double ulp_f32(double x)
     return ldexp(1.0, (exponent < -125 ? -125 : exponent) - 24);
 }
 
-bool form_error(const struct form *form, const uint64_t in[MAX_SOURCES], uint64_t result, struct bound *out_bound,
-                double *out_error)
+bool form_error(const struct form *form, const uint64_t in[MAX_SOURCES], uint64_t result,
+                struct bound *out_bound, double *out_error)
 {
     const char *type = form->results[0].type;
     const bool is_f32 = strcmp(type, "f32") == 0;
@@ -106,7 +106,8 @@ bool form_error(const struct form *form, const uint64_t in[MAX_SOURCES], uint64_
         bound = (struct bound){0x1p-22, true, true, "2^-22 absolute in (0.5, 2), relative elsewhere"};
     } else if (has(form, "ex2.")) {
         exact = exp2l(x);
-        bound = (struct bound){is_f32 ? 2.0 : 0x1.13p-10, false, !is_f32, is_f32 ? "2 ulp" : "2^-9.9 relative"};
+        bound =
+            (struct bound){is_f32 ? 2.0 : 0x1.13p-10, false, !is_f32, is_f32 ? "2 ulp" : "2^-9.9 relative"};
         if (strncmp(type, "bf16", 4) == 0)
             bound = (struct bound){0x1p-7, false, true, "2^-7 relative"};
     } else {
@@ -132,8 +133,9 @@ bool form_error(const struct form *form, const uint64_t in[MAX_SOURCES], uint64_
         *out_error = !isnan(exact) == !isnan(got) ? 0 : INFINITY;
         return true;
     }
-    const double largest = strcmp(type, "f64") == 0 ? 1.7976931348623157e308
-                           : strncmp(type, "f16", 3) == 0 ? 65504.0 : 3.4028234663852886e38;
+    const double largest = strcmp(type, "f64") == 0       ? 1.7976931348623157e308
+                           : strncmp(type, "f16", 3) == 0 ? 65504.0
+                                                          : 3.4028234663852886e38;
     if (isinf(got) || fabsl(exact) > largest) {
         /* An overflow may give the largest number or infinity. */
         const bool near = fabsl(exact) >= largest * (1 - 0x1p-7) && fabs(got) >= largest * (1 - 0x1p-7);

@@ -7,6 +7,7 @@
      // EXPECT: out[0..31] = 2 i + 5       i: index of the word; `= 7` is allowed too
      // FAULT: CUDA_ERROR_ILLEGAL_ADDRESS part of the message
      // COUNT: loads.global.accesses = 32
+     // PRINT: a line of what the kernel prints (all of them, in order)
 
    The entry takes two u64 parameters, in and out: 4096 words each; in[i] = i, out is zeroed. */
 #include <dirent.h>
@@ -17,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -33,6 +35,7 @@ struct run {
     struct clab_error error;
     clab_status status;
     const uint32_t *out;
+    char *printed; /* to stdout, heap */
 };
 
 static const char *next_line(const char *text, const char *tag, char *out_rest, size_t size)
@@ -183,6 +186,47 @@ static unsigned check_fault(const char *text, const struct run *run)
     return 1;
 }
 
+/* The PRINT lines, which are all that may be printed. */
+static unsigned check_prints(const char *text, const struct run *run)
+{
+    char line[256];
+    unsigned n = 0;
+    const char *got = run->printed;
+    for (const char *at = text; (at = next_line(at, "PRINT", line, sizeof line)); n++) {
+        const size_t bytes = strcspn(got, "\n");
+        if (strlen(line) != bytes || strncmp(line, got, bytes)) {
+            fail_msg("%s: printed '%.*s', wanted '%s'", run->path, (int)bytes, got, line);
+        }
+        got += bytes + (got[bytes] != 0);
+    }
+    if (*got) {
+        fail_msg("%s: printed '%s', wanted no more", run->path, got);
+    }
+    return n;
+}
+
+/* Sends stdout to `file`; returns the descriptor to give to stdout_restore. */
+static int stdout_catch(FILE *file)
+{
+    fflush(stdout);
+    const int saved = dup(STDOUT_FILENO);
+    assert_true(saved >= 0 && dup2(fileno(file), STDOUT_FILENO) >= 0);
+    return saved;
+}
+
+static char *stdout_restore(FILE *file, int saved)
+{
+    fflush(stdout);
+    assert_true(dup2(saved, STDOUT_FILENO) >= 0);
+    close(saved);
+    char *text = calloc(1, 65536);
+    assert_non_null(text);
+    rewind(file);
+    text[fread(text, 1, 65535, file)] = 0;
+    fclose(file);
+    return text;
+}
+
 static void launch_once(struct emu_machine *machine, struct emu_kernel *kernel, struct run *run, uint64_t in, uint64_t out)
 {
     struct emu_kernel_info info;
@@ -204,7 +248,11 @@ static void launch_once(struct emu_machine *machine, struct emu_kernel *kernel, 
         .params = params,
     };
     clab_error_clear(&run->error);
+    FILE *file = tmpfile();
+    assert_non_null(file);
+    const int saved = stdout_catch(file);
     run->status = emu_launch_run(machine, &launch, &run->counters, &run->error);
+    run->printed = stdout_restore(file, saved);
     run->out = emu_memory_host(machine, out, WORDS * 4);
 }
 
@@ -230,7 +278,9 @@ static void file_run(const char *path)
     for (uint32_t seed = 0; seed < run.seeds; seed++) {
         emu_machine_options(machine)->seed = seed;
         launch_once(machine, kernel, &run, in, out);
-        const unsigned checks = check_fault(text, &run) + check_expects(text, &run) + check_counts(text, &run);
+        const unsigned checks = check_fault(text, &run) + check_expects(text, &run) + check_counts(text, &run) +
+                                check_prints(text, &run);
+        free(run.printed);
         if (!checks) {
             fail_msg("%s: expects nothing", path);
         }

@@ -22,6 +22,7 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "emu/core.h"
+#include "emu/hook.h"
 
 #define MAX_ITEMS 64
 
@@ -231,7 +232,8 @@ static int check(const char *file, clab_status status, const struct clab_error *
     return failures;
 }
 
-static int run_once(struct emu_machine *machine, const char *file, const char *ptx, const char *run, unsigned threads)
+static int run_once(struct emu_machine *machine, const char *file, const char *ptx, const char *run, unsigned threads,
+                    const struct emu_hooks *hooks)
 {
     struct clab_error error = {0};
     struct clab_counters got = {0};
@@ -244,6 +246,7 @@ static int run_once(struct emu_machine *machine, const char *file, const char *p
     option(run, "entry", entry, sizeof entry);
     struct emu_options *options = emu_machine_options(machine);
     options->threads = threads;
+    options->hooks = hooks;
     options->instruction_budget = option(run, "budget", value, sizeof value) ? strtoull(value, NULL, 10) : 200000000;
     options->initial_clusters = option(run, "initial", value, sizeof value) ? (uint32_t)strtoul(value, NULL, 10) : 0;
     clab_status status = emu_module_load(machine, ptx, strlen(ptx), file, &module, &error);
@@ -283,7 +286,7 @@ static int run_once(struct emu_machine *machine, const char *file, const char *p
     }
     int failures = check(file, status, &error, &got, buffers, n_buffers);
     if (failures) {
-        fprintf(stderr, "%s: with %u host thread%s\n", file, threads, threads == 1 ? "" : "s");
+        fprintf(stderr, "%s: with %u host thread%s%s\n", file, threads, threads == 1 ? "" : "s", hooks ? ", hooks" : "");
     }
     if (getenv("EMU_SHOW")) {
         printf("warp_instructions %llu thread_instructions %llu spin %llu\n", (unsigned long long)got.warp_instructions,
@@ -312,6 +315,7 @@ int main(int argc, char **argv)
         return fail(argv[1], "%s%s", strerror(errno), "");
     }
     read_items(ptx);
+    static const struct emu_hooks none; /* asks for the handlers that were compiled with hooks */
     int failures = 0;
     unsigned runs = 0, expectations = 0;
     for (unsigned i = 0; i < n_items; i++) {
@@ -328,8 +332,9 @@ int main(int argc, char **argv)
             continue;
         }
         runs++;
-        failures += run_once(machine, argv[1], ptx, items[i].text, 1);
-        failures += run_once(machine, argv[1], ptx, items[i].text, 3);
+        failures += run_once(machine, argv[1], ptx, items[i].text, 1, NULL);
+        failures += run_once(machine, argv[1], ptx, items[i].text, 3, NULL);
+        failures += run_once(machine, argv[1], ptx, items[i].text, 1, &none);
         emu_machine_free(machine);
     }
     if (runs == 0 || expectations == 0) {

@@ -45,7 +45,8 @@ static int preamble(const char *version, const char *target)
     printf(".version %s .target %s .address_size 64 .global .align 16 .b8 var[64]; .entry forms(.param .u64 par) { ", version,
            target);
     for (size_t i = 0; i < sizeof registers / sizeof registers[0]; i++)
-        printf(".reg .%s %s_<%u>; ", registers[i].type, registers[i].type, registers[i].count);
+        if (strcmp(registers[i].type, "b128") != 0 || strcmp(version, "8.3") >= 0)
+            printf(".reg .%s %s_<%u>; ", registers[i].type, registers[i].type, registers[i].count);
     printf("TARGETS: .branchtargets HERE; HERE:\n");
     return 0;
 }
@@ -84,7 +85,7 @@ static unsigned coordinates_of(const struct ptx_insn *insn, enum ptx_row row, un
     const char *section = ptx_rows[row].section;
     bool tensor = strstr(section, "bulk.tensor") || strstr(section, "prefetch.tensor");
     if (tensor) {
-        unsigned map = row == PTX_CP_TENSOR_G2C || row == PTX_CP_TENSOR_G2S ? 1 : 0;
+        unsigned map = strstr(ptx_rows[row].syntax, "[dst], [tensorMap") ? 1 : 0;
         if (role_index != map)
             return 0;
         bool rows = ptx_has(insn, PTX_MOD_TILE__GATHER4) || ptx_has(insn, PTX_MOD_TILE__SCATTER4);
@@ -105,9 +106,11 @@ static void address_text(struct clab_str *out, const struct ptx_insn *insn, enum
     clab_str_addf(out, "[%s_%u", tmem ? "b32" : "b64", (*at)++ % 16);
     if (count) {
         bool floating = insn->n_types > 1 && insn->types[1] == PTX_F32;
+        bool layered = ptx_has(insn, PTX_MOD_A1D) || ptx_has(insn, PTX_MOD_A2D) || ptx_has(insn, PTX_MOD_ACUBE) ||
+                       ptx_has(insn, PTX_MOD_A2DMS);
         clab_str_add(out, ", {");
         for (unsigned i = 0; i < count; i++)
-            clab_str_addf(out, "%s%s_%u", i ? ", " : "", floating ? "f32" : "s32", i);
+            clab_str_addf(out, "%s%s_%u", i ? ", " : "", layered && i == 0 ? "u32" : floating ? "f32" : "s32", i);
         clab_str_add(out, "}");
     }
     clab_str_add(out, "]");
@@ -125,6 +128,9 @@ static void operand_text(struct clab_str *out, const struct ptx_insn *insn, enum
         return;
     case 'i':
         clab_str_addf(out, "%d", role->n_values ? (int)role->values[0] : 1);
+        return;
+    case 'k':
+        clab_str_add(out, "_");
         return;
     case 'l':
         clab_str_add(out, row == PTX_BRX_IDX ? "TARGETS" : "HERE");

@@ -1,0 +1,74 @@
+/* What vprintf, __assertfail, malloc and free do (builtin.h). vprintf's text is print.c's.
+
+   malloc takes device memory, so that the heap's limit is the device's; what a kernel does not free stays until the
+   device is reset, as on a GPU. UNVERIFIED: alignment of malloc (here a page), and that free of NULL is allowed. */
+#include "emu/builtin.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "emu/print.h"
+#include "emu/warp.h"
+
+static bool builtin_vprintf(struct emu_warp *warp, const struct emu_op *op, unsigned lane,
+                            const uint64_t arguments[EMU_BUILTIN_MAX_ARGUMENTS], uint64_t *out_result)
+{
+    int32_t count;
+    const bool good = emu_print(warp, op, lane, arguments[0], arguments[1], &count);
+    *out_result = (uint32_t)count;
+    return good;
+}
+
+/* message, file, line, function, bytes of a character */
+static bool builtin_assertfail(struct emu_warp *warp, const struct emu_op *op, unsigned lane,
+                               const uint64_t arguments[EMU_BUILTIN_MAX_ARGUMENTS], uint64_t *out_result)
+{
+    char message[256], file[256], function[128];
+    *out_result = 0;
+    if (!emu_print_string(warp, op, lane, arguments[0], message, sizeof message) ||
+        !emu_print_string(warp, op, lane, arguments[1], file, sizeof file) ||
+        !emu_print_string(warp, op, lane, arguments[3], function, sizeof function)) {
+        return false;
+    }
+    emu_fault_kind_set(warp, EMU_FAULT_ASSERT);
+    emu_fault(warp, op, lane, CLAB_FAULT, NULL, 0, "assertion `%s` failed in %s, %s:%u", message, function, file,
+              (unsigned)arguments[2]);
+    return false;
+}
+
+static bool builtin_malloc(struct emu_warp *warp, const struct emu_op *op, unsigned lane,
+                           const uint64_t arguments[EMU_BUILTIN_MAX_ARGUMENTS], uint64_t *out_result)
+{
+    (void)op, (void)lane;
+    *out_result = emu_memory_alloc(warp->cta->run->machine, arguments[0], EMU_MEMORY_DEVICE);
+    return true;
+}
+
+static bool builtin_free(struct emu_warp *warp, const struct emu_op *op, unsigned lane,
+                         const uint64_t arguments[EMU_BUILTIN_MAX_ARGUMENTS], uint64_t *out_result)
+{
+    *out_result = 0;
+    if (!arguments[0] || emu_memory_free(warp->cta->run->machine, arguments[0])) {
+        return true;
+    }
+    emu_fault_kind_set(warp, EMU_FAULT_ILLEGAL_ADDRESS);
+    emu_fault(warp, op, lane, CLAB_FAULT, "generic", arguments[0], "free of an address that malloc did not return");
+    return false;
+}
+
+static const struct emu_builtin builtins[] = {
+    {"vprintf", 2, 1, builtin_vprintf},
+    {"__assertfail", 5, 0, builtin_assertfail},
+    {"malloc", 1, 1, builtin_malloc},
+    {"free", 1, 0, builtin_free},
+};
+
+const struct emu_builtin *emu_builtin_get(const char *name)
+{
+    for (size_t i = 0; i < sizeof builtins / sizeof builtins[0]; i++) {
+        if (!strcmp(builtins[i].name, name)) {
+            return &builtins[i];
+        }
+    }
+    return NULL;
+}
