@@ -19,6 +19,13 @@
 #include "emu/traffic.h"
 #include "emu/warp.h"
 
+/* Scalar loops over lanes whose steps are independent: the processor overlaps them when the loop is not in the way. */
+#if defined(__clang__)
+#define EMU_UNROLL _Pragma("clang loop unroll_count(8)")
+#else
+#define EMU_UNROLL _Pragma("GCC unroll 8")
+#endif
+
 /* Where an instruction's address may point. */
 enum emu_reach {
     EMU_REACH_GLOBAL,
@@ -185,22 +192,33 @@ static inline enum emu_lanes_kind emu_access_device(struct emu_warp *warp, const
             return EMU_LANES_ONE;
         }
     }
-    const uint64_t base = space->base, granules = space->granules;
+    /* A pointer per lane: first the granules, then what the map says of them. Off lanes need no bytes. */
+    const uint64_t base = space->base;
+    const int64_t granules = (int64_t)space->granules;
     const uint16_t *map = space->map;
-    const uint16_t checked = (uint16_t)(EMU_GRANULE_VALID | foreign | (mode != EMU_LOAD ? EMU_GRANULE_READ_ONLY : 0));
-    uint32_t bad = 0;
-    for (unsigned i = 0; i < EMU_LANES; i++) {
+    uint32_t index[EMU_LANES], end[EMU_LANES];
+    uint64_t low = 0;
+    EMU_EACH_LANE(i)
+    {
         const uint64_t address = a[i] + op->imm;
-        uint64_t index = (address - base) >> EMU_GRANULE_SHIFT;
-        index = index < granules ? index : granules;
-        const uint32_t entry = map[index] & checked;
-        const uint32_t end = (uint32_t)(address & (EMU_GRANULE_BYTES - 1)) + bytes;
-        uint32_t wrong = (uint32_t)(address & (bytes - 1)) | (uint32_t)(end > (entry & EMU_GRANULE_VALID)) |
-                         (entry & (uint32_t)~EMU_GRANULE_VALID) | (uint32_t)((map[index] & wanted) != wanted);
-        bad |= full ? wrong : wrong & on[i];
+        const int64_t granule = (int64_t)((address - base) >> EMU_GRANULE_SHIFT);
+        const uint64_t keep = full ? UINT64_MAX : (uint64_t)(int64_t)(int32_t)on[i];
         out->lane[i] = (unsigned char *)(uintptr_t)address;
+        index[i] = (uint32_t)(granule < granules ? granule : granules);
+        end[i] = ((uint32_t)(address & (EMU_GRANULE_BYTES - 1)) + bytes) & (uint32_t)keep;
+        low |= address & keep;
     }
-    if (__builtin_expect(!bad, 1)) {
+    int32_t room = 0;
+    uint32_t any = 0, every = wanted;
+    EMU_UNROLL
+    for (unsigned i = 0; i < EMU_LANES; i++) {
+        const uint32_t entry = map[index[i]], keep = full ? EMU_ALL : on[i];
+        room |= (int32_t)(entry & EMU_GRANULE_VALID) - (int32_t)end[i];
+        any |= entry & keep;
+        every &= entry | ~keep;
+    }
+    const uint32_t refused = foreign | (mode != EMU_LOAD ? EMU_GRANULE_READ_ONLY : 0u);
+    if (__builtin_expect(room >= 0 && !(low & (bytes - 1)) && !(any & refused) && (every & wanted) == wanted, 1)) {
         emu_access_count(warp, counted, size, mode, lanes);
         return EMU_LANES_EACH;
     }

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "emu/module.h"
+
 #define ELF_MAGIC     UINT32_C(0x464c457f)
 #define FATBIN_MAGIC  UINT32_C(0xba55ed50) /* what bin2c and nvcc write; nvFatbin too */
 #define WRAPPER_MAGIC UINT32_C(0x466243b1) /* __fatBinC_Wrapper_t of fatbinary_section.h */
@@ -58,13 +60,21 @@ CUresult api_image_ptx(const void *image, size_t bytes, const struct emu_model *
     return copy_text(text, length, out_text, out_bytes);
 }
 
-CUresult api_load_result(clab_status status)
+const struct clab_error *api_function_error(const struct ptx_module *module)
+{
+    for (uint32_t i = 0; i < module->n_functions; i++)
+        if (module->functions[i]->error != NULL)
+            return module->functions[i]->error;
+    return NULL;
+}
+
+CUresult api_load_result(clab_status status, const struct clab_error *error)
 {
     switch (status) {
     case CLAB_OK:
         return CUDA_SUCCESS;
-    case CLAB_LOAD: /* .version newer than the driver */
-        return CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
+    case CLAB_LOAD: /* a .version newer than the driver, or a variable that cannot be initialised */
+        return strstr(error->message, ".version") != NULL ? CUDA_ERROR_UNSUPPORTED_PTX_VERSION : CUDA_ERROR_INVALID_PTX;
     case CLAB_NO_MEMORY:
         return CUDA_ERROR_OUT_OF_MEMORY;
     case CLAB_UNSUPPORTED:
@@ -91,7 +101,13 @@ CUresult api_image_load(struct api_device *device, const void *image, size_t byt
     api_unlock();
     clab_status status = emu_module_load(device->machine, text, text_bytes, name, out_module, error);
     api_lock();
-    result = api_load_result(status);
+    const struct clab_error *flaw = status == CLAB_OK ? api_function_error(emu_module_ptx(*out_module)) : NULL;
+    if (flaw != NULL) {
+        clab_error_copy(error, flaw);
+        status = CLAB_PTX_SYNTAX;
+        emu_module_unload(*out_module);
+    }
+    result = api_load_result(status, error);
     if (result != CUDA_SUCCESS) {
         free(text);
         return api_copy_error(result, error);

@@ -170,7 +170,7 @@ CUresult api_module_function(struct api_module *module, const char *name, struct
         }
     clab_status status = emu_module_kernel(module->emu, name, &kernel, &error);
     if (status != CLAB_OK) {
-        CUresult result = api_copy_error(api_load_result(status), &error);
+        CUresult result = api_copy_error(api_load_result(status, &error), &error);
         if (status == CLAB_UNSUPPORTED)
             emu_log_once("%s: %s", name, error.message);
         clab_error_clear(&error);

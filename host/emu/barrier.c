@@ -93,7 +93,7 @@ const struct emu_op *emu_barrier_whole(struct emu_warp *warp, const struct emu_o
     barrier->lanes[warp->index] = EMU_ALL;
     barrier->waiting_warps |= UINT32_C(1) << warp->index;
     struct emu_fragment *fragment = &warp->fragments[0];
-    emu_count(warp, op->insn + 1, EMU_ALL, op->insn + 1);
+    emu_count(warp, op, op->insn + 1, EMU_ALL, op->insn + 1);
     fragment->pc = op;
     fragment->state = EMU_FRAGMENT_WAITING;
     fragment->wait = EMU_WAIT_BARRIER;
@@ -154,7 +154,7 @@ const struct emu_op *emu_barrier_take(struct emu_warp *warp, const struct emu_op
             return op + 1;
         }
         /* Lanes of this warp that waited elsewhere at the same barrier may be at the same operation now. */
-        emu_count(warp, op->insn + 1, lanes, op->insn + 1);
+        emu_count(warp, op, op->insn + 1, lanes, op->insn + 1);
         warp->fragment->pc = op + 1;
         warp->fragment = NULL;
         emu_merge_ready(warp);
@@ -166,7 +166,7 @@ const struct emu_op *emu_barrier_take(struct emu_warp *warp, const struct emu_op
     }
     barrier->waiting_warps |= UINT32_C(1) << warp->index;
     if (mode == EMU_BARRIER_SYNC) {
-        emu_count(warp, op->insn + 1, lanes, op->insn + 1);
+        emu_count(warp, op, op->insn + 1, lanes, op->insn + 1);
     }
     return emu_wait(warp, op, EMU_WAIT_BARRIER, id);
 }

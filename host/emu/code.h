@@ -61,7 +61,7 @@ struct emu_framework {
     emu_handler *branch_back_full, *branch_back_masked;
     emu_handler *inplace_full, *inplace_masked;     /* conditional over a region run in place */
     emu_handler *pred_not_full, *pred_not_masked;
-    emu_handler *count_full, *count_masked;         /* boundary of a polling loop */
+    emu_handler *count;                             /* boundary of a polling loop */
     emu_handler *end;                               /* past the last instruction */
     emu_handler *local_full, *local_masked;         /* address of a variable in the frame */
     emu_handler *param;                             /* address of an entry parameter */

@@ -33,7 +33,7 @@ static bool agree(struct emu_warp *warp, const struct emu_op *op, const uint32_t
     if ((same & exec) == exec) {
         return true;
     }
-    emu_count(warp, op->insn, exec, op->insn);
+    emu_count(warp, op, op->insn, exec, op->insn);
     emu_split(warp, exec & ~same, op);
     emu_remask(warp, op);
     return false;
@@ -48,7 +48,7 @@ static bool absorb(struct emu_warp *warp, const struct emu_op *op, uint32_t mask
         struct emu_fragment *other = &warp->fragments[__builtin_ctz(used)];
         if (other != fragment && other->state == EMU_FRAGMENT_WAITING && other->wait == EMU_WAIT_COLLECTIVE &&
             other->wait_key == mask && other->pc == op && other->frame == fragment->frame) {
-            emu_count(warp, op->insn, fragment->mask, op->insn);
+            emu_count(warp, op, op->insn, fragment->mask, op->insn);
             emu_absorb(warp, other);
         }
     }

@@ -21,7 +21,8 @@ enum block_flag {
     BLOCK_SIMPLE = 1, /* nothing that can wait, leave or be counted apart: may run in place */
     BLOCK_POLLS = 2,  /* reads something that another thread may change */
     BLOCK_WORKS = 4,  /* writes memory, or takes part in a barrier */
-    BLOCK_JOIN = 8    /* starts with a join */
+    BLOCK_JOIN = 8,   /* starts with a join */
+    BLOCK_SPINS = 16  /* part of a polling loop */
 };
 
 struct flow {
@@ -29,6 +30,7 @@ struct flow {
     uint8_t *flags;     /* enum block_flag, by block */
     uint32_t *weights;  /* of the block's backward branch */
     uint32_t *mark;     /* scratch, by block */
+    uint32_t *reg_mark; /* scratch, by register */
     uint32_t *stack;
     uint32_t mark_now;
 };
@@ -51,28 +53,44 @@ static bool reads_clock(const struct ptx_operand *operand)
             operand->sreg == PTX_SREG_GLOBALTIMER_LO || operand->sreg == PTX_SREG_GLOBALTIMER_HI);
 }
 
+/* atom.add or atom.or of 0 and their like read without changing. */
+static bool adds_nothing(const struct ptx_insn *insn)
+{
+    const struct ptx_operand *last = &insn->operands[insn->n_operands - 1];
+    return insn->n_operands == 3 && last->kind == PTX_OPERAND_INT && last->imm == 0 &&
+           (ptx_has(insn, PTX_MOD_ADD) || ptx_has(insn, PTX_MOD_OR) || ptx_has(insn, PTX_MOD_XOR));
+}
+
+/* Whether an instruction reads what another thread may change meanwhile. */
+static bool polls(const struct ptx_insn *insn)
+{
+    for (uint32_t i = 0; i < insn->n_operands; i++) {
+        if (reads_clock(&insn->operands[i])) {
+            return true;
+        }
+    }
+    if (class_is(insn, "ATOMIC")) {
+        return ptx_has(insn, PTX_MOD_CAS) || ptx_has(insn, PTX_MOD_EXCH) || adds_nothing(insn);
+    }
+    return head_is(insn, "mbarrier.t") || head_is(insn, "nanosleep") ||
+           (head_is(insn, "ld") && (ptx_has(insn, PTX_MOD_VOLATILE) || ptx_has(insn, PTX_MOD_ACQUIRE) ||
+                                    ptx_has(insn, PTX_MOD_RELAXED)));
+}
+
 static uint8_t classify(const struct ptx_insn *insn)
 {
     static const char *const simple[] = {"ALU", "FLOAT", "MOVE", "MEMORY", "ATOMIC", "FENCE"};
     uint8_t flags = 0;
-    for (size_t i = 0; i < sizeof simple / sizeof *simple; i++) {
-        flags |= class_is(insn, simple[i]) ? BLOCK_SIMPLE : 0;
-    }
     if (insn->row == PTX_BRA) {
         return BLOCK_SIMPLE;
     }
-    for (uint32_t i = 0; i < insn->n_operands; i++) {
-        flags |= reads_clock(&insn->operands[i]) ? BLOCK_POLLS : 0;
+    for (size_t i = 0; i < sizeof simple / sizeof *simple; i++) {
+        flags |= class_is(insn, simple[i]) ? BLOCK_SIMPLE : 0;
     }
-    if (class_is(insn, "ATOMIC")) {
-        flags |= head_is(insn, "atom.") || head_is(insn, "atom{") ? BLOCK_POLLS : BLOCK_WORKS;
-    } else if (head_is(insn, "mbarrier.t") || head_is(insn, "nanosleep")) {
-        flags |= BLOCK_POLLS;
-    } else if (head_is(insn, "ld") && (ptx_has(insn, PTX_MOD_VOLATILE) || ptx_has(insn, PTX_MOD_ACQUIRE) ||
-                                       ptx_has(insn, PTX_MOD_RELAXED))) {
+    if (polls(insn)) {
         flags |= BLOCK_POLLS;
     } else if (class_is(insn, "BARRIER") || class_is(insn, "ASYNC") || class_is(insn, "CONTROL") ||
-               head_is(insn, "st")) {
+               class_is(insn, "ATOMIC") || head_is(insn, "st")) {
         flags |= BLOCK_WORKS;
     }
     return flags;
@@ -102,8 +120,62 @@ static bool dominates(const struct ptx_cfg *cfg, uint32_t a, uint32_t b)
     return b == a;
 }
 
-/* Natural loops of back edges b -> header: one that polls and does no work gives way soon. */
-static void weigh_loops(struct flow *flow)
+static bool reg_tainted(const struct flow *flow, const struct ptx_operand *operand)
+{
+    if (operand->kind == PTX_OPERAND_REG) {
+        return flow->reg_mark[operand->reg] == flow->mark_now;
+    }
+    for (uint32_t i = 0; i < operand->n_elements; i++) {
+        if (reg_tainted(flow, &operand->elements[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void reg_taint(struct flow *flow, const struct ptx_operand *operand)
+{
+    if (operand->kind == PTX_OPERAND_REG) {
+        flow->reg_mark[operand->reg] = flow->mark_now;
+    }
+    for (uint32_t i = 0; i < operand->n_elements; i++) {
+        reg_taint(flow, &operand->elements[i]);
+    }
+}
+
+/* Whether a branch of the loop (blocks marked with mark_now, from `first` to `last`) depends on what the loop polls.
+   In a loop without work the first operand of an instruction is what it writes. Two passes carry a value round. */
+static bool loop_polls(struct flow *flow, const struct ptx_function *function, uint32_t first, uint32_t last)
+{
+    for (unsigned pass = 0; pass < 2; pass++) {
+        for (uint32_t b = first; b <= last; b++) {
+            const struct ptx_block *block = &flow->cfg.blocks[b];
+            for (uint32_t i = 0; flow->mark[b] == flow->mark_now && i < block->count; i++) {
+                const struct ptx_insn *insn = &function->insns[block->first + i];
+                bool tainted = polls(insn);
+                if (insn->has_guard && flow->reg_mark[insn->guard] == flow->mark_now) {
+                    tainted = true;
+                    if (insn->row == PTX_BRA) {
+                        return true;
+                    }
+                }
+                if (head_is(insn, "nanosleep")) {
+                    return true;
+                }
+                for (uint32_t k = 1; k < insn->n_operands; k++) {
+                    tainted |= reg_tainted(flow, &insn->operands[k]);
+                }
+                if (tainted && insn->n_operands > 0) {
+                    reg_taint(flow, &insn->operands[0]);
+                }
+            }
+        }
+    }
+    return false;
+}
+
+/* Natural loops of back edges b -> header: one that polls and does no work gives way soon, and is counted apart. */
+static void weigh_loops(struct flow *flow, const struct ptx_function *function)
 {
     const struct ptx_cfg *cfg = &flow->cfg;
     for (uint32_t b = 0; b < cfg->n_blocks; b++) {
@@ -112,17 +184,21 @@ static void weigh_loops(struct flow *flow)
             if (header > b || !dominates(cfg, header, b)) {
                 continue;
             }
-            uint32_t n = 0, visited = 0;
-            uint8_t any = 0;
+            uint32_t n = 0, visited = 0, first = header, last = b;
+            uint8_t any = flow->flags[header];
             flow->mark_now++;
-            flow->stack[n++] = b;
-            flow->mark[b] = flow->mark[header] = flow->mark_now;
-            any |= flow->flags[header];
+            flow->mark[header] = flow->mark_now;
+            if (flow->mark[b] != flow->mark_now) {
+                flow->mark[b] = flow->mark_now;
+                flow->stack[n++] = b;
+            }
             while (n > 0 && visited < REGION_BLOCKS) {
                 const uint32_t at = flow->stack[--n];
                 visited++;
                 any |= flow->flags[at];
-                for (uint32_t p = 0; at != header && p < cfg->blocks[at].n_pred; p++) {
+                first = at < first ? at : first;
+                last = at > last ? at : last;
+                for (uint32_t p = 0; p < cfg->blocks[at].n_pred; p++) {
                     const uint32_t pred = cfg->blocks[at].pred[p];
                     if (flow->mark[pred] != flow->mark_now) {
                         flow->mark[pred] = flow->mark_now;
@@ -130,8 +206,13 @@ static void weigh_loops(struct flow *flow)
                     }
                 }
             }
-            if (n == 0 && (any & BLOCK_POLLS) && !(any & BLOCK_WORKS)) {
-                flow->weights[b] = WEIGHT_POLL;
+            if (n > 0 || !(any & BLOCK_POLLS) || (any & BLOCK_WORKS) || last - first > 4 * REGION_BLOCKS ||
+                !loop_polls(flow, function, first, last)) {
+                continue;
+            }
+            flow->weights[b] = WEIGHT_POLL;
+            for (uint32_t at = first; at <= last; at++) {
+                flow->flags[at] |= flow->mark[at] == flow->mark_now ? BLOCK_SPINS : 0;
             }
         }
     }
@@ -273,7 +354,8 @@ static bool flow_build(const struct ptx_function *function, struct clab_arena *a
     flow->weights = clab_arena_array(arena, n, sizeof *flow->weights);
     flow->mark = clab_arena_array(arena, n, sizeof *flow->mark);
     flow->stack = clab_arena_array(arena, n, sizeof *flow->stack);
-    return flow->flags && flow->weights && flow->mark && flow->stack;
+    flow->reg_mark = clab_arena_array(arena, function->n_regs + 1, sizeof *flow->reg_mark);
+    return flow->flags && flow->weights && flow->mark && flow->stack && flow->reg_mark;
 }
 
 static clab_status decode_body(struct emu_emit *emit)
@@ -292,15 +374,22 @@ static clab_status decode_body(struct emu_emit *emit)
         return emu_emit_error(emit, CLAB_NO_MEMORY, "out of memory while decoding '%s'", function->name);
     }
     classify_blocks(function, &flow);
-    weigh_loops(&flow);
+    weigh_loops(&flow, function);
     place_joins(function, &flow, inplace);
     for (uint32_t b = 0; b < flow.cfg.n_blocks && emit->status == CLAB_OK; b++) {
         const struct ptx_block *block = &flow.cfg.blocks[b];
         emit->join_insn = block->ipdom == UINT32_MAX ? UINT32_MAX : flow.cfg.blocks[block->ipdom].first;
         emit->inplace = inplace[b];
         emit->weight = flow.weights[b];
+        const bool spins = flow.flags[b] & BLOCK_SPINS;
         for (uint32_t i = block->first; i < block->first + block->count && emit->status == CLAB_OK; i++) {
             emit->code->op_of[i] = (uint32_t)emit->n_ops;
+            if (i == block->first && spins != emit->spin) {
+                /* The operation counts for the stretch before it, so it is of the old kind. */
+                emu_emit_begin(emit, i);
+                emu_push_unguarded(emit, emit->framework->count, emit->framework->count);
+                emit->spin = spins;
+            }
             if (i == block->first && (flow.flags[b] & BLOCK_JOIN)) {
                 emu_emit_begin(emit, i);
                 emu_push_unguarded(emit, emit->framework->join_full, emit->framework->join_masked)->u8[1] = 1;

@@ -562,6 +562,7 @@ struct emu_op *emu_push_unguarded(struct emu_emit *emit, emu_handler *full, emu_
             op->d = op->a = op->b = op->c = EMU_NO_ROW;
             op->guard = EMU_NO_GUARD;
             op->insn = emit->insn_index;
+            op->spin = emit->spin;
             return op;
         }
         if (ops) {

@@ -50,6 +50,7 @@ struct emu_emit {
     /* Control flow of the block being decoded, for emu_bra and emu_brx. */
     uint32_t join_insn; /* first instruction of the immediate post-dominator of the block, UINT32_MAX none */
     bool inplace;       /* the region up to the join may be run in place, masked */
+    bool spin;          /* the block is part of a polling loop */
     uint32_t weight;    /* fuel that the block's backward branch takes */
     struct emu_fix *fixes;
     size_t n_fixes, fixes_capacity;

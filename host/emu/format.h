@@ -59,8 +59,8 @@ static inline const struct emu_format *emu_format_of(enum ptx_type type)
 
 /* x in the format, rounded in the mode; finite: .satfinite, no infinity comes out. random: for EMU_RS, of
    random_bits bits, added below the last place. */
-static inline uint32_t emu_encode(double x, const struct emu_format *format, unsigned mode, bool finite,
-                                  uint32_t random, unsigned random_bits)
+static inline uint32_t emu_format_encode(double x, const struct emu_format *format, unsigned mode,
+                                         bool finite, uint32_t random, unsigned random_bits)
 {
     const uint64_t u = emu_f64_bits(x);
     const bool negative = u >> 63;
@@ -118,7 +118,7 @@ static inline uint32_t emu_encode(double x, const struct emu_format *format, uns
 }
 
 /* The value of a code. */
-static inline double emu_decode(uint32_t code, const struct emu_format *format)
+static inline double emu_format_decode(uint32_t code, const struct emu_format *format)
 {
     const uint32_t magnitude = code & (format->sign - 1);
     const bool negative = code & format->sign;

@@ -8,13 +8,15 @@
 #define EMU_SLICE_FUEL 65536 /* backward branches, weighted, before a fragment gives way */
 
 /* Counts the instructions before index `insn` of the running function that were not counted yet, for `lanes`, and
-   leaves `next` as the first uncounted one. */
-static inline void emu_count(struct emu_warp *warp, uint32_t insn, uint32_t lanes, uint32_t next)
+   leaves `next` as the first uncounted one. `op` is in the same stretch of code: it says whether that is part of a
+   polling loop, whose instructions are counted apart because their number depends on the schedule. */
+static inline void emu_count(struct emu_warp *warp, const struct emu_op *op, uint32_t insn, uint32_t lanes,
+                             uint32_t next)
 {
     if (insn > warp->count_from) {
         const uint32_t n = insn - warp->count_from;
-        warp->warp_insns += n;
-        warp->thread_insns += (uint64_t)n * emu_lane_count(lanes);
+        warp->warp_insns[op->spin] += n;
+        warp->thread_insns[op->spin] += (uint64_t)n * emu_lane_count(lanes);
     }
     warp->count_from = next;
 }

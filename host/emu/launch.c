@@ -84,10 +84,10 @@ static void add_counters(const struct emu_run *run, struct clab_counters *out)
     for (uint32_t i = 0; i < run->n_threads; i++) {
         const struct emu_thread *thread = &run->threads[i];
         emu_traffic_add(out, &thread->traffic);
-        out->warp_instructions += thread->warp_insns;
-        out->thread_instructions += thread->thread_insns;
-        out->spin_warp_instructions += thread->spin_warp_insns;
-        out->spin_thread_instructions += thread->spin_thread_insns;
+        out->warp_instructions += thread->warp_insns[0];
+        out->thread_instructions += thread->thread_insns[0];
+        out->spin_warp_instructions += thread->warp_insns[1];
+        out->spin_thread_instructions += thread->thread_insns[1];
         out->barriers += thread->barriers;
         out->cluster_barriers += thread->cluster_barriers;
         out->ctas += thread->ctas;

@@ -39,6 +39,7 @@ struct emu_op {
     uint8_t guard_negated;
     uint8_t u8[3];                           /* small immediates: the handler's own */
     uint32_t insn;                           /* index into the ptx_function's insns, for diagnostics and counters */
+    uint8_t spin;                            /* 1: part of a polling loop, counted apart */
 };
 
 /* Why a handler left the run loop. */
@@ -72,8 +73,7 @@ struct emu_warp {
        for every store, changed atomic, arrival or completed copy: see emu_progress in warp.h. */
     struct emu_traffic *traffic;
     uint64_t progress;
-    uint64_t warp_insns, thread_insns;           /* counted so far */
-    uint64_t spin_warp_insns, spin_thread_insns; /* the same inside polling loops */
+    uint64_t warp_insns[2], thread_insns[2]; /* counted so far; [1]: inside polling loops */
     uint32_t count_from; /* index of the first instruction of the running function that is not counted yet */
     int32_t fuel;        /* backward branches left in this slice */
     uint32_t round;      /* rounds of the fragments, see warp.c */

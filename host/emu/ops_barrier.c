@@ -39,7 +39,7 @@ static bool bar_operands(struct emu_warp *warp, const struct emu_op *op, struct 
     if (same == exec) {
         return true;
     }
-    emu_count(warp, op->insn, exec, op->insn);
+    emu_count(warp, op, op->insn, exec, op->insn);
     emu_split(warp, exec & ~same, op);
     emu_remask(warp, op);
     return false;

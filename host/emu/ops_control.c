@@ -16,13 +16,13 @@
 
 static const struct emu_op *bra_full(struct emu_warp *warp, const struct emu_op *op)
 {
-    emu_count(warp, op->insn + 1, EMU_ALL, op->target->insn);
+    emu_count(warp, op, op->insn + 1, EMU_ALL, op->target->insn);
     return op->target;
 }
 
 static const struct emu_op *bra_masked(struct emu_warp *warp, const struct emu_op *op)
 {
-    emu_count(warp, op->insn + 1, warp->exec, op->target->insn);
+    emu_count(warp, op, op->insn + 1, warp->exec, op->target->insn);
     return op->target;
 }
 
@@ -34,13 +34,13 @@ static const struct emu_op *burn(struct emu_warp *warp, const struct emu_op *op)
 
 static const struct emu_op *bra_back_full(struct emu_warp *warp, const struct emu_op *op)
 {
-    emu_count(warp, op->insn + 1, EMU_ALL, op->target->insn);
+    emu_count(warp, op, op->insn + 1, EMU_ALL, op->target->insn);
     return burn(warp, op);
 }
 
 static const struct emu_op *bra_back_masked(struct emu_warp *warp, const struct emu_op *op)
 {
-    emu_count(warp, op->insn + 1, warp->exec, op->target->insn);
+    emu_count(warp, op, op->insn + 1, warp->exec, op->target->insn);
     return burn(warp, op);
 }
 
@@ -50,7 +50,7 @@ static const struct emu_op *part(struct emu_warp *warp, const struct emu_op *op,
     const bool full = warp->exec == EMU_ALL;
     /* A guarded instruction counts for the lanes that execute it; a branch for all of them. */
     const uint32_t counted = op->insn + (op->u8[0] ? 0 : 1);
-    emu_count(warp, counted, warp->exec, counted);
+    emu_count(warp, op, counted, warp->exec, counted);
     const struct emu_op *next = emu_diverge(warp, op, taken, op->target, JOIN(op));
     warp->count_from = next->insn;
     return full ? emu_remask(warp, next) : next;
@@ -63,7 +63,7 @@ static const struct emu_op *branch_full(struct emu_warp *warp, const struct emu_
         return op + 1;
     }
     if (taken == EMU_ALL) {
-        emu_count(warp, op->insn + (op->u8[0] ? 0 : 1), EMU_ALL, op->target->insn);
+        emu_count(warp, op, op->insn + (op->u8[0] ? 0 : 1), EMU_ALL, op->target->insn);
         return op->target;
     }
     return part(warp, op, taken);
@@ -76,7 +76,7 @@ static const struct emu_op *branch_masked(struct emu_warp *warp, const struct em
         return op + 1;
     }
     if (taken == warp->exec) {
-        emu_count(warp, op->insn + (op->u8[0] ? 0 : 1), taken, op->target->insn);
+        emu_count(warp, op, op->insn + (op->u8[0] ? 0 : 1), taken, op->target->insn);
         return op->target;
     }
     return part(warp, op, taken);
@@ -86,7 +86,7 @@ static const struct emu_op *branch_back_full(struct emu_warp *warp, const struct
 {
     const uint32_t taken = EMU_PRED(warp, op->a) ^ op->c;
     if (taken == EMU_ALL) {
-        emu_count(warp, op->insn + 1, EMU_ALL, op->target->insn);
+        emu_count(warp, op, op->insn + 1, EMU_ALL, op->target->insn);
         return burn(warp, op);
     }
     return taken == 0 ? op + 1 : part(warp, op, taken);
@@ -96,7 +96,7 @@ static const struct emu_op *branch_back_masked(struct emu_warp *warp, const stru
 {
     const uint32_t taken = (EMU_PRED(warp, op->a) ^ op->c) & warp->exec;
     if (taken == warp->exec) {
-        emu_count(warp, op->insn + 1, taken, op->target->insn);
+        emu_count(warp, op, op->insn + 1, taken, op->target->insn);
         return burn(warp, op);
     }
     if (taken == 0) {
@@ -120,7 +120,7 @@ static const struct emu_op *run_side(struct emu_warp *warp, const struct emu_op 
         from = from->masked(warp, from);
     } while (from != join && from);
     if (from) {
-        emu_count(warp, join->insn, lanes, join->insn);
+        emu_count(warp, op, join->insn, lanes, join->insn);
     }
     return from;
 }
@@ -129,7 +129,7 @@ static const struct emu_op *inplace(struct emu_warp *warp, const struct emu_op *
 {
     const uint32_t exec = warp->exec;
     const struct emu_op *join = JOIN(op);
-    emu_count(warp, op->insn + 1, exec, op->insn + 1);
+    emu_count(warp, op, op->insn + 1, exec, op->insn + 1);
     if (!run_side(warp, op + 1, join, exec & ~taken) || !run_side(warp, op->target, join, taken)) {
         return NULL;
     }
@@ -145,7 +145,7 @@ static const struct emu_op *inplace_full(struct emu_warp *warp, const struct emu
         return op + 1;
     }
     if (taken == EMU_ALL) {
-        emu_count(warp, op->insn + 1, EMU_ALL, op->target->insn);
+        emu_count(warp, op, op->insn + 1, EMU_ALL, op->target->insn);
         return op->target;
     }
     return inplace(warp, op, taken);
@@ -158,7 +158,7 @@ static const struct emu_op *inplace_masked(struct emu_warp *warp, const struct e
         return op + 1;
     }
     if (taken == warp->exec) {
-        emu_count(warp, op->insn + 1, taken, op->target->insn);
+        emu_count(warp, op, op->insn + 1, taken, op->target->insn);
         return op->target;
     }
     return inplace(warp, op, taken);
@@ -216,7 +216,7 @@ static const struct emu_op *brx(struct emu_warp *warp, const struct emu_op *op)
     const uint32_t *index = EMU_ROW(uint32_t, warp, op->a);
     const uint32_t exec = warp->exec;
     uint32_t left = exec;
-    emu_count(warp, op->insn + 1, exec, op->insn + 1);
+    emu_count(warp, op, op->insn + 1, exec, op->insn + 1);
     for (;;) {
         const unsigned lane = (unsigned)__builtin_ctz(left);
         if (index[lane] >= table->n) {
@@ -321,13 +321,13 @@ static const struct emu_op *call(struct emu_warp *warp, const struct emu_op *op)
             lanes |= (exec >> i & 1 && address[i] == address[lane]) ? 1u << i : 0;
         }
         if (lanes != exec) {
-            emu_count(warp, op->insn, exec, op->insn);
+            emu_count(warp, op, op->insn, exec, op->insn);
             emu_split(warp, exec & ~lanes, op);
             return emu_remask(warp, op);
         }
     }
     const uint32_t base = frame->local_base + frame->code->local_bytes;
-    emu_count(warp, op->insn + 1, exec, 0);
+    emu_count(warp, op, op->insn + 1, exec, 0);
     if (!emu_enter(warp, op, code, op + 1)) {
         return NULL;
     }
@@ -460,13 +460,13 @@ EMU_EMITTER(emu_call)
 
 static const struct emu_op *ret(struct emu_warp *warp, const struct emu_op *op)
 {
-    emu_count(warp, op->insn + 1, warp->exec, 0);
+    emu_count(warp, op, op->insn + 1, warp->exec, 0);
     return emu_return(warp, op);
 }
 
 static const struct emu_op *leave(struct emu_warp *warp, const struct emu_op *op)
 {
-    emu_count(warp, op->insn + 1, warp->exec, 0);
+    emu_count(warp, op, op->insn + 1, warp->exec, 0);
     return emu_exit_lanes(warp, op);
 }
 

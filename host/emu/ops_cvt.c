@@ -186,10 +186,13 @@ static inline double sticky_s64(int64_t x)
     return sticky(x < 0 ? 0u - (uint64_t)x : (uint64_t)x, x < 0);
 }
 
-EMU_UNARY(f16_from_s64, uint16_t, int64_t, emu_encode(sticky_s64(x), &emu_f16, op->u8[0], false, 0, 0))
-EMU_UNARY(f16_from_u64, uint16_t, uint64_t, emu_encode(sticky(x, false), &emu_f16, op->u8[0], false, 0, 0))
-EMU_UNARY(bf16_from_s64, uint16_t, int64_t, emu_encode(sticky_s64(x), &emu_bf16, op->u8[0], false, 0, 0))
-EMU_UNARY(bf16_from_u64, uint16_t, uint64_t, emu_encode(sticky(x, false), &emu_bf16, op->u8[0], false, 0, 0))
+EMU_UNARY(f16_from_s64, uint16_t, int64_t, emu_format_encode(sticky_s64(x), &emu_f16, op->u8[0], false, 0, 0))
+EMU_UNARY(f16_from_u64, uint16_t, uint64_t,
+          emu_format_encode(sticky(x, false), &emu_f16, op->u8[0], false, 0, 0))
+EMU_UNARY(bf16_from_s64, uint16_t, int64_t,
+          emu_format_encode(sticky_s64(x), &emu_bf16, op->u8[0], false, 0, 0))
+EMU_UNARY(bf16_from_u64, uint16_t, uint64_t,
+          emu_format_encode(sticky(x, false), &emu_bf16, op->u8[0], false, 0, 0))
 
 EMU_EMITTER(emu_cvt_to_float)
 {
@@ -230,10 +233,16 @@ EMU_UNARY(rni_f32, float, float, emu_canon(__builtin_rintf(x)))
 EMU_UNARY(rmi_f32, float, float, emu_canon(__builtin_floorf(x)))
 EMU_UNARY(rpi_f32, float, float, emu_canon(__builtin_ceilf(x)))
 EMU_UNARY(rzi_f32, float, float, emu_canon(__builtin_truncf(x)))
-EMU_UNARY(rni_f64, double, double, __builtin_rint(x))
-EMU_UNARY(rmi_f64, double, double, __builtin_floor(x))
-EMU_UNARY(rpi_f64, double, double, __builtin_ceil(x))
-EMU_UNARY(rzi_f64, double, double, __builtin_trunc(x))
+
+/* A NaN is made quiet here: not every C library does. */
+static inline double quiet_or(double x, double r)
+{
+    return x == x ? r : emu_bits_f64(emu_f64_bits(x) | UINT64_C(0x0008000000000000));
+}
+EMU_UNARY(rni_f64, double, double, quiet_or(x, __builtin_rint(x)))
+EMU_UNARY(rmi_f64, double, double, quiet_or(x, __builtin_floor(x)))
+EMU_UNARY(rpi_f64, double, double, quiet_or(x, __builtin_ceil(x)))
+EMU_UNARY(rzi_f64, double, double, quiet_or(x, __builtin_trunc(x)))
 
 /* The integral rounding that the instruction names; false when it names none. */
 static bool integral(const struct ptx_insn *insn, bool is_f64, struct emu_pair *out_pair)
@@ -373,12 +382,12 @@ EMU_ROUNDED(f32_ftz_from_f64)
 EMU_UNARY(f16_from_f32, uint16_t, float, emu_f32_to_f16(x))
 EMU_UNARY(bf16_from_f32, uint16_t, float, emu_f32_to_bf16(x))
 /* u8[0]: mode, u8[1]: .satfinite. */
-EMU_UNARY(f16_from_f32_mode, uint16_t, float, emu_encode(x, &emu_f16, op->u8[0], op->u8[1], 0, 0))
-EMU_UNARY(bf16_from_f32_mode, uint16_t, float, emu_encode(x, &emu_bf16, op->u8[0], op->u8[1], 0, 0))
+EMU_UNARY(f16_from_f32_mode, uint16_t, float, emu_format_encode(x, &emu_f16, op->u8[0], op->u8[1], 0, 0))
+EMU_UNARY(bf16_from_f32_mode, uint16_t, float, emu_format_encode(x, &emu_bf16, op->u8[0], op->u8[1], 0, 0))
 EMU_UNARY(f16_from_f64_mode, uint16_t, double,
-          x == x ? emu_encode(x, &emu_f16, op->u8[0], false, 0, 0) : cut_nan(x, 16, 10))
+          x == x ? emu_format_encode(x, &emu_f16, op->u8[0], false, 0, 0) : cut_nan(x, 16, 10))
 EMU_UNARY(bf16_from_f64_mode, uint16_t, double,
-          x == x ? emu_encode(x, &emu_bf16, op->u8[0], false, 0, 0) : cut_nan(x, 16, 7))
+          x == x ? emu_format_encode(x, &emu_bf16, op->u8[0], false, 0, 0) : cut_nan(x, 16, 7))
 EMU_UNARY(copy_32, uint32_t, uint32_t, x)
 EMU_UNARY(copy_64, uint64_t, uint64_t, x)
 

@@ -23,11 +23,11 @@ static uint32_t f32_source(struct emu_emit *emit, const struct ptx_insn *insn,
 EMU_BINARY(f16x2, uint32_t, float, float, emu_f32_to_f16(x) << 16 | emu_f32_to_f16(y))
 EMU_BINARY(bf16x2, uint32_t, float, float, emu_f32_to_bf16(x) << 16 | emu_f32_to_bf16(y))
 EMU_BINARY(f16x2_mode, uint32_t, float, float,
-           emu_encode(x, &emu_f16, op->u8[0], op->u8[1], 0, 0) << 16 |
-               emu_encode(y, &emu_f16, op->u8[0], op->u8[1], 0, 0))
+           emu_format_encode(x, &emu_f16, op->u8[0], op->u8[1], 0, 0) << 16 |
+               emu_format_encode(y, &emu_f16, op->u8[0], op->u8[1], 0, 0))
 EMU_BINARY(bf16x2_mode, uint32_t, float, float,
-           emu_encode(x, &emu_bf16, op->u8[0], op->u8[1], 0, 0) << 16 |
-               emu_encode(y, &emu_bf16, op->u8[0], op->u8[1], 0, 0))
+           emu_format_encode(x, &emu_bf16, op->u8[0], op->u8[1], 0, 0) << 16 |
+               emu_format_encode(y, &emu_bf16, op->u8[0], op->u8[1], 0, 0))
 
 EMU_EMITTER(emu_cvt_pack_half)
 {
@@ -89,8 +89,8 @@ EMU_EMITTER(emu_cvt_tf32)
 static inline uint32_t pair_of(double high, double low, const struct emu_op *op)
 {
     const struct emu_format *format = op->extra;
-    return emu_encode(high, format, EMU_RN, true, 0, 0) << op->u8[0] |
-           emu_encode(low, format, EMU_RN, true, 0, 0);
+    return emu_format_encode(high, format, EMU_RN, true, 0, 0) << op->u8[0] |
+           emu_format_encode(low, format, EMU_RN, true, 0, 0);
 }
 EMU_BINARY(narrow_16, uint16_t, float, float, pair_of(x, y, op))
 EMU_BINARY(narrow_8, uint8_t, float, float, pair_of(x, y, op))
@@ -146,7 +146,8 @@ static inline uint32_t f16_of(uint32_t code, const struct emu_op *op)
 {
     const struct emu_format *format = op->extra;
     const uint32_t mask = format->sign * 2 - 1;
-    const uint32_t h = emu_encode(emu_decode(code & mask, format), &emu_f16, EMU_RN, false, 0, 0);
+    const uint32_t h =
+        emu_format_encode(emu_format_decode(code & mask, format), &emu_f16, EMU_RN, false, 0, 0);
     return op->u8[1] && (h & 0x8000) ? 0 : h;
 }
 EMU_UNARY(widen_16, uint32_t, uint16_t, f16_of((uint32_t)x >> op->u8[0], op) << 16 | f16_of(x, op))
@@ -245,7 +246,7 @@ static const struct emu_op *stochastic(struct emu_warp *warp, const struct emu_o
     const uint32_t mask = (UINT32_C(1) << op->u8[0]) - 1;
     for (unsigned i = 0; i < EMU_LANES; i++) {
         const uint32_t random = rbits[i] >> random_shift & mask;
-        const uint32_t code = emu_encode(a[i], format, EMU_RS, op->u8[1], random, op->u8[0]);
+        const uint32_t code = emu_format_encode(a[i], format, EMU_RS, op->u8[1], random, op->u8[0]);
         d[i] = (op->u8[2] ? 0 : d[i]) | code << shift;
     }
     return op + 1;

@@ -14,11 +14,11 @@
 #define SIGNED_DIVISION(NAME, T, U)                                    \
     static inline T NAME##_quotient(T x, T y)                          \
     {                                                                  \
-        return y == 0 ? (T)-1 : y == -1 ? (T)(0u - (U)x) : (T)(x / y); \
+        return (T)(y == 0 ? (T)-1 : y == -1 ? (T)(0u - (U)x) : (T)(x / y)); \
     }                                                                  \
     static inline T NAME##_remainder(T x, T y)                         \
     {                                                                  \
-        return y == 0 ? (T)-1 : y == -1 ? 0 : (T)(x % y);              \
+        return (T)(y == 0 ? (T)-1 : y == -1 ? (T)0 : (T)(x % y));              \
     }
 SIGNED_DIVISION(s16, int16_t, uint16_t)
 SIGNED_DIVISION(s32, int32_t, uint32_t)
@@ -84,13 +84,33 @@ static inline double upper(double x)
     return emu_bits_f64(u & UINT64_C(0x7ff0000000000000) ? u : sign);
 }
 
+/* .ftz: a quotient is flushed when it is tiny with unbounded exponents (see ops_float.c): scaled is 2^24
+ * times it. */
+static inline float flush_if_tiny(float r, float scaled)
+{
+    const float magnitude = emu_bits_f32(emu_f32_bits(scaled) & UINT32_C(0x7fffffff));
+    return magnitude < 0x1p-102f ? emu_bits_f32(emu_f32_bits(r) & UINT32_C(0x80000000)) : emu_canon(r);
+}
+
+static inline float div_ftz(float x, float y)
+{
+    const float fx = emu_ftz(x), fy = emu_ftz(y);
+    return flush_if_tiny(fx / fy, fx * 0x1p24f / fy);
+}
+
+static inline float rcp_ftz(float x)
+{
+    const float fx = emu_ftz(x);
+    return flush_if_tiny(1.0f / fx, 0x1p24f / fx);
+}
+
 EMU_BINARY(div_f32, float, float, float, emu_canon(x / y))
-EMU_BINARY(div_ftz_f32, float, float, float, emu_ftz(emu_canon(emu_ftz(x) / emu_ftz(y))))
+EMU_BINARY(div_ftz_f32, float, float, float, div_ftz(x, y))
 EMU_BINARY(div_approx_f32, float, float, float, emu_canon(div_approx(x, y)))
 EMU_BINARY(div_approx_ftz_f32, float, float, float, emu_ftz(emu_canon(div_approx(emu_ftz(x), emu_ftz(y)))))
 EMU_BINARY(div_f64, double, double, double, nan2(x, y, x / y))
 EMU_UNARY(rcp_f32, float, float, emu_canon(1.0f / x))
-EMU_UNARY(rcp_ftz_f32, float, float, emu_ftz(emu_canon(1.0f / emu_ftz(x))))
+EMU_UNARY(rcp_ftz_f32, float, float, rcp_ftz(x))
 EMU_UNARY(rcp_f64, double, double, nan2(x, x, 1.0 / x))
 EMU_UNARY(rcp_approx_f64, double, double, upper(nan2(x, x, 1.0 / upper(x))))
 EMU_UNARY(sqrt_f32, float, float, emu_canon(__builtin_sqrtf(x)))
@@ -100,72 +120,69 @@ EMU_UNARY(rsqrt_f32, float, float, emu_canon((float)(1.0 / __builtin_sqrt((doubl
 EMU_UNARY(rsqrt_ftz_f32, float, float, emu_ftz(emu_canon((float)(1.0 / __builtin_sqrt((double)emu_ftz(x))))))
 EMU_UNARY(rsqrt_f64, double, double, nan2(x, x, 1.0 / __builtin_sqrt(x)))
 EMU_UNARY(rsqrt_approx_f64, double, double, upper(nan2(x, x, 1.0 / __builtin_sqrt(upper(x)))))
-EMU_UNARY(ftz_f32, float, float, emu_ftz(x))
 EMU_ROUNDED(div_f32)
+EMU_ROUNDED(div_ftz_f32)
 EMU_ROUNDED(div_f64)
 EMU_ROUNDED(rcp_f32)
+EMU_ROUNDED(rcp_ftz_f32)
 EMU_ROUNDED(rcp_f64)
 EMU_ROUNDED(sqrt_f32)
+EMU_ROUNDED(sqrt_ftz_f32)
 EMU_ROUNDED(sqrt_f64)
 
 struct by_type {
-    struct emu_pair f32[2], f32_mode, f64, f64_mode; /* f32[.ftz] */
+    struct emu_pair f32[2], f32_mode[2], f64, f64_mode; /* [.ftz] */
 };
 
-/* n_rows sources; a directed f32 form with .ftz flushes around the operation. */
 static clab_status operate(struct emu_emit *emit, const struct ptx_insn *insn, const struct by_type *by_type,
                            unsigned n_rows)
 {
     const enum ptx_type type = emu_last_type(insn);
     const enum emu_round mode = emu_round_of(insn);
     const bool ftz = ptx_has(insn, PTX_MOD_FTZ) && type == PTX_F32;
-    const bool around = ftz && mode != EMU_RN;
     uint32_t rows[2] = {EMU_NO_ROW, EMU_NO_ROW};
     for (unsigned i = 0; i < n_rows; i++)
         rows[i] = emu_source(emit, &insn->operands[1 + i], type);
-    for (unsigned i = 0; around && i < n_rows; i++) {
-        const uint32_t flushed = emu_scratch(emit, type);
-        emu_push_pair(emit, (struct emu_pair)EMU_PAIR(ftz_f32), flushed, rows[i], EMU_NO_ROW, EMU_NO_ROW);
-        rows[i] = flushed;
-    }
     const uint32_t d = emu_dest(emit, &insn->operands[0], type);
     struct emu_pair pair;
     if (type == PTX_F64)
         pair = mode == EMU_RN ? by_type->f64 : by_type->f64_mode;
     else
-        pair = mode == EMU_RN ? by_type->f32[ftz] : by_type->f32_mode;
+        pair = mode == EMU_RN ? by_type->f32[ftz] : by_type->f32_mode[ftz];
     emu_push_pair(emit, pair, d, rows[0], rows[1], EMU_NO_ROW)->u8[0] = (uint8_t)mode;
-    if (around)
-        emu_push_pair(emit, (struct emu_pair)EMU_PAIR(ftz_f32), d, d, EMU_NO_ROW, EMU_NO_ROW);
     return CLAB_OK;
 }
 
 EMU_EMITTER(emu_div_float)
 {
     static const struct by_type rounded = {{EMU_PAIR(div_f32), EMU_PAIR(div_ftz_f32)},
-                                           EMU_PAIR(div_f32_rounded),
+                                           {EMU_PAIR(div_f32_rounded), EMU_PAIR(div_ftz_f32_rounded)},
                                            EMU_PAIR(div_f64),
                                            EMU_PAIR(div_f64_rounded)};
-    static const struct by_type approx = {
-        {EMU_PAIR(div_approx_f32), EMU_PAIR(div_approx_ftz_f32)}, EMU_NO_PAIR, EMU_NO_PAIR, EMU_NO_PAIR};
+    static const struct by_type approx = {{EMU_PAIR(div_approx_f32), EMU_PAIR(div_approx_ftz_f32)},
+                                          {EMU_NO_PAIR, EMU_NO_PAIR},
+                                          EMU_NO_PAIR,
+                                          EMU_NO_PAIR};
     return operate(emit, insn, ptx_has(insn, PTX_MOD_APPROX) ? &approx : &rounded, 2);
 }
 
 EMU_EMITTER(emu_rcp)
 {
     static const struct by_type rounded = {{EMU_PAIR(rcp_f32), EMU_PAIR(rcp_ftz_f32)},
-                                           EMU_PAIR(rcp_f32_rounded),
+                                           {EMU_PAIR(rcp_f32_rounded), EMU_PAIR(rcp_ftz_f32_rounded)},
                                            EMU_PAIR(rcp_f64),
                                            EMU_PAIR(rcp_f64_rounded)};
-    static const struct by_type approx = {
-        {EMU_PAIR(rcp_f32), EMU_PAIR(rcp_ftz_f32)}, EMU_NO_PAIR, EMU_PAIR(rcp_approx_f64), EMU_NO_PAIR};
+    static const struct by_type approx = {{EMU_PAIR(rcp_f32), EMU_PAIR(rcp_ftz_f32)},
+                                          {EMU_NO_PAIR, EMU_NO_PAIR},
+                                          EMU_PAIR(rcp_approx_f64),
+                                          EMU_NO_PAIR};
     return operate(emit, insn, ptx_has(insn, PTX_MOD_APPROX) ? &approx : &rounded, 1);
 }
 
 EMU_EMITTER(emu_sqrt)
 {
     static const struct by_type by_type = {{EMU_PAIR(sqrt_f32), EMU_PAIR(sqrt_ftz_f32)},
-                                           EMU_PAIR(sqrt_f32_rounded),
+                                           {EMU_PAIR(sqrt_f32_rounded), EMU_PAIR(sqrt_ftz_f32_rounded)},
                                            EMU_PAIR(sqrt_f64),
                                            EMU_PAIR(sqrt_f64_rounded)};
     return operate(emit, insn, &by_type, 1);
@@ -174,9 +191,13 @@ EMU_EMITTER(emu_sqrt)
 /* rsqrt.approx.f64 is close to exact; rsqrt.approx.ftz.f64 is the gross one. */
 EMU_EMITTER(emu_rsqrt)
 {
-    static const struct by_type fine = {
-        {EMU_PAIR(rsqrt_f32), EMU_PAIR(rsqrt_ftz_f32)}, EMU_NO_PAIR, EMU_PAIR(rsqrt_f64), EMU_NO_PAIR};
-    static const struct by_type gross = {
-        {EMU_PAIR(rsqrt_f32), EMU_PAIR(rsqrt_ftz_f32)}, EMU_NO_PAIR, EMU_PAIR(rsqrt_approx_f64), EMU_NO_PAIR};
+    static const struct by_type fine = {{EMU_PAIR(rsqrt_f32), EMU_PAIR(rsqrt_ftz_f32)},
+                                        {EMU_NO_PAIR, EMU_NO_PAIR},
+                                        EMU_PAIR(rsqrt_f64),
+                                        EMU_NO_PAIR};
+    static const struct by_type gross = {{EMU_PAIR(rsqrt_f32), EMU_PAIR(rsqrt_ftz_f32)},
+                                         {EMU_NO_PAIR, EMU_NO_PAIR},
+                                         EMU_PAIR(rsqrt_approx_f64),
+                                         EMU_NO_PAIR};
     return operate(emit, insn, ptx_has(insn, PTX_MOD_FTZ) ? &gross : &fine, 1);
 }

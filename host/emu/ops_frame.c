@@ -50,6 +50,13 @@ static const struct emu_op *join_masked(struct emu_warp *warp, const struct emu_
     return (warp->used & (warp->used - 1)) == 0 ? op + 1 : emu_join(warp, op);
 }
 
+/* Where straight-line code enters or leaves a polling loop: what came before is counted. */
+static const struct emu_op *count(struct emu_warp *warp, const struct emu_op *op)
+{
+    emu_count(warp, op, op->insn, warp->exec, op->insn);
+    return op + 1;
+}
+
 static const struct emu_op *end(struct emu_warp *warp, const struct emu_op *op)
 {
     return emu_return(warp, op);
@@ -315,6 +322,7 @@ void EMU_SETNAME(emu_framework_fill)(void)
     f->pred_not_full = pred_not_full;
     f->pred_not_masked = pred_not_masked;
     f->end = end;
+    f->count = count;
     f->local_full = f->local_masked = local_masked;
     f->param = param;
 #define CONVERT(from, to, unsigned_, signed_)                                                                          \

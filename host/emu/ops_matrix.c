@@ -1,8 +1,8 @@
 /* ldmatrix, stmatrix, movmatrix with 8x8 matrices of 16-bit elements. PTX ISA 9.0, "Warp-level matrix load
    instruction", "store", "transpose". Leaves out the 8-bit shapes (.m16n16, .m8n16, .m16n8), refused by name.
 
-   A matrix is eight rows of 16 bytes; lanes 8m to 8m + 7 give the addresses of the rows of matrix m. Lane L holds the
-   elements 2 * (L mod 4) and one more of row L / 4; with .trans those of column L / 4. */
+   A matrix is eight rows of 16 bytes; lanes 8m to 8m + 7 give the addresses of the rows of matrix m. Lane L
+   holds the elements 2 * (L mod 4) and one more of row L / 4; with .trans those of column L / 4. */
 #include "emu/alu.h"
 #include "emu/collective.h"
 #include "emu/fault.h"
@@ -17,15 +17,16 @@ struct matrices {
     bool trans;
 };
 
-/* Waits for all live lanes; a lane that is needed for an address and is not there is a fault of the program's. */
+/* Waits for all live lanes; a lane that is needed for an address and is not there is a fault of the
+ * program's. */
 static bool converged(struct emu_warp *warp, const struct emu_op *op)
 {
     return emu_converged(warp, op, EMU_ALL);
 }
 
 /* The host addresses of the rows of `count` matrices. False after a fault. */
-static bool place_rows(struct emu_warp *warp, const struct emu_op *op, unsigned count, enum emu_access_mode mode,
-                       unsigned char **out_rows)
+static bool place_rows(struct emu_warp *warp, const struct emu_op *op, unsigned count,
+                       enum emu_access_mode mode, unsigned char **out_rows)
 {
     const enum emu_place_kind place = (enum emu_place_kind)op->u8[0];
     for (unsigned lane = 0; lane < ROWS * count; lane++) {
@@ -33,7 +34,8 @@ static bool place_rows(struct emu_warp *warp, const struct emu_op *op, unsigned 
         enum emu_reach reach = EMU_REACH_SHARED_CTA;
         if (!(warp->exec >> lane & 1)) {
             emu_fault_kind_set(warp, EMU_FAULT_ILLEGAL_INSTRUCTION);
-            emu_fault(warp, op, lane, CLAB_FAULT, NULL, 0, "lane %u gives a row's address and does not execute", lane);
+            emu_fault(warp, op, lane, CLAB_FAULT, NULL, 0,
+                      "lane %u gives a row's address and does not execute", lane);
             return false;
         }
         switch (place) {

@@ -77,6 +77,15 @@ RESOLVER(resolve_store_masked, EMU_STORE, false)
             AT;                                                                                                        \
         }                                                                                                              \
     }
+#define MOVE_LANES(T, n, AT)                                                                                           \
+    for (unsigned k = 0; k < (n); k++) {                                                                               \
+        T *row = EMU_ROW(T, warp, rows[k]);                                                                            \
+        EMU_UNROLL                                                                                                     \
+        for (unsigned i = 0; i < EMU_LANES; i++) {                                                                     \
+            AT;                                                                                                        \
+        }                                                                                                              \
+    }
+/* A lane at a time, without touching memory of the others. */
 #define MOVE_MASKED(T, n, AT)                                                                                          \
     for (unsigned k = 0; k < (n); k++) {                                                                               \
         T *row = EMU_ROW(T, warp, rows[k]);                                                                            \
@@ -85,6 +94,22 @@ RESOLVER(resolve_store_masked, EMU_STORE, false)
             AT;                                                                                                        \
         }                                                                                                              \
     }
+/* The same where masked vector moves exist: a plain loop with a condition, which gcc then vectorises. */
+#if defined(__AVX2__) && !defined(__clang__)
+#define MOVE_MASKED_ROW(T, n, AT)                                                                                      \
+    for (unsigned k = 0; k < (n); k++) {                                                                               \
+        T *row = EMU_ROW(T, warp, rows[k]);                                                                            \
+        const uint32_t *on = warp->lane_mask;                                                                          \
+        EMU_EACH_LANE(i)                                                                                               \
+        {                                                                                                              \
+            if (on[i]) {                                                                                               \
+                AT;                                                                                                    \
+            }                                                                                                          \
+        }                                                                                                              \
+    }
+#else
+#define MOVE_MASKED_ROW MOVE_MASKED
+#endif
 
 #define LOAD(NAME, T, n, RESOLVE_FULL, RESOLVE_MASKED)                                                                 \
     static const struct emu_op *NAME##_full(struct emu_warp *warp, const struct emu_op *op)                            \
@@ -105,7 +130,7 @@ RESOLVER(resolve_store_masked, EMU_STORE, false)
             break;                                                                                                     \
         }                                                                                                              \
         case EMU_LANES_EACH:                                                                                         \
-            MOVE_FULL(T, n, row[i] = ((const T *)(const void *)access.lane[i])[k])                                     \
+            MOVE_LANES(T, n, row[i] = ((const T *)(const void *)access.lane[i])[k])                                    \
             break;                                                                                                     \
         }                                                                                                              \
         return op + 1;                                                                                                 \
@@ -119,7 +144,7 @@ RESOLVER(resolve_store_masked, EMU_STORE, false)
             return NULL;                                                                                               \
         case EMU_LANES_ROW: {                                                                                         \
             const uintptr_t at = (uintptr_t)access.at;                                                                 \
-            MOVE_MASKED(T, n, row[i] = ((const T *)at)[i * (n) + k])                                                   \
+            MOVE_MASKED_ROW(T, n, row[i] = ((const T *)at)[i * (n) + k])                                               \
             break;                                                                                                     \
         }                                                                                                              \
         case EMU_LANES_ONE: {                                                                                         \
@@ -156,6 +181,7 @@ RESOLVER(resolve_store_masked, EMU_STORE, false)
             break;                                                                                                     \
         }                                                                                                              \
         case EMU_LANES_EACH:                                                                                         \
+            EMU_UNROLL                                                                                                 \
             for (unsigned i = 0; i < EMU_LANES; i++) {                                                                 \
                 for (unsigned k = 0; k < (n); k++) {                                                                   \
                     ((T *)(void *)access.lane[i])[k] = EMU_ROW(T, warp, rows[k])[i];                                   \
@@ -175,7 +201,7 @@ RESOLVER(resolve_store_masked, EMU_STORE, false)
             return NULL;                                                                                               \
         case EMU_LANES_ROW: {                                                                                         \
             const uintptr_t at = (uintptr_t)access.at;                                                                 \
-            MOVE_MASKED(T, n, ((T *)at)[i * (n) + k] = row[i])                                                         \
+            MOVE_MASKED_ROW(T, n, ((T *)at)[i * (n) + k] = row[i])                                                     \
             break;                                                                                                     \
         }                                                                                                              \
         case EMU_LANES_ONE: {                                                                                         \

@@ -229,13 +229,10 @@ static void warp_step(struct emu_warp *warp)
     }
     const uint64_t before = warp->progress;
     const enum emu_stop stop = emu_warp_run(warp);
-    thread->warp_insns += warp->warp_insns;
-    thread->thread_insns += warp->thread_insns;
-    warp->warp_insns = warp->thread_insns = 0;
-    if (warp->spin_warp_insns) {
-        thread->spin_warp_insns += warp->spin_warp_insns;
-        thread->spin_thread_insns += warp->spin_thread_insns;
-        warp->spin_warp_insns = warp->spin_thread_insns = 0;
+    for (unsigned spin = 0; spin < 2; spin++) {
+        thread->warp_insns[spin] += warp->warp_insns[spin];
+        thread->thread_insns[spin] += warp->thread_insns[spin];
+        warp->warp_insns[spin] = warp->thread_insns[spin] = 0;
     }
     thread->progress += warp->progress - before;
     cluster->steps++;
@@ -254,14 +251,14 @@ static bool stopped(const struct emu_run *run)
 
 static uint64_t cycles_of(const struct emu_thread *thread)
 {
-    return thread->skipped_cycles + thread->warp_insns + thread->spin_warp_insns;
+    return thread->skipped_cycles + thread->warp_insns[0] + thread->warp_insns[1];
 }
 
 /* Budget, cancellation, virtual time. */
 static void housekeeping(struct emu_thread *thread)
 {
     struct emu_run *run = thread->run;
-    const uint64_t issued = thread->warp_insns + thread->spin_warp_insns;
+    const uint64_t issued = thread->warp_insns[0] + thread->warp_insns[1];
     const uint64_t all = atomic_fetch_add_explicit(&run->issued, issued - thread->issued_told, memory_order_relaxed) +
                          (issued - thread->issued_told);
     thread->issued_told = issued;

@@ -126,7 +126,7 @@ const struct emu_op *emu_join(struct emu_warp *warp, const struct emu_op *op)
 {
     struct emu_fragment *fragment = warp->fragment;
     bool others = false;
-    emu_count(warp, op->insn, warp->exec, op->insn);
+    emu_count(warp, op, op->insn, warp->exec, op->insn);
     EACH_USED(warp, at)
     {
         struct emu_fragment *other = &warp->fragments[at];
@@ -240,7 +240,7 @@ static const struct emu_op *wait_for(struct emu_warp *warp, const struct emu_op 
                                      uint64_t key, bool bounded)
 {
     struct emu_fragment *fragment = warp->fragment;
-    emu_count(warp, op->insn, fragment->mask, op->insn);
+    emu_count(warp, op, op->insn, fragment->mask, op->insn);
     fragment->pc = op;
     fragment->state = EMU_FRAGMENT_WAITING;
     fragment->wait = kind;
@@ -487,7 +487,8 @@ uint64_t emu_cycles(const struct emu_warp *warp, const struct emu_op *op)
     struct emu_thread *thread = warp->cta->cluster->thread;
     const uint32_t since = op->insn > warp->count_from ? op->insn - warp->count_from : 0;
     thread->clock_read = true;
-    return ++thread->skipped_cycles + thread->warp_insns + thread->spin_warp_insns + warp->warp_insns + since;
+    return ++thread->skipped_cycles + thread->warp_insns[0] + thread->warp_insns[1] + warp->warp_insns[0] +
+           warp->warp_insns[1] + since;
 }
 
 uint64_t emu_time_ns(struct emu_warp *warp, const struct emu_op *op)

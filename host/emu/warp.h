@@ -150,7 +150,7 @@ struct emu_thread {
     uint64_t skipped_cycles;   /* virtual clock: warp instructions issued here, plus what waiting for time skipped */
     uint64_t progress;         /* stores, arrivals, completions, exits so far */
     uint64_t barriers, cluster_barriers, ctas, clusters; /* for clab_counters */
-    uint64_t warp_insns, thread_insns, spin_warp_insns, spin_thread_insns;
+    uint64_t warp_insns[2], thread_insns[2]; /* as in struct emu_warp */
     enum emu_fault_kind fault_kind; /* of the next fault, see emu_fault_kind_set */
     bool clock_read;           /* some warp read a clock since this was last cleared */
     struct emu_cluster *residents;

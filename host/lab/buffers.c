@@ -1,6 +1,6 @@
 /* Device buffers of an experiment: made, filled in chunks through one staging buffer, reset, read back and
    compared with what the experiment expects. Buffers of any size pass through at most CHUNK_BYTES of host
-   memory. */
+   memory per buffer that is looked at. Leaves out: whether a kernel changed a buffer that it should only read. */
 #include "lab/buffers.h"
 
 #include <errno.h>
@@ -15,6 +15,7 @@
 #include "lab/wire.h"
 
 #define CHUNK_BYTES (UINT64_C(64) << 20)
+#define GUARD_BYTE  0xb6
 
 static clab_status malformed(struct clab_error *error, const char *name, const char *what)
 {
@@ -77,6 +78,66 @@ static uint64_t buffer_bytes(const struct clab_buffer *buffer)
     return buffer->count * clab_element_bytes(buffer->element);
 }
 
+/* Whether a memset makes this fill; otherwise a reset copies it. */
+static bool is_constant(const struct clab_fill *fill)
+{
+    return fill->kind == CLAB_FILL_ZERO || fill->kind == CLAB_FILL_ONES || fill->kind == CLAB_FILL_VALUE;
+}
+
+static bool resets_by_copy(const struct clab_buffer *buffer)
+{
+    const size_t size = clab_element_bytes(buffer->element);
+    bool copy = buffer->file != NULL;
+    for (unsigned i = 0; i < buffer->n_fills; i++)
+        copy |= !is_constant(&buffer->fills[i]) || (size == 8 && buffer->fills[i].kind != CLAB_FILL_ZERO) ||
+                (size > 1 && buffer->address % size != 0);
+    return copy && (buffer->reset_each_launch || buffer->reset_timed);
+}
+
+static clab_status allocate(const struct clab_device *device, const struct clab_buffer *buffer, uint64_t bytes,
+                            const char *what, CUdeviceptr *out_address, struct clab_error *error)
+{
+    clab_status status = CLAB_CALL(device->driver, error, cuMemAlloc_v2, (out_address, bytes),
+                                   "%llu bytes for %s'%s'", (unsigned long long)bytes, what, buffer->name);
+    if (status != CLAB_OK)
+        *out_address = 0;
+    if (status != CLAB_OK && error != NULL && error->native_code == CUDA_ERROR_OUT_OF_MEMORY)
+        status = clab_error_set(error, CLAB_WAIVED, "%sbuffer '%s' of %llu bytes does not fit the device's memory",
+                                what, buffer->name, (unsigned long long)bytes);
+    return status;
+}
+
+static clab_status buffer_allocate(const struct clab_device *device, struct clab_buffer *buffer,
+                                   struct clab_error *error)
+{
+    const uint64_t guard = device->checks_accesses ? 0 : CLAB_GUARD_BYTES;
+    buffer->before_bytes = buffer->expect != NULL ? guard : 0;
+    buffer->after_bytes = guard;
+    clab_status status =
+        allocate(device, buffer, buffer->before_bytes + buffer->offset_bytes + buffer_bytes(buffer) + guard, "",
+                 &buffer->allocation, error);
+    buffer->address = buffer->allocation + buffer->before_bytes + buffer->offset_bytes;
+    if (status == CLAB_OK && resets_by_copy(buffer))
+        status = allocate(device, buffer, buffer_bytes(buffer), "the copy to reset ", &buffer->pristine, error);
+    return status;
+}
+
+/* Expectations that name another buffer of the set. */
+static clab_status link_expectation(struct clab_buffer_set *set, const struct clab_buffer *buffer,
+                                    struct clab_error *error)
+{
+    const char *summed = clab_json_text(buffer->expect, "sum_of", NULL);
+    const char *same = clab_json_text(buffer->expect, "same_as", NULL);
+    struct clab_buffer *other = summed != NULL ? find(set, summed) : same != NULL ? find(set, same) : NULL;
+    if ((summed != NULL || same != NULL) && other == NULL)
+        return malformed(error, buffer->name, "its expectation names a buffer that does not exist");
+    if (same != NULL && other->count != buffer->count)
+        return malformed(error, buffer->name, "is to be the same as a buffer with another number of elements");
+    if (summed != NULL)
+        other->wanted_sum = true;
+    return CLAB_OK;
+}
+
 clab_status clab_buffers_new(const struct clab_device *device, json_t *set, struct clab_buffer_set *out_set,
                              struct clab_error *error)
 {
@@ -95,24 +156,10 @@ clab_status clab_buffers_new(const struct clab_device *device, json_t *set, stru
             break;
         if (buffer->n_fills > out_set->n_fills)
             out_set->n_fills = buffer->n_fills;
-        uint64_t bytes = buffer_bytes(buffer) + buffer->offset_bytes;
-        status = CLAB_CALL(device->driver, error, cuMemAlloc_v2, (&buffer->allocation, bytes),
-                           "%llu bytes for '%s'", (unsigned long long)bytes, buffer->name);
-        if (status != CLAB_OK && error != NULL && error->native_code == CUDA_ERROR_OUT_OF_MEMORY)
-            status = clab_error_set(error, CLAB_WAIVED,
-                                    "buffer '%s' of %llu bytes does not fit the device's memory",
-                                    buffer->name, (unsigned long long)bytes);
-        buffer->address = buffer->allocation + buffer->offset_bytes;
+        status = buffer_allocate(device, buffer, error);
     }
-    for (size_t i = 0; i < out_set->count && status == CLAB_OK; i++) {
-        const struct clab_buffer *buffer = &out_set->buffers[i];
-        const char *source = clab_json_text(buffer->expect, "sum_of", NULL);
-        struct clab_buffer *summed = source != NULL ? find(out_set, source) : NULL;
-        if (source != NULL && summed == NULL)
-            status = malformed(error, buffer->name, "expects the sum of a buffer that does not exist");
-        else if (summed != NULL)
-            summed->wanted_sum = true;
-    }
+    for (size_t i = 0; i < out_set->count && status == CLAB_OK; i++)
+        status = link_expectation(out_set, &out_set->buffers[i], error);
     if (status != CLAB_OK)
         clab_buffers_free(device, out_set);
     return status;
@@ -120,9 +167,15 @@ clab_status clab_buffers_new(const struct clab_device *device, json_t *set, stru
 
 void clab_buffers_free(const struct clab_device *device, struct clab_buffer_set *set)
 {
-    for (size_t i = 0; i < set->count; i++)
-        if (set->buffers[i].allocation != 0)
-            (void)device->driver->cuMemFree_v2(set->buffers[i].allocation);
+    for (size_t i = 0; i < set->count; i++) {
+        struct clab_buffer *buffer = &set->buffers[i];
+        if (buffer->allocation != 0)
+            (void)device->driver->cuMemFree_v2(buffer->allocation);
+        if (buffer->pristine != 0)
+            (void)device->driver->cuMemFree_v2(buffer->pristine);
+        for (unsigned pass = 0; pass < CLAB_MAX_FILLS; pass++)
+            clab_buffer_drop_shadow(device, buffer, pass);
+    }
     free(set->buffers);
     json_decref(set->json);
     memset(set, 0, sizeof *set);
@@ -151,48 +204,104 @@ static clab_status fill_from_file(const struct clab_device *device, struct clab_
     return status;
 }
 
+/* One buffer through the staging memory, which is made on first need. */
+static clab_status fill_from_host(const struct clab_device *device, const struct clab_buffer *buffer,
+                                  const struct clab_fill *fill, char **staging, struct clab_error *error)
+{
+    const size_t size = clab_element_bytes(buffer->element);
+    clab_status status = CLAB_OK;
+    if (*staging == NULL && (*staging = malloc(CHUNK_BYTES)) == NULL)
+        return clab_error_set(error, CLAB_NO_MEMORY, "no memory for the staging buffer");
+    for (uint64_t first = 0; first < buffer->count && status == CLAB_OK;) {
+        uint64_t count = CHUNK_BYTES / size;
+        if (count > buffer->count - first)
+            count = buffer->count - first;
+        clab_fill_store(fill, buffer->element, first, count, *staging);
+        status = CLAB_CALL(device->driver, error, cuMemcpyHtoD_v2,
+                           (buffer->address + first * size, *staging, count * size), "'%s'", buffer->name);
+        first += count;
+    }
+    return status;
+}
+
+static clab_status fill_elements(const struct clab_device *device, struct clab_buffer *buffer, unsigned pass,
+                                 char **staging, struct clab_error *error)
+{
+    const unsigned number = pass % buffer->n_fills;
+    const struct clab_fill *fill = &buffer->fills[number];
+    if (buffer->file != NULL)
+        return fill_from_file(device, buffer, error);
+    if (fill->kind == CLAB_FILL_ZERO)
+        return CLAB_CALL(device->driver, error, cuMemsetD8_v2, (buffer->address, 0, buffer_bytes(buffer)), "'%s'",
+                         buffer->name);
+    if (buffer->wanted_sum && !buffer->sum_known[number]) {
+        buffer->sums[number] = clab_fill_sum(fill, buffer->element, buffer->count);
+        buffer->sum_known[number] = true;
+    }
+    if (device->timed && fill->kind != CLAB_FILL_VALUES && clab_fill_device_has(buffer->element, buffer->address))
+        return clab_fill_device(device, fill, buffer->element, buffer->address, buffer->count, error);
+    return fill_from_host(device, buffer, fill, staging, error);
+}
+
+/* The guards, and the copy that a reset takes the contents from. */
+static clab_status fill_beside(const struct clab_device *device, const struct clab_buffer *buffer,
+                               struct clab_error *error)
+{
+    const struct clab_driver *driver = device->driver;
+    const uint64_t bytes = buffer_bytes(buffer);
+    clab_status status = CLAB_OK;
+    if (buffer->before_bytes != 0)
+        status = CLAB_CALL(driver, error, cuMemsetD8Async,
+                           (buffer->address - buffer->before_bytes, GUARD_BYTE, buffer->before_bytes, device->stream),
+                           "the guard before '%s'", buffer->name);
+    if (status == CLAB_OK && buffer->after_bytes != 0)
+        status = CLAB_CALL(driver, error, cuMemsetD8Async,
+                           (buffer->address + bytes, GUARD_BYTE, buffer->after_bytes, device->stream),
+                           "the guard after '%s'", buffer->name);
+    if (status == CLAB_OK && buffer->pristine != 0)
+        status = CLAB_CALL(driver, error, cuMemcpyDtoDAsync_v2,
+                           (buffer->pristine, buffer->address, bytes, device->stream), "'%s'", buffer->name);
+    return status;
+}
+
 clab_status clab_buffers_fill(const struct clab_device *device, struct clab_buffer_set *set, unsigned pass,
                               struct clab_error *error)
 {
-    const struct clab_driver *driver = device->driver;
     char *staging = NULL;
     clab_status status = CLAB_OK;
-    for (size_t i = 0; i < set->count && status == CLAB_OK; i++) {
-        struct clab_buffer *buffer = &set->buffers[i];
-        const struct clab_fill *fill = &buffer->fills[pass % buffer->n_fills];
-        const size_t size = clab_element_bytes(buffer->element);
-        if (buffer->file != NULL) {
-            status = fill_from_file(device, buffer, error);
-            continue;
-        }
-        if (fill->kind == CLAB_FILL_ZERO) {
-            status = CLAB_CALL(driver, error, cuMemsetD8_v2, (buffer->address, 0, buffer_bytes(buffer)),
-                               "'%s'", buffer->name);
-            continue;
-        }
-        const unsigned number = pass % buffer->n_fills;
-        if (buffer->wanted_sum && !buffer->sum_known[number]) {
-            buffer->sums[number] = clab_fill_sum(fill, buffer->element, buffer->count);
-            buffer->sum_known[number] = true;
-        }
-        if (device->timed && clab_fill_device_has(buffer->element, buffer->address)) {
-            status = clab_fill_device(device, fill, buffer->element, buffer->address, buffer->count, error);
-            continue;
-        }
-        if (staging == NULL && (staging = malloc(CHUNK_BYTES)) == NULL)
-            return clab_error_set(error, CLAB_NO_MEMORY, "no memory for the staging buffer");
-        for (uint64_t first = 0; first < buffer->count && status == CLAB_OK;) {
-            uint64_t count = CHUNK_BYTES / size;
-            if (count > buffer->count - first)
-                count = buffer->count - first;
-            clab_fill_store(fill, buffer->element, first, count, staging);
-            status = CLAB_CALL(driver, error, cuMemcpyHtoD_v2,
-                               (buffer->address + first * size, staging, count * size), "'%s'", buffer->name);
-            first += count;
-        }
-    }
+    for (size_t i = 0; i < set->count && status == CLAB_OK; i++)
+        status = fill_elements(device, &set->buffers[i], pass, &staging, error);
     free(staging);
-    return status == CLAB_OK ? CLAB_CALL(driver, error, cuStreamSynchronize, (device->stream), NULL) : status;
+    /* What the context's default stream did is done before anything of ours begins. */
+    if (status == CLAB_OK)
+        status = CLAB_CALL(device->driver, error, cuCtxSynchronize, (), NULL);
+    for (size_t i = 0; i < set->count && status == CLAB_OK; i++)
+        status = fill_beside(device, &set->buffers[i], error);
+    return status == CLAB_OK ? CLAB_CALL(device->driver, error, cuStreamSynchronize, (device->stream), NULL) : status;
+}
+
+bool clab_buffer_needs_reference(const struct clab_buffer *buffer, unsigned pass)
+{
+    return json_object_get(buffer->expect, "reference") != NULL && buffer->shadows[pass % CLAB_MAX_FILLS] == 0;
+}
+
+clab_status clab_buffer_shadow(const struct clab_device *device, struct clab_buffer *buffer, unsigned pass,
+                               struct clab_error *error)
+{
+    CUdeviceptr *shadow = &buffer->shadows[pass % CLAB_MAX_FILLS];
+    clab_status status = allocate(device, buffer, buffer_bytes(buffer), "the reference's ", shadow, error);
+    if (status == CLAB_OK)
+        status = CLAB_CALL(device->driver, error, cuMemcpyDtoDAsync_v2,
+                           (*shadow, buffer->address, buffer_bytes(buffer), device->stream), "'%s'", buffer->name);
+    return status;
+}
+
+void clab_buffer_drop_shadow(const struct clab_device *device, struct clab_buffer *buffer, unsigned pass)
+{
+    CUdeviceptr *shadow = &buffer->shadows[pass % CLAB_MAX_FILLS];
+    if (*shadow != 0)
+        (void)device->driver->cuMemFree_v2(*shadow);
+    *shadow = 0;
 }
 
 bool clab_buffers_have_reset(const struct clab_buffer_set *set, bool timed)
@@ -203,6 +312,29 @@ bool clab_buffers_have_reset(const struct clab_buffer_set *set, bool timed)
     return false;
 }
 
+static clab_status reset_one(const struct clab_device *device, const struct clab_buffer *buffer,
+                             const struct clab_fill *fill, struct clab_error *error)
+{
+    const struct clab_driver *driver = device->driver;
+    const size_t size = clab_element_bytes(buffer->element);
+    uint32_t word = 0;
+    if (buffer->pristine != 0)
+        return CLAB_CALL(driver, error, cuMemcpyDtoDAsync_v2,
+                         (buffer->address, buffer->pristine, buffer_bytes(buffer), device->stream), "'%s'",
+                         buffer->name);
+    if (fill->kind != CLAB_FILL_ZERO)
+        clab_fill_store(fill, buffer->element, 0, 1, &word);
+    if (size == 4)
+        return CLAB_CALL(driver, error, cuMemsetD32Async, (buffer->address, word, buffer->count, device->stream),
+                         "'%s'", buffer->name);
+    if (size == 2)
+        return CLAB_CALL(driver, error, cuMemsetD16Async,
+                         (buffer->address, (unsigned short)word, buffer->count, device->stream), "'%s'", buffer->name);
+    return CLAB_CALL(driver, error, cuMemsetD8Async,
+                     (buffer->address, (unsigned char)word, buffer_bytes(buffer), device->stream), "'%s'",
+                     buffer->name);
+}
+
 clab_status clab_buffers_reset(const struct clab_device *device, const struct clab_buffer_set *set,
                                unsigned pass, bool timed, struct clab_error *error)
 {
@@ -210,24 +342,7 @@ clab_status clab_buffers_reset(const struct clab_device *device, const struct cl
         const struct clab_buffer *buffer = &set->buffers[i];
         if (!(timed ? buffer->reset_timed : buffer->reset_each_launch))
             continue;
-        const struct clab_fill *fill = &buffer->fills[pass % buffer->n_fills];
-        clab_status status;
-        if (fill->kind == CLAB_FILL_ZERO) {
-            status =
-                CLAB_CALL(device->driver, error, cuMemsetD8Async,
-                          (buffer->address, 0, buffer_bytes(buffer), device->stream), "'%s'", buffer->name);
-        } else if (fill->kind == CLAB_FILL_ONES || fill->kind == CLAB_FILL_VALUE) {
-            uint32_t word = 0;
-            if (clab_element_bytes(buffer->element) != 4)
-                return malformed(error, buffer->name,
-                                 "only zero, or 32-bit constants, can be reset before a launch");
-            clab_fill_store(fill, buffer->element, 0, 1, &word);
-            status = CLAB_CALL(device->driver, error, cuMemsetD32Async,
-                               (buffer->address, word, buffer->count, device->stream), "'%s'", buffer->name);
-        } else {
-            return malformed(error, buffer->name,
-                             "only zero, or 32-bit constants, can be reset before a launch");
-        }
+        clab_status status = reset_one(device, buffer, &buffer->fills[pass % buffer->n_fills], error);
         if (status != CLAB_OK)
             return status;
     }
@@ -257,71 +372,162 @@ static long double sum_of_fill(const struct clab_buffer_set *set, const char *na
     return buffer->sums[pass % buffer->n_fills];
 }
 
-static clab_status check_chunk(const struct clab_buffer_set *set, const struct clab_buffer *buffer,
-                               unsigned pass, const void *data, uint64_t first, uint64_t count,
-                               struct clab_error *error)
+/* A number of the experiment file as the buffer's element type holds it: u64 above 2^63 came as a negative one. */
+static long double wanted_number(const struct clab_buffer *buffer, const json_t *value)
 {
-    const json_t *value = json_object_get(buffer->expect, "value");
-    const json_t *values = json_object_get(buffer->expect, "values");
+    const long double number = clab_json_number(value);
+    return buffer->element == CLAB_U64 && number < 0 ? number + ldexpl(1.0L, 64) : number;
+}
+
+/* What an element must be. `other`: the same chunk of what it is compared with, of type `other_type`. */
+struct oracle {
+    const json_t *value, *values;
+    bool is_sum, is_fill;
+    long double sum;
+    struct clab_fill fill;
+    enum clab_element other_type;
+    CUdeviceptr other; /* 0 none */
+    char note[128];    /* where `other` comes from, for messages */
+};
+
+static clab_status oracle_init(const struct clab_buffer_set *set, const struct clab_buffer *buffer, unsigned pass,
+                               struct oracle *oracle, struct clab_error *error)
+{
     const char *sum_of = clab_json_text(buffer->expect, "sum_of", NULL);
-    const json_t *fill_json = json_object_get(buffer->expect, "fill");
-    struct clab_fill fill = {0};
-    if (json_is_object(fill_json)) {
-        clab_status status = clab_fill_from_json(fill_json, &fill, error);
-        if (status != CLAB_OK)
-            return status;
-    } else if (value == NULL && values == NULL && sum_of == NULL) {
-        return malformed(error, buffer->name, "expect must be value, values, sum_of or fill");
+    const char *same_as = clab_json_text(buffer->expect, "same_as", NULL);
+    const json_t *fill = json_object_get(buffer->expect, "fill");
+    const json_t *reference = json_object_get(buffer->expect, "reference");
+    memset(oracle, 0, sizeof *oracle);
+    oracle->value = json_object_get(buffer->expect, "value");
+    oracle->values = json_object_get(buffer->expect, "values");
+    oracle->other_type = buffer->element;
+    if (sum_of != NULL) {
+        oracle->is_sum = true;
+        oracle->sum = sum_of_fill(set, sum_of, pass);
+    } else if (json_is_object(fill)) {
+        oracle->is_fill = true;
+        return clab_fill_from_json(fill, &oracle->fill, error);
+    } else if (same_as != NULL) {
+        const struct clab_buffer *other = find(set, same_as);
+        oracle->other = other->address;
+        oracle->other_type = other->element;
+        snprintf(oracle->note, sizeof oracle->note, " as in '%s'", same_as);
+    } else if (json_is_object(reference)) {
+        oracle->other = buffer->shadows[pass % CLAB_MAX_FILLS];
+        snprintf(oracle->note, sizeof oracle->note, " as the reference '%s' has it",
+                 clab_json_text(reference, "entry", ""));
+        if (oracle->other == 0)
+            return clab_error_set(error, CLAB_INTERNAL, "buffer '%s': the reference kernel did not run", buffer->name);
+    } else if (oracle->value == NULL && oracle->values == NULL) {
+        return malformed(error, buffer->name, "expect must be value, values, sum_of, fill, same_as or reference");
     }
-    const long double sum = sum_of != NULL ? sum_of_fill(set, sum_of, pass) : 0;
+    return CLAB_OK;
+}
+
+static long double wanted_at(const struct oracle *oracle, const struct clab_buffer *buffer, const void *other,
+                             uint64_t first, uint64_t i)
+{
+    unsigned char one[8];
+    if (oracle->is_sum)
+        return oracle->sum;
+    if (other != NULL)
+        return clab_element_load(oracle->other_type, other, i);
+    if (!oracle->is_fill)
+        return wanted_number(buffer, oracle->value != NULL ? oracle->value : json_array_get(oracle->values, first + i));
+    clab_fill_store(&oracle->fill, buffer->element, first + i, 1, one);
+    return clab_element_load(buffer->element, one, 0);
+}
+
+static clab_status check_chunk(const struct clab_buffer_set *set, const struct clab_buffer *buffer, unsigned pass,
+                               const struct oracle *oracle, const void *data, const void *other, uint64_t first,
+                               uint64_t count, struct clab_error *error)
+{
     for (uint64_t i = 0; i < count; i++) {
-        long double wanted = sum;
-        if (value != NULL) {
-            wanted = (long double)json_number_value(value);
-        } else if (values != NULL) {
-            wanted = (long double)json_number_value(json_array_get(values, first + i));
-        } else if (sum_of == NULL) {
-            unsigned char one[8];
-            clab_fill_store(&fill, buffer->element, first + i, 1, one);
-            wanted = clab_element_load(buffer->element, one, 0);
-        }
-        long double got = clab_element_load(buffer->element, data, i);
+        const long double wanted = wanted_at(oracle, buffer, other, first, i);
+        const long double got = clab_element_load(buffer->element, data, i);
         if (clab_close(got, wanted, buffer->tolerance_abs, buffer->tolerance_rel))
             continue;
         char fills[256];
         fills_text(set, pass, fills, sizeof fills);
-        return clab_error_set(error, CLAB_WRONG, "%s[%llu] is %.10Lg, wanted %.10Lg%s%s", buffer->name,
-                              (unsigned long long)(first + i), got, wanted, fills[0] != '\0' ? " with " : "",
-                              fills);
+        return clab_error_set(error, CLAB_WRONG, "%s[%llu] is %.10Lg, wanted %.10Lg%s%s%s", buffer->name,
+                              (unsigned long long)(first + i), got, wanted, oracle->note,
+                              fills[0] != '\0' ? " with " : "", fills);
     }
     return CLAB_OK;
+}
+
+/* One buffer, chunk by chunk. */
+static clab_status check_buffer(const struct clab_device *device, const struct clab_buffer_set *set,
+                                const struct clab_buffer *buffer, unsigned pass, struct clab_error *error)
+{
+    const size_t size = clab_element_bytes(buffer->element);
+    const uint64_t chunk = CHUNK_BYTES / size < buffer->count ? CHUNK_BYTES / size : buffer->count;
+    struct oracle oracle;
+    clab_status status = oracle_init(set, buffer, pass, &oracle, error);
+    if (status != CLAB_OK)
+        return status;
+    const size_t other_size = clab_element_bytes(oracle.other_type);
+    char *data = malloc(chunk * size), *other = oracle.other != 0 ? malloc(chunk * other_size) : NULL;
+    if (data == NULL || (oracle.other != 0 && other == NULL))
+        status = clab_error_set(error, CLAB_NO_MEMORY, "no memory to read back '%s'", buffer->name);
+    for (uint64_t first = 0; first < buffer->count && status == CLAB_OK; first += chunk) {
+        const uint64_t count = chunk < buffer->count - first ? chunk : buffer->count - first;
+        status = CLAB_CALL(device->driver, error, cuMemcpyDtoH_v2,
+                           (data, buffer->address + first * size, count * size), "'%s'", buffer->name);
+        if (status == CLAB_OK && other != NULL)
+            status = CLAB_CALL(device->driver, error, cuMemcpyDtoH_v2,
+                               (other, oracle.other + first * other_size, count * other_size), "the oracle of '%s'",
+                               buffer->name);
+        if (status == CLAB_OK)
+            status = check_chunk(set, buffer, pass, &oracle, data, other, first, count, error);
+    }
+    free(data);
+    free(other);
+    return status;
+}
+
+/* The guard of `bytes` from `start` on. `past_end`: it stands after the elements. */
+static clab_status check_guard(const struct clab_device *device, const struct clab_buffer *buffer, CUdeviceptr start,
+                               uint64_t bytes, bool past_end, struct clab_error *error)
+{
+    unsigned char guard[CLAB_GUARD_BYTES];
+    if (bytes == 0)
+        return CLAB_OK;
+    clab_status status = CLAB_CALL(device->driver, error, cuMemcpyDtoH_v2, (guard, start, bytes), "a guard of '%s'",
+                                   buffer->name);
+    if (status != CLAB_OK)
+        return status;
+    uint64_t changed = 0, nearest = 0;
+    for (uint64_t i = 0; i < bytes; i++)
+        if (guard[i] != GUARD_BYTE) {
+            if (changed == 0 || !past_end)
+                nearest = past_end ? i : bytes - i;
+            changed++;
+        }
+    if (changed == 0)
+        return CLAB_OK;
+    return clab_error_set(error, CLAB_WRONG,
+                          "the kernel wrote outside '%s': %llu of the %llu bytes %s it changed, the nearest %llu bytes %s",
+                          buffer->name, (unsigned long long)changed, (unsigned long long)bytes,
+                          past_end ? "after" : "before", (unsigned long long)nearest,
+                          past_end ? "past its end" : "before its start");
 }
 
 clab_status clab_buffers_check(const struct clab_device *device, const struct clab_buffer_set *set,
                                unsigned pass, struct clab_error *error)
 {
-    for (size_t i = 0; i < set->count; i++) {
+    clab_status status = CLAB_OK;
+    for (size_t i = 0; i < set->count && status == CLAB_OK; i++)
+        if (set->buffers[i].expect != NULL)
+            status = check_buffer(device, set, &set->buffers[i], pass, error);
+    for (size_t i = 0; i < set->count && status == CLAB_OK; i++) {
         const struct clab_buffer *buffer = &set->buffers[i];
-        if (buffer->expect == NULL)
-            continue;
-        const size_t size = clab_element_bytes(buffer->element);
-        uint64_t chunk = CHUNK_BYTES / size < buffer->count ? CHUNK_BYTES / size : buffer->count;
-        char *data = malloc(chunk * size);
-        if (data == NULL)
-            return clab_error_set(error, CLAB_NO_MEMORY, "no memory to read back '%s'", buffer->name);
-        clab_status status = CLAB_OK;
-        for (uint64_t first = 0; first < buffer->count && status == CLAB_OK; first += chunk) {
-            uint64_t count = chunk < buffer->count - first ? chunk : buffer->count - first;
-            status = CLAB_CALL(device->driver, error, cuMemcpyDtoH_v2,
-                               (data, buffer->address + first * size, count * size), "'%s'", buffer->name);
-            if (status == CLAB_OK)
-                status = check_chunk(set, buffer, pass, data, first, count, error);
-        }
-        free(data);
-        if (status != CLAB_OK)
-            return status;
+        status = check_guard(device, buffer, buffer->address - buffer->before_bytes, buffer->before_bytes, false, error);
+        if (status == CLAB_OK)
+            status = check_guard(device, buffer, buffer->address + buffer_bytes(buffer), buffer->after_bytes, true,
+                                 error);
     }
-    return CLAB_OK;
+    return status;
 }
 
 static json_t *number(enum clab_element element, const void *data, size_t index)

@@ -76,6 +76,7 @@ clab_status clab_device_open(struct clab_device *device, const char *id, struct 
         return status;
     device->emulated = driver->channel != NULL && driver->channel->emulated != 0;
     device->accepts_cubin = driver->channel == NULL || driver->channel->accepts_cubin != 0;
+    device->checks_accesses = driver->channel != NULL && driver->channel->emulated != 0;
     device->timed = driver->channel == NULL || driver->channel->timed != 0;
     device->cc_major = attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
     device->cc_minor = attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);

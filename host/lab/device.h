@@ -20,7 +20,7 @@ struct clab_device {
     CUcontext context;
     CUstream stream;
     /* Capability bits: callers ask these, never which device it is. */
-    bool emulated, accepts_cubin, timed;
+    bool emulated, accepts_cubin, timed, checks_accesses; /* the last: a stray access is an error of the launch */
     int cc_major, cc_minor, sms, l2_bytes, max_shared_optin_bytes;
     uint64_t memory_bytes;
     bool has_uuid;

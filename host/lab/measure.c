@@ -87,6 +87,8 @@ static clab_status launch(struct cold *cold, const struct clab_measured_row *row
     status = clab_stand_block(stand, error);
     if (status == CLAB_OK)
         status = clab_clock_stamp(&stand->clock, false, error);
+    if (status == CLAB_OK && row->accompany != NULL)
+        status = row->accompany(row->context, error);
     if (status == CLAB_OK)
         status = CLAB_CALL(driver, error, cuEventRecord, (stand->start, device->stream), NULL);
     if (status == CLAB_OK)

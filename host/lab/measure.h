@@ -20,6 +20,9 @@ struct clab_measured_row {
     /* Queues on the device's stream what belongs to a launch and not to its time (resets of outputs). May be
        NULL. Of a hot batch it runs once, before the batch. */
     clab_status (*prepare)(void *context, struct clab_error *error);
+    /* Starts, behind the stream blocker and before the time begins, what runs beside the launch (a companion kernel on
+       another stream). May be NULL. Not of a hot batch. */
+    clab_status (*accompany)(void *context, struct clab_error *error);
     /* Queues on the device's stream what is timed. Must not wait for the device: a spinning kernel holds the
      * stream. */
     clab_status (*submit)(void *context, struct clab_error *error);

@@ -12,7 +12,6 @@
 
 #include "base/str.h"
 #include "base/temporary.h"
-#include "base/temporary.h"
 #include "compile/target.h"
 #include "lab/launch.h"
 #include "lab/proof.h"
@@ -132,13 +131,14 @@ static clab_status rows_new(struct clab_run_state *run, struct clab_error *error
     const json_t *rows = json_object_get(run->plan, "rows"),
                  *variants = json_object_get(run->plan, "variants");
     run->n_rows = json_array_size(rows);
-    run->n_variants = json_array_size(variants);
+    const size_t n_own = json_array_size(variants);
+    run->n_variants = n_own + json_array_size(run->others);
     run->rows = calloc(run->n_rows + 1, sizeof *run->rows);
     run->variants = calloc(run->n_variants + 1, sizeof *run->variants);
     if (run->rows == NULL || run->variants == NULL)
         return clab_error_set(error, CLAB_NO_MEMORY, "no memory for %zu rows", run->n_rows);
     for (size_t i = 0; i < run->n_variants; i++)
-        run->variants[i].plan = json_array_get(variants, i);
+        run->variants[i].plan = i < n_own ? json_array_get(variants, i) : json_array_get(run->others, i - n_own);
     for (size_t i = 0; i < run->n_rows; i++) {
         struct clab_run_row *row = &run->rows[i];
         row->plan = json_array_get(rows, i);
@@ -191,7 +191,7 @@ static void choose_arch(const struct clab_run_state *run, const struct clab_run_
 static bool variant_needed(const struct clab_run_state *run, size_t index)
 {
     for (size_t i = 0; i < run->n_rows; i++)
-        if (run->rows[i].open && run->rows[i].variant == index)
+        if (run->rows[i].open && clab_row_uses(&run->rows[i], index))
             return true;
     return false;
 }
@@ -200,7 +200,7 @@ static void close_variant(struct clab_run_state *run, size_t index, clab_status 
                           const struct clab_error *error)
 {
     for (size_t i = 0; i < run->n_rows; i++)
-        if (run->rows[i].variant == index)
+        if (clab_row_uses(&run->rows[i], index))
             clab_row_close(run, &run->rows[i], status, error);
 }
 
@@ -366,7 +366,9 @@ static clab_status check_columns(const struct clab_run_state *run, const struct 
 clab_status clab_row_verify(struct clab_run_state *run, struct clab_run_row *row, bool first,
                             struct clab_error *error)
 {
-    clab_status status = clab_run_ready(run, &run->variants[row->variant], error);
+    clab_status status = clab_row_ready(run, row, error);
+    if (status == CLAB_OK)
+        status = clab_row_resolve(run, row, error);
     if (status != CLAB_OK)
         return status;
     json_object_set(row->record, "resources", run->variants[row->variant].resources);
@@ -455,6 +457,7 @@ static void run_free(struct clab_run_state *run)
     }
     for (size_t i = 0; i < run->n_rows && run->rows != NULL; i++) {
         json_decref(run->rows[i].record);
+        json_decref(run->rows[i].resolved);
         clab_run_samples_free(&run->rows[i].cold);
         clab_run_samples_free(&run->rows[i].hot);
     }
@@ -463,6 +466,7 @@ static void run_free(struct clab_run_state *run)
         (void)rmdir(run->folder);
     free(run->rows);
     free(run->variants);
+    json_decref(run->others);
     json_decref(run->plan);
 }
 
@@ -494,6 +498,8 @@ clab_status clab_run(struct clab_session *session, struct clab_compiler *compile
     clab_status status = clab_lab_plan(&request, &run.plan, error);
     if (status == CLAB_OK && options->on_plan != NULL)
         options->on_plan(options->context, run.plan);
+    if (status == CLAB_OK)
+        status = clab_run_others(&run, error);
     if (status == CLAB_OK)
         status = rows_new(&run, error);
     if (status == CLAB_OK)

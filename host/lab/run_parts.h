@@ -12,7 +12,8 @@ struct clab_run_samples {
 };
 
 struct clab_run_row {
-    const json_t *plan; /* the plan's row */
+    const json_t *plan; /* the plan's row, or `resolved` */
+    json_t *resolved;   /* the row with its grid known, where the plan had a `fit`; owned, NULL before */
     json_t *buffers;    /* buffer list, borrowed */
     json_t *record;     /* result, owned */
     unsigned variant;
@@ -40,8 +41,9 @@ struct clab_run_state {
     json_t *plan;
     struct clab_run_row *rows;
     size_t n_rows;
-    struct clab_run_variant *variants;
+    struct clab_run_variant *variants; /* the plan's, then `others` */
     size_t n_variants;
+    json_t *others; /* companions and references: variants without rows of their own */
     char folder[4096];      /* temporary images; "" none */
     json_t *cold_outcome; /* the worker's last words on the cold measurement, or NULL */
     bool timed, stop;
@@ -57,6 +59,15 @@ void clab_row_close(struct clab_run_state *run, struct clab_run_row *row, clab_s
 /* A worker with the variant loaded: starts a new one after a death. */
 clab_status clab_run_ready(struct clab_run_state *run, struct clab_run_variant *variant,
                            struct clab_error *error);
+/* Lists the kernels that rows name in passing in run->others, and numbers them in the plan. */
+clab_status clab_run_others(struct clab_run_state *run, struct clab_error *error);
+/* Whether a row launches the kernel of that number, as its own, as companion or as reference. */
+bool clab_row_uses(const struct clab_run_row *row, size_t kernel);
+/* clab_run_ready for every kernel that the row launches. */
+clab_status clab_row_ready(struct clab_run_state *run, struct clab_run_row *row, struct clab_error *error);
+/* Finds the grid of a row that has a `fit`, and evaluates the row again with it; once. requires:
+   clab_row_ready. Errors: WAIVED, EXPERIMENT, and the worker's. */
+clab_status clab_row_resolve(struct clab_run_state *run, struct clab_run_row *row, struct clab_error *error);
 const char *clab_row_name(const struct clab_run_row *row, char *text, size_t bytes);
 /* Every fill, before (first) or after timing. */
 clab_status clab_row_verify(struct clab_run_state *run, struct clab_run_row *row, bool first,

@@ -71,6 +71,8 @@ static bool resets(const struct clab_run_row *row, const char *when)
 /* An output that accumulates has no hot row unless its reset is timed with it, which the worker then does. */
 static bool wanted_hot(const struct clab_run_state *run, const struct clab_run_row *row)
 {
+    if (json_is_object(json_object_get(json_object_get(row->plan, "launch"), "companion")))
+        return false; /* launches back to back would each want a companion that begins with them */
     return clab_json_bool(run->plan, "hot", false) || resets(row, "launch");
 }
 
@@ -134,7 +136,7 @@ static clab_status time_request(struct clab_run_state *run, bool hot, double spe
         if (samples->count > first_round)
             first_round = samples->count;
         *out_failed = (int64_t)i;
-        status = clab_run_ready(run, &run->variants[row->variant], error);
+        status = clab_row_ready(run, row, error);
         json_array_append_new(rows, json_pack("{s:I,s:I,s:O,s:O,s:o}", "id", (json_int_t)i, "key",
                                               (json_int_t)row->variant, "row", row->plan, "buffers",
                                               row->buffers, "earlier", earlier(samples)));
@@ -150,9 +152,14 @@ static clab_status time_request(struct clab_run_state *run, bool hot, double spe
 static void drop(struct clab_run_state *run, bool hot, int64_t failed, clab_status status,
                  const struct clab_error *error)
 {
-    for (size_t i = 0; i < run->n_rows; i++)
-        if ((failed < 0 || (int64_t)i == failed) && (!hot || wanted_hot(run, &run->rows[i])))
-            clab_row_close(run, &run->rows[i], status, error);
+    for (size_t i = 0; i < run->n_rows; i++) {
+        struct clab_run_row *row = &run->rows[i];
+        if (!row->open || (failed >= 0 && (int64_t)i != failed) || (hot && !wanted_hot(run, row)))
+            continue;
+        clab_row_close(run, row, status, error);
+        if (run->options->on_record != NULL)
+            run->options->on_record(run->options->context, "row", row->record);
+    }
 }
 
 void clab_run_time(struct clab_run_state *run, bool hot)

@@ -39,6 +39,11 @@ static clab_status read_line(struct clab_session *session, bool in_launch, int l
     for (;;) {
         char *text;
         size_t bytes;
+        if (session->interrupted != NULL && *session->interrupted) {
+            session->alive = false;
+            clab_process_kill(&session->process);
+            return clab_error_set(error, CLAB_INTERRUPTED, "interrupted");
+        }
         int result = clab_line_read(&session->reader, POLL_MS, &text, &bytes);
         if (result == 1) {
             *out_line = json_loadb(text, bytes, 0, NULL);
@@ -53,11 +58,6 @@ static clab_status read_line(struct clab_session *session, bool in_launch, int l
         if (result != -2) {
             session->alive = false;
             return died(session, error);
-        }
-        if (session->interrupted != NULL && *session->interrupted) {
-            session->alive = false;
-            clab_process_kill(&session->process);
-            return clab_error_set(error, CLAB_INTERRUPTED, "interrupted");
         }
         if (limit_ms >= 0 && (clab_now_ns() - start) / 1000000 > (uint64_t)limit_ms) {
             session->alive = false;

@@ -1,7 +1,8 @@
-/* Tensor maps as an experiment file describes them, tiled form, with every rule of cuTensorMapEncodeTiled
-   (cuda.h of CUDA 13.0, comment of that function) checked before the driver is asked, so that the message
-   says which rule broke, with the value and the allowed ones. Left out: im2col maps; the alignment of the
-   buffer's address, which only the launch knows. */
+/* Tensor maps as an experiment file describes them, with every rule of cuTensorMapEncodeTiled and
+   cuTensorMapEncodeIm2col (cuda.h of CUDA 13.0, comments of those functions) checked before the driver is
+   asked, so that the message says which rule broke, with the value and the allowed ones. Left out: the
+   im2col::w forms; the alignment of the buffer's address and the compute capability, which only the launch
+   knows (arguments.c). */
 #include "lab/plan.h"
 
 #include "lab/wire.h"
@@ -93,12 +94,48 @@ static json_t *numbers_to_json(struct clab_eval *eval, const long long *numbers,
     return list;
 }
 
+/* im2col = { lower, upper, channels, pixels }: the corners of the box of pixels, one number for each
+   dimension between the first (channels) and the last (images), and the box's size. */
+static json_t *read_im2col(struct clab_eval *eval, const struct clab_path *path, int index, long long rank,
+                           const long long *dims, long long *out_width)
+{
+    static const char *const fields[] = {"lower", "upper", "channels", "pixels"};
+    struct clab_path at = {.up = path, .key = "im2col"}, upper_path = {.up = &at, .key = "upper"};
+    long long lower[MAX_RANK], upper[MAX_RANK];
+    if (clab_push_field(eval, index, "im2col") == LUA_TNIL) {
+        lua_pop(eval->L, 1);
+        return NULL;
+    }
+    int table = lua_absindex(eval->L, -1);
+    clab_read_table(eval, &at, table, fields, sizeof fields / sizeof *fields, false);
+    if (rank < 3)
+        clab_eval_fail(eval, &at, "an im2col tensor has a rank of 3 to %d, this one has %lld", MAX_RANK, rank);
+    const long long high = rank == 3 ? 32767 : rank == 4 ? 127 : 15;
+    read_numbers(eval, &at, table, "lower", rank - 2, -high - 1, high, 1, lower);
+    read_numbers(eval, &at, table, "upper", rank - 2, -high - 1, high, 1, upper);
+    for (long long i = 0; i < rank - 2; i++) {
+        struct clab_path item = {.up = &upper_path, .index = i + 1};
+        if (dims[i + 1] + upper[i] <= lower[i])
+            clab_eval_fail(eval, &item, "the box from %lld to %lld has no pixel of a dimension of %lld", lower[i],
+                           upper[i], dims[i + 1]);
+    }
+    const long long channels = clab_field_integer(eval, &at, table, "channels", 1, 256, 0);
+    const long long pixels = clab_field_integer(eval, &at, table, "pixels", 1, 1024, 0);
+    if (channels == 0 || pixels == 0)
+        clab_eval_fail(eval, &at, "im2col needs `channels` (1 to 256) and `pixels` (1 to 1024)");
+    lua_pop(eval->L, 1);
+    *out_width = channels;
+    return clab_eval_json(eval, json_pack("{s:o,s:o,s:I,s:I}", "lower", numbers_to_json(eval, lower, rank - 2),
+                                          "upper", numbers_to_json(eval, upper, rank - 2), "channels",
+                                          (json_int_t)channels, "pixels", (json_int_t)pixels));
+}
+
 json_t *clab_plan_tensor_map(struct clab_plan *plan, const struct clab_path *path, int index,
                              const json_t *buffers)
 {
     static const char *const fields[] = {
         "buffer",          "type",       "dims",    "strides", "box",
-        "element_strides", "interleave", "swizzle", "fill",    "l2_promotion"};
+        "element_strides", "interleave", "swizzle", "fill",    "l2_promotion", "im2col"};
     struct clab_eval *eval = plan->eval;
     lua_State *L = eval->L;
     index = lua_absindex(L, index);
@@ -175,7 +212,13 @@ json_t *clab_plan_tensor_map(struct clab_plan *plan, const struct clab_path *pat
     if (buffer_bytes > 0 && last > buffer_bytes)
         clab_eval_fail(eval, path, "the tensor spans %lld bytes, buffer '%s' has %lld", last, buffer,
                        buffer_bytes);
-    read_numbers(eval, path, index, "box", rank, 1, 256, 1, box);
+    json_t *im2col = read_im2col(eval, path, index, rank, dims, &box[0]);
+    if (im2col == NULL)
+        read_numbers(eval, path, index, "box", rank, 1, 256, 1, box);
+    else if (clab_push_field(eval, index, "box") != LUA_TNIL)
+        clab_eval_fail(eval, &box_path, "an im2col tensor map has no box: channels and pixels are its size");
+    else
+        lua_pop(L, 1);
     const long long inner_bits = box[0] * element_types[t].bits;
     if (wide && box[0] != 128)
         clab_eval_fail(eval, &box_path, "the box of a %s tensor is 128 elements wide, got %lld",
@@ -202,11 +245,15 @@ json_t *clab_plan_tensor_map(struct clab_plan *plan, const struct clab_path *pat
     if (clab_push_field(eval, index, "element_strides") != LUA_TNIL)
         read_numbers(eval, path, index, "element_strides", rank, 1, 8, 1, steps);
     lua_pop(L, 1);
-    return clab_eval_json(eval, json_pack("{s:s,s:s,s:i,s:i,s:o,s:o,s:o,s:o,s:i,s:i,s:i,s:i}", "buffer",
-                                          buffer, "type", element_types[t].name, "type_code", (int)t, "rank",
-                                          (int)rank, "dims", numbers_to_json(eval, dims, rank), "strides",
-                                          numbers_to_json(eval, strides, rank - 1), "box",
-                                          numbers_to_json(eval, box, rank), "element_strides",
-                                          numbers_to_json(eval, steps, rank), "interleave", interleave,
-                                          "swizzle", swizzle, "l2_promotion", promotion, "fill", fill));
+    json_t *map = json_pack(
+        "{s:s,s:s,s:i,s:i,s:o,s:o,s:o,s:i,s:i,s:i,s:i}", "buffer", buffer, "type", element_types[t].name, "type_code",
+        (int)t, "rank", (int)rank, "dims", numbers_to_json(eval, dims, rank), "strides",
+        numbers_to_json(eval, strides, rank - 1), "element_strides", numbers_to_json(eval, steps, rank), "interleave",
+        interleave, "swizzle", swizzle, "l2_promotion", promotion, "fill", fill);
+    clab_eval_json(eval, map);
+    if (im2col != NULL)
+        clab_eval_set(eval, map, "im2col", im2col);
+    else
+        clab_eval_set(eval, map, "box", numbers_to_json(eval, box, rank));
+    return map;
 }

@@ -3,6 +3,7 @@
 #include "lab/worker.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "base/process.h"
 #include "driver/call.h"
 #include "lab/buffers.h"
+#include "lab/companion.h"
 #include "lab/device.h"
 #include "lab/launch.h"
 #include "lab/measure.h"
@@ -34,6 +36,7 @@ struct worker {
     struct clab_buffer_set sets[MAX_SETS];
     size_t n_sets;
     struct clab_watch *watch; /* NVML beside a real GPU; NULL otherwise */
+    const struct clab_companion *beside; /* the timed row's companion that may still run; NULL none */
 };
 
 static struct clab_loaded *image_get(struct worker *worker, int64_t key)
@@ -42,6 +45,15 @@ static struct clab_loaded *image_get(struct worker *worker, int64_t key)
         if (worker->images[i].used && worker->images[i].key == key)
             return &worker->images[i].loaded;
     return NULL;
+}
+
+/* The image of the kernel that a request names by "key". */
+static clab_status image_need(struct worker *worker, const json_t *json, const char *what,
+                              struct clab_loaded **out_loaded, struct clab_error *error)
+{
+    *out_loaded = image_get(worker, clab_json_int(json, "key", -1));
+    return *out_loaded != NULL ? CLAB_OK
+                               : clab_error_set(error, CLAB_INTERNAL, "%s of an image that was not loaded", what);
 }
 
 static void sets_free(struct worker *worker)
@@ -150,35 +162,140 @@ static clab_status stage(struct worker *worker, const char *name, struct clab_er
     return status;
 }
 
-/* Launch and check under every fill. A wrong result is not an error of the request: it is the verdict. */
-static clab_status run_fills(struct worker *worker, struct clab_launch *launch, struct clab_buffer_set *set,
-                             json_t *answer, struct clab_error *error)
+/* What a row launches: its kernel, and the companion where it has one. */
+struct work {
+    struct clab_launch launch;
+    struct clab_companion companion;
+    const json_t *companion_json; /* borrowed from the request */
+};
+
+/* An error of a kernel that is not the row's own says so, and names that kernel's file. */
+static clab_status CLAB_PRINTF(3, 4)
+    other_failed(struct clab_error *error, const json_t *kernel, const char *format, ...)
+{
+    char what[128];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    clab_error_name_source(error, clab_json_text(kernel, "source", ""));
+    return clab_error_context(error, "%s", what);
+}
+
+static clab_status work_prepare(struct worker *worker, const json_t *request, struct clab_buffer_set *set,
+                                struct work *work, struct clab_error *error)
+{
+    const json_t *row = json_object_get(request, "row");
+    const json_t *companion = json_object_get(json_object_get(row, "launch"), "companion");
+    struct clab_loaded *loaded;
+    clab_status status = image_need(worker, request, "launch", &loaded, error);
+    if (status == CLAB_OK)
+        status =
+            clab_launch_prepare(&worker->device, loaded, row, clab_buffers_address, set, &work->launch, error);
+    if (status != CLAB_OK || !json_is_object(companion))
+        return status;
+    work->companion_json = companion;
+    status = image_need(worker, companion, "companion", &loaded, error);
+    if (status == CLAB_OK)
+        status = clab_companion_prepare(&worker->device, loaded, companion, clab_buffers_address, set,
+                                        &work->companion, error);
+    return status == CLAB_OK ? CLAB_OK : other_failed(error, companion, "the companion kernel");
+}
+
+/* A buffer set in which one buffer's name stands for its shadow. */
+struct shadowed {
+    struct clab_buffer_set *set;
+    const struct clab_buffer *buffer;
+    CUdeviceptr shadow;
+};
+
+static CUdeviceptr shadowed_address(const char *name, void *context)
+{
+    const struct shadowed *shadowed = context;
+    return strcmp(name, shadowed->buffer->name) == 0 ? shadowed->shadow
+                                                     : clab_buffers_address(name, shadowed->set);
+}
+
+/* Runs a buffer's reference kernel on fresh contents, its result going to the buffer's shadow. What it writes
+   elsewhere is overwritten by the fill that comes before the row's own launch. */
+static clab_status run_reference(struct worker *worker, struct clab_buffer_set *set, struct clab_buffer *buffer,
+                                 unsigned pass, struct clab_error *error)
 {
     const struct clab_device *device = &worker->device;
+    const json_t *reference = json_object_get(buffer->expect, "reference");
+    struct clab_loaded *loaded;
+    struct clab_launch *launch = calloc(1, sizeof *launch);
+    if (launch == NULL)
+        return clab_error_set(error, CLAB_NO_MEMORY, "no memory for a launch");
+    clab_status status = image_need(worker, reference, "reference", &loaded, error);
+    if (status == CLAB_OK)
+        status = stage(worker, "fill", error);
+    if (status == CLAB_OK)
+        status = clab_buffers_fill(device, set, pass, error);
+    if (status == CLAB_OK)
+        status = clab_buffer_shadow(device, buffer, pass, error);
+    struct shadowed shadowed = {set, buffer, buffer->shadows[pass % CLAB_MAX_FILLS]};
+    if (status == CLAB_OK)
+        status = clab_launch_prepare(device, loaded, reference, shadowed_address, &shadowed, launch, error);
+    if (status == CLAB_OK)
+        status = stage(worker, "launch", error);
+    if (status == CLAB_OK)
+        status = clab_launch_submit(device, launch, error);
+    if (status == CLAB_OK)
+        status = clab_device_wait(device, error);
+    if (status != CLAB_OK) {
+        clab_buffer_drop_shadow(device, buffer, pass);
+        status = other_failed(error, reference, "the reference kernel of '%s'", buffer->name);
+    }
+    free(launch);
+    return status;
+}
+
+/* One verified launch: references, fill, launch, counters, check. *counters is replaced. */
+static clab_status run_pass(struct worker *worker, struct work *work, struct clab_buffer_set *set, unsigned pass,
+                            json_t **counters, struct clab_error *error)
+{
+    const struct clab_device *device = &worker->device;
+    const struct clab_channel *channel = device->driver->channel;
+    clab_status status = CLAB_OK;
+    for (size_t i = 0; i < set->count && status == CLAB_OK; i++)
+        if (clab_buffer_needs_reference(&set->buffers[i], pass))
+            status = run_reference(worker, set, &set->buffers[i], pass, error);
+    if (status == CLAB_OK)
+        status = stage(worker, "fill", error);
+    if (status == CLAB_OK)
+        status = clab_buffers_fill(device, set, pass, error);
+    if (status == CLAB_OK)
+        status = stage(worker, "launch", error);
+    if (status == CLAB_OK) {
+        status = clab_companion_start(device, &work->companion, error);
+        if (status != CLAB_OK)
+            return other_failed(error, work->companion_json, "the companion kernel");
+    }
+    if (status == CLAB_OK)
+        status = clab_launch_submit(device, &work->launch, error);
+    if (status == CLAB_OK)
+        status = clab_device_wait(device, error);
+    if (status == CLAB_OK)
+        status = clab_companion_wait(device, &work->companion, error);
+    if (status == CLAB_OK && channel != NULL) {
+        struct clab_counters last;
+        json_decref(*counters);
+        *counters = channel->last_counters(&last) ? clab_counters_to_json(&last) : NULL;
+    }
+    if (status == CLAB_OK)
+        status = stage(worker, "check", error);
+    return status == CLAB_OK ? clab_buffers_check(device, set, pass, error) : status;
+}
+
+/* Launch and check under every fill. A wrong result is not an error of the request: it is the verdict. */
+static clab_status run_fills(struct worker *worker, struct work *work, struct clab_buffer_set *set, json_t *answer,
+                             struct clab_error *error)
+{
     clab_status status = CLAB_OK;
     json_t *counters = NULL;
-    for (unsigned pass = 0; pass < set->n_fills && status == CLAB_OK; pass++) {
-        status = stage(worker, "fill", error);
-        if (status == CLAB_OK)
-            status = clab_buffers_fill(device, set, pass, error);
-        if (status == CLAB_OK)
-            status = CLAB_CALL(device->driver, error, cuCtxSynchronize, (), NULL);
-        if (status == CLAB_OK)
-            status = stage(worker, "launch", error);
-        if (status == CLAB_OK)
-            status = clab_launch_submit(device, launch, error);
-        if (status == CLAB_OK)
-            status = clab_device_wait(device, error);
-        if (status == CLAB_OK && device->driver->channel != NULL) {
-            struct clab_counters last;
-            json_decref(counters);
-            counters = device->driver->channel->last_counters(&last) ? clab_counters_to_json(&last) : NULL;
-        }
-        if (status == CLAB_OK)
-            status = stage(worker, "check", error);
-        if (status == CLAB_OK)
-            status = clab_buffers_check(device, set, pass, error);
-    }
+    for (unsigned pass = 0; pass < set->n_fills && status == CLAB_OK; pass++)
+        status = run_pass(worker, work, set, pass, &counters, error);
     json_object_set_new(answer, "counters", counters != NULL ? counters : json_null());
     if (status != CLAB_OK && status != CLAB_WRONG)
         return status;
@@ -191,27 +308,38 @@ static clab_status run_fills(struct worker *worker, struct clab_launch *launch, 
 static clab_status do_verify(struct worker *worker, const json_t *request, json_t *answer,
                              struct clab_error *error)
 {
-    struct clab_loaded *loaded = image_get(worker, clab_json_int(request, "key", -1));
-    if (loaded == NULL)
-        return clab_error_set(error, CLAB_INTERNAL, "verify of an image that was not loaded");
     struct clab_buffer_set *set;
-    struct clab_launch *launch = calloc(1, sizeof *launch);
-    if (launch == NULL)
+    struct work *work = calloc(1, sizeof *work);
+    if (work == NULL)
         return clab_error_set(error, CLAB_NO_MEMORY, "no memory for a launch");
     clab_status status = set_get(worker, json_object_get(request, "buffers"), true, &set, error);
     if (status == CLAB_OK)
-        status = clab_launch_prepare(&worker->device, loaded, json_object_get(request, "row"),
-                                     clab_buffers_address, set, launch, error);
+        status = work_prepare(worker, request, set, work, error);
     if (status == CLAB_OK) {
-        json_object_set_new(answer, "launch", clab_launch_to_json(launch));
-        status = run_fills(worker, launch, set, answer, error);
+        json_object_set_new(answer, "launch", clab_launch_to_json(&work->launch));
+        status = run_fills(worker, work, set, answer, error);
     }
     if (status == CLAB_OK) {
         json_t *dumps = NULL;
         status = clab_buffers_dump(&worker->device, set, &dumps, error);
         json_object_set_new(answer, "dumps", dumps != NULL ? dumps : json_null());
     }
-    free(launch);
+    clab_companion_fini(&worker->device, &work->companion);
+    free(work);
+    return status;
+}
+
+/* The grid that a row's `fit` comes to. */
+static clab_status do_grid(struct worker *worker, const json_t *request, json_t *answer, struct clab_error *error)
+{
+    struct clab_loaded *loaded;
+    unsigned grid[3];
+    clab_status status = image_need(worker, request, "grid", &loaded, error);
+    if (status == CLAB_OK)
+        status = clab_launch_grid(&worker->device, loaded, json_object_get(request, "row"), grid, error);
+    if (status == CLAB_OK)
+        json_object_set_new(answer, "grid", json_pack("[I,I,I]", (json_int_t)grid[0], (json_int_t)grid[1],
+                                                      (json_int_t)grid[2]));
     return status;
 }
 
@@ -219,15 +347,30 @@ static clab_status do_verify(struct worker *worker, const json_t *request, json_
 struct timed_row {
     struct worker *worker;
     struct clab_buffer_set *set;
-    struct clab_launch launch;
+    struct work work;
     double *earlier; /* owned */
     bool hot;        /* resets that are outside a cold launch's time are inside a batch's */
 };
 
+/* Also waits for the companion of the sample before, whoever's it was. */
 static clab_status prepare_timed(void *context, struct clab_error *error)
 {
     const struct timed_row *row = context;
-    return row->hot ? CLAB_OK : clab_buffers_reset(&row->worker->device, row->set, 0, false, error);
+    struct worker *worker = row->worker;
+    clab_status status = CLAB_OK;
+    if (worker->beside != NULL)
+        status = clab_companion_wait(&worker->device, worker->beside, error);
+    worker->beside = NULL;
+    if (status != CLAB_OK || row->hot)
+        return status;
+    return clab_buffers_reset(&worker->device, row->set, 0, false, error);
+}
+
+static clab_status accompany_timed(void *context, struct clab_error *error)
+{
+    struct timed_row *row = context;
+    row->worker->beside = &row->work.companion;
+    return clab_companion_start(&row->worker->device, &row->work.companion, error);
 }
 
 static clab_status submit_timed(void *context, struct clab_error *error)
@@ -237,7 +380,7 @@ static clab_status submit_timed(void *context, struct clab_error *error)
     clab_status status = row->hot ? clab_buffers_reset(device, row->set, 0, false, error) : CLAB_OK;
     if (status == CLAB_OK)
         status = clab_buffers_reset(device, row->set, 0, true, error);
-    return status == CLAB_OK ? clab_launch_submit(device, &row->launch, error) : status;
+    return status == CLAB_OK ? clab_launch_submit(device, &row->work.launch, error) : status;
 }
 
 static bool send_launch(void *context, unsigned id)
@@ -265,10 +408,7 @@ static bool send_sample(void *context, const struct clab_sample *sample)
 static clab_status stage_row(struct worker *worker, const json_t *request, bool hot, struct timed_row *row,
                              struct clab_measured_row *measured, struct clab_error *error)
 {
-    const struct clab_loaded *loaded = image_get(worker, clab_json_int(request, "key", -1));
     const json_t *earlier = json_object_get(request, "earlier");
-    if (loaded == NULL)
-        return clab_error_set(error, CLAB_INTERNAL, "timing of an image that was not loaded");
     row->worker = worker;
     row->hot = hot;
     clab_status status = set_get(worker, json_object_get(request, "buffers"), false, &row->set, error);
@@ -277,8 +417,7 @@ static clab_status stage_row(struct worker *worker, const json_t *request, bool 
     if (status == CLAB_OK)
         status = clab_buffers_fill(&worker->device, row->set, 0, error);
     if (status == CLAB_OK)
-        status = clab_launch_prepare(&worker->device, loaded, json_object_get(request, "row"),
-                                     clab_buffers_address, row->set, &row->launch, error);
+        status = work_prepare(worker, request, row->set, &row->work, error);
     if (status != CLAB_OK)
         return status;
     row->earlier = calloc(json_array_size(earlier) + 1, sizeof *row->earlier);
@@ -288,6 +427,7 @@ static clab_status stage_row(struct worker *worker, const json_t *request, bool 
         row->earlier[i] = json_number_value(json_array_get(earlier, i));
     *measured = (struct clab_measured_row){.id = (unsigned)clab_json_int(request, "id", 0),
                                            .prepare = prepare_timed,
+                                           .accompany = row->work.companion.stream != NULL ? accompany_timed : NULL,
                                            .submit = submit_timed,
                                            .context = row,
                                            .earlier = row->earlier,
@@ -347,8 +487,15 @@ static clab_status do_time(struct worker *worker, const json_t *request, json_t 
     if (status != CLAB_OK)
         json_object_set_new(answer, "failed", json_integer(outcome.failed));
     json_object_set_new(answer, "done", json_true());
-    for (size_t i = 0; i < count && timed != NULL; i++)
+    const bool lost = status != CLAB_OK && clab_call_is_sticky((CUresult)error->native_code);
+    if (worker->beside != NULL && !lost)
+        (void)clab_companion_wait(&worker->device, worker->beside, NULL);
+    worker->beside = NULL;
+    for (size_t i = 0; i < count && timed != NULL; i++) {
         free(timed[i].earlier);
+        if (!lost && timed[i].worker != NULL)
+            clab_companion_fini(&worker->device, &timed[i].work.companion);
+    }
     free(measured);
     free(timed);
     return status;
@@ -415,6 +562,8 @@ static clab_status dispatch(struct worker *worker, const json_t *request, json_t
         return do_forget(worker, request);
     if (strcmp(op, "verify") == 0)
         return do_verify(worker, request, answer, error);
+    if (strcmp(op, "grid") == 0)
+        return do_grid(worker, request, answer, error);
     if (strcmp(op, "time") == 0)
         return do_time(worker, request, answer, error);
     if (strcmp(op, "clusters") == 0)

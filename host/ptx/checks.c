@@ -161,6 +161,8 @@ bool ptx_check_row(const struct ptx_match_context *context, const struct ptx_ins
 {
     if (!check_width(context, insn, row, why, size))
         return false;
+    if (insn->n_types && insn->types[0] == PTX_B128 && ptx_has(insn, PTX_MOD_SYS) && context->version < 84)
+        return say(why, size, ".b128 with .sys requires PTX ISA .version 8.4 or later");
     if (ptx_has(insn, PTX_MOD_L2__CACHE_HINT) && insn->n_spaces == 1 && insn->spaces[0] != PTX_SPACE_GLOBAL)
         return say(why, size, ".L2::cache_hint is for .global and generic addresses only");
     if (row == PTX_CVT_INT && ptx_has(insn, PTX_MOD_SAT) &&

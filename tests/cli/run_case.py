@@ -38,6 +38,9 @@ def missing(thing, clusterlab):
     if thing == "nvrtc":
         doctor = subprocess.run([clusterlab, "doctor"], capture_output=True, text=True, check=False)
         return not re.search(r"NVRTC\s+ok", doctor.stdout)
+    if thing in ("gpu", "no-gpu"):
+        devices = subprocess.run([clusterlab, "devices", "--device", "cuda:0"], capture_output=True, text=True, check=False)
+        return (devices.returncode != 0) == (thing == "gpu")
     return shutil.which(thing) is None
 
 
@@ -81,6 +84,8 @@ def main():
                                   errors="replace", timeout=LIMIT_S, stdin=subprocess.DEVNULL, check=False)
         except subprocess.TimeoutExpired:
             sys.exit(f"{path}: no end within {LIMIT_S} s\n  {command}")
+        for key in ("OUT", "ERR", "NOT-OUT", "NOT-ERR", "FILE"):
+            case[key] = [entry.replace("%tmp", re.escape(folder)).replace("%tree", re.escape(tree)) for entry in case[key]]
         bad = check(case, path, done.returncode, done.stdout, done.stderr, folder)
         if bad:
             print(f"{path}\n  {command}\n--- stdout\n{done.stdout}\n--- stderr\n{done.stderr}\n---")

@@ -69,6 +69,8 @@ static const uint64_t u64_values[] = {0,
                                       0xffffffff00000000,
                                       0xffffffff80000000,
                                       0xffffffff7fffffff};
+static const uint64_t f8_values[] = {0x00, 0x80, 0x01, 0x81, 0x7f, 0xff, 0x7e, 0x7c,
+                                     0xfc, 0x7b, 0x38, 0x3c, 0xb8, 0x08, 0x07};
 static const uint64_t pred_values[] = {0, 1};
 
 struct pool {
@@ -103,6 +105,10 @@ static struct pool pool_of(const char *type)
         return POOL(f32_values, 32, 2, 8);
     if (strcmp(type, "f64") == 0)
         return POOL(f64_values, 64, 1, 11);
+    if (strcmp(type, "e4m3x4") == 0)
+        return POOL(f8_values, 8, 4, 4);
+    if (strcmp(type, "e5m2x4") == 0)
+        return POOL(f8_values, 8, 4, 5);
     if (strcmp(type, "u16x2") == 0 || strcmp(type, "s16x2") == 0)
         return POOL(u16_values, 16, 2, 0);
     switch (type_bytes(type)) {

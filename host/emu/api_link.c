@@ -1,0 +1,284 @@
+/* "Module Management": the JIT linker (cuLinkCreate to cuLinkDestroy). Inputs are PTX texts, or fatbins that hold some;
+   linking puts them one behind the other under one header, and the parser resolves .extern declarations against the
+   definitions: what comes out is PTX again, which the stand-in loads as any image. Cubins, objects, archives and LTO IR
+   are refused by name. Leaves out: renaming of file-local symbols that two inputs share (reported as redefinition). */
+#include "emu/api.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/process.h"
+#include "base/str.h"
+#include "emu/api_image.h"
+#include "emu/api_jit.h"
+
+struct link {
+    CUlinkState handle;
+    struct api_jit jit;
+    struct clab_str body; /* the inputs without their headers */
+    unsigned version;     /* the highest .version, as 90 */
+    char target[64];      /* of the first input */
+    char *output;         /* what cuLinkComplete lends */
+};
+
+/* ---- headers ---- */
+
+static const char *skip_blank(const char *text)
+{
+    for (;;) {
+        text += strspn(text, " \t\r\n");
+        if (text[0] == '/' && text[1] == '/') {
+            text += strcspn(text, "\n");
+        } else if (text[0] == '/' && text[1] == '*') {
+            const char *end = strstr(text + 2, "*/");
+            if (end == NULL)
+                return text + strlen(text);
+            text = end + 2;
+        } else {
+            return text;
+        }
+    }
+}
+
+static bool word(const char **text, const char *wanted)
+{
+    size_t bytes = strlen(wanted);
+    if (strncmp(*text, wanted, bytes) != 0 || !isspace((unsigned char)(*text)[bytes]))
+        return false;
+    *text = skip_blank(*text + bytes);
+    return true;
+}
+
+/* Reads .version, .target and .address_size at the start of a text; returns where the rest begins. */
+static const char *read_header(const char *text, unsigned *out_version, char *target, size_t target_bytes)
+{
+    for (text = skip_blank(text);; text = skip_blank(text)) {
+        char *end;
+        if (word(&text, ".version")) {
+            unsigned long major = strtoul(text, &end, 10), minor = *end == '.' ? strtoul(end + 1, &end, 10) : 0;
+            *out_version = (unsigned)(major * 10 + minor);
+            text = end;
+        } else if (word(&text, ".target")) {
+            size_t bytes = strcspn(text, "\r\n/");
+            snprintf(target, target_bytes, "%.*s", (int)(bytes < target_bytes ? bytes : target_bytes - 1), text);
+            text += bytes;
+        } else if (word(&text, ".address_size")) {
+            (void)strtoul(text, &end, 10);
+            text = end;
+        } else {
+            return text;
+        }
+    }
+}
+
+/* ---- inputs ---- */
+
+static const char *type_name(CUjitInputType type)
+{
+    switch (type) {
+    case CU_JIT_INPUT_CUBIN:
+        return "a cubin";
+    case CU_JIT_INPUT_OBJECT:
+        return "an object file";
+    case CU_JIT_INPUT_LIBRARY:
+        return "an archive of objects";
+    case CU_JIT_INPUT_NVVM:
+        return "NVVM IR";
+    default:
+        return "an unknown kind of input";
+    }
+}
+
+/* A text that does not parse is refused when it is added, as the real linker compiles it then. */
+static CUresult check_text(const char *text, size_t bytes, const char *name, struct clab_error *error)
+{
+    struct ptx_module *module = NULL;
+    struct ptx_parse_options options = {.max_version = emu_machine_options(api_device()->machine)->driver_version};
+    clab_status status = ptx_parse(text, bytes, name, &options, &module, error);
+    const struct clab_error *flaw = status == CLAB_OK ? api_function_error(module) : NULL;
+    CUresult result = api_load_result(flaw != NULL ? CLAB_PTX_SYNTAX : status, error);
+    if (flaw != NULL)
+        clab_error_copy(error, flaw);
+    if (status == CLAB_OK) {
+        struct ptx_target device = {.sm = api_device()->model->sm, .suffix = 'a'};
+        const char *reason = "";
+        if (flaw == NULL && !ptx_target_accepts(module->target, device, &reason)) {
+            clab_error_set(error, CLAB_PTX_TARGET, "%s: %s", name, reason);
+            result = CUDA_ERROR_INVALID_PTX;
+        }
+        ptx_module_free(module);
+    }
+    return result;
+}
+
+static CUresult add_image(struct link *link, CUjitInputType type, const void *data, size_t bytes, const char *name)
+{
+    char *text = NULL;
+    size_t text_bytes = 0;
+    struct clab_error error = {0};
+    uint64_t start = clab_now_ns();
+    if (type != CU_JIT_INPUT_PTX && type != CU_JIT_INPUT_FATBINARY)
+        return api_set_error((unsigned)type < CU_JIT_NUM_INPUT_TYPES ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE,
+                             "%s: the stand-in's linker takes PTX and fatbins, not %s", name, type_name(type));
+    CUresult result = api_image_ptx(data, bytes, api_device()->model, &text, &text_bytes);
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = check_text(text, text_bytes, name, &error);
+    if (result != CUDA_SUCCESS) {
+        api_jit_answer(&link->jit, &error, (double)(clab_now_ns() - start) * 1e-9);
+        api_copy_error(result, &error);
+    } else {
+        unsigned version = 0;
+        char target[sizeof link->target] = "";
+        const char *rest = read_header(text, &version, target, sizeof target);
+        if (link->version < version)
+            link->version = version;
+        if (link->target[0] == '\0')
+            snprintf(link->target, sizeof link->target, "%s", target);
+        clab_str_addf(&link->body, "\n// %s\n", name);
+        clab_str_add(&link->body, rest);
+    }
+    clab_error_clear(&error);
+    free(text);
+    return result;
+}
+
+/* ---- calls ---- */
+
+static CUresult enter_link(const char *call, CUlinkState handle, struct link **out_link)
+{
+    struct api_context *context;
+    CUresult result = api_enter_context(call, &context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    *out_link = emu_handle_get(EMU_HANDLE_LINK, handle);
+    return *out_link != NULL ? CUDA_SUCCESS : api_fail(CUDA_ERROR_INVALID_HANDLE, "not a live linker");
+}
+
+CUresult CUDAAPI cuLinkCreate_v2(unsigned int numOptions, CUjit_option *options, void **optionValues,
+                                 CUlinkState *stateOut)
+{
+    API_ENTER_CONTEXT(context);
+    (void)context;
+    struct api_jit jit;
+    API_REQUIRE(stateOut != NULL);
+    CUresult result = api_jit_read(numOptions, options, optionValues, &jit);
+    if (result != CUDA_SUCCESS)
+        return api_result(result);
+    struct link *link = calloc(1, sizeof *link);
+    if (link != NULL)
+        link->handle = emu_handle_new(EMU_HANDLE_LINK, link);
+    if (link == NULL || link->handle == NULL) {
+        free(link);
+        return api_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a linker");
+    }
+    link->jit = jit; /* the program keeps its arrays alive until cuLinkDestroy, as documented */
+    *stateOut = link->handle;
+    return api_leave();
+}
+
+CUresult CUDAAPI cuLinkCreate(unsigned int numOptions, CUjit_option *options, void **optionValues,
+                              CUlinkState *stateOut)
+{
+    return cuLinkCreate_v2(numOptions, options, optionValues, stateOut);
+}
+
+CUresult CUDAAPI cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *data, size_t size, const char *name,
+                                  unsigned int numOptions, CUjit_option *options, void **optionValues)
+{
+    struct link *link;
+    struct api_jit ignored;
+    CUresult result = enter_link(__func__, state, &link);
+    if (result != CUDA_SUCCESS)
+        return result;
+    API_REQUIRE(data != NULL && size > 0 && link->output == NULL);
+    result = api_jit_read(numOptions, options, optionValues, &ignored);
+    if (result == CUDA_SUCCESS)
+        result = add_image(link, type, data, size, name != NULL ? name : "ptx input");
+    return api_result(result);
+}
+
+CUresult CUDAAPI cuLinkAddData(CUlinkState state, CUjitInputType type, void *data, size_t size, const char *name,
+                               unsigned int numOptions, CUjit_option *options, void **optionValues)
+{
+    return cuLinkAddData_v2(state, type, data, size, name, numOptions, options, optionValues);
+}
+
+CUresult CUDAAPI cuLinkAddFile_v2(CUlinkState state, CUjitInputType type, const char *path, unsigned int numOptions,
+                                  CUjit_option *options, void **optionValues)
+{
+    struct link *link;
+    struct api_jit ignored;
+    size_t bytes;
+    CUresult result = enter_link(__func__, state, &link);
+    if (result != CUDA_SUCCESS)
+        return result;
+    API_REQUIRE(path != NULL && link->output == NULL);
+    result = api_jit_read(numOptions, options, optionValues, &ignored);
+    if (result != CUDA_SUCCESS)
+        return api_result(result);
+    char *data = clab_file_read(path, (size_t)1 << 30, &bytes);
+    if (data == NULL)
+        return api_fail(errno == ENOENT ? CUDA_ERROR_FILE_NOT_FOUND : CUDA_ERROR_OPERATING_SYSTEM, "%s: %s", path,
+                        strerror(errno));
+    result = add_image(link, type, data, bytes, path);
+    free(data);
+    return api_result(result);
+}
+
+CUresult CUDAAPI cuLinkAddFile(CUlinkState state, CUjitInputType type, const char *path, unsigned int numOptions,
+                               CUjit_option *options, void **optionValues)
+{
+    return cuLinkAddFile_v2(state, type, path, numOptions, options, optionValues);
+}
+
+CUresult CUDAAPI cuLinkComplete(CUlinkState state, void **cubinOut, size_t *sizeOut)
+{
+    struct link *link;
+    struct clab_error error = {0};
+    CUresult result = enter_link(__func__, state, &link);
+    if (result != CUDA_SUCCESS)
+        return result;
+    API_REQUIRE(cubinOut != NULL && link->version != 0);
+    if (link->output == NULL) {
+        struct clab_str all = {0};
+        clab_str_addf(&all, ".version %u.%u\n.target %s\n.address_size 64\n", link->version / 10, link->version % 10,
+                      link->target);
+        clab_str_add(&all, link->body.text != NULL ? link->body.text : "");
+        char *text = link->body.failed ? NULL : clab_str_take(&all);
+        if (text == NULL) {
+            clab_str_free(&all);
+            return api_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for the linked image");
+        }
+        result = check_text(text, strlen(text), "linked image", &error);
+        if (result != CUDA_SUCCESS) {
+            api_jit_answer(&link->jit, &error, 0);
+            api_copy_error(result, &error);
+            clab_error_clear(&error);
+            free(text);
+            return api_result(result);
+        }
+        link->output = text;
+    }
+    api_jit_answer(&link->jit, NULL, 0);
+    *cubinOut = link->output;
+    if (sizeOut != NULL)
+        *sizeOut = strlen(link->output) + 1;
+    return api_leave();
+}
+
+CUresult CUDAAPI cuLinkDestroy(CUlinkState state)
+{
+    struct link *link;
+    CUresult result = enter_link(__func__, state, &link);
+    if (result != CUDA_SUCCESS)
+        return result;
+    emu_handle_free(state);
+    clab_str_free(&link->body);
+    free(link->output);
+    free(link);
+    return api_leave();
+}

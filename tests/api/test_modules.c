@@ -1,0 +1,333 @@
+/* Modules, libraries, the JIT linker, fatbins, entry points. */
+#include <stdio.h>
+
+#include "api_test.h"
+
+static const char module_text[] =
+    HEADER ".visible .global .align 4 .u32 counter = 7;\n"
+           ".visible .entry count(.param .u64 p) { .reg .b64 a; .reg .b32 v; ld.param.u64 a, [p];\n"
+           "  atom.global.add.u32 v, [counter], 1; st.global.u32 [a], v; ret; }\n"
+           ".visible .entry other() { ret; }\n";
+
+static uint32_t run_count(CUfunction function)
+{
+    CUdeviceptr out;
+    uint32_t value = 0;
+    OK(cuMemAlloc(&out, 4));
+    void *params[] = {&out};
+    OK(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
+    OK(cuMemcpyDtoH(&value, out, 4));
+    OK(cuMemFree(out));
+    return value;
+}
+
+static void test_module(void **state)
+{
+    (void)state;
+    CUmodule one, two, back;
+    CUfunction function, again, list[3] = {NULL};
+    CUdeviceptr counter;
+    size_t bytes = 0;
+    unsigned count = 0;
+    const char *name = NULL;
+    OK(cuModuleLoadData(&one, module_text));
+    OK(cuModuleLoadData(&two, module_text));
+    OK(cuModuleGetFunction(&function, one, "count"));
+    OK(cuModuleGetFunction(&again, one, "count"));
+    assert_ptr_equal(function, again);
+    assert_int_equal(run_count(function), 7);
+    assert_int_equal(run_count(function), 8);
+    OK(cuModuleGetFunction(&again, two, "count"));
+    assert_int_equal(run_count(again), 7); /* variables of its own */
+    OK(cuModuleGetGlobal(&counter, &bytes, one, "counter"));
+    assert_int_equal(bytes, 4);
+    OK(cuMemsetD32(counter, 100, 1));
+    assert_int_equal(run_count(function), 100);
+    OK(cuModuleGetFunctionCount(&count, one));
+    assert_int_equal(count, 2);
+    OK(cuModuleEnumerateFunctions(list, 3, one));
+    OK(cuFuncGetName(&name, list[1]));
+    assert_string_equal(name, "other");
+    assert_null(list[2]);
+    OK(cuFuncGetModule(&back, list[1]));
+    assert_ptr_equal(back, one);
+    OK(cuModuleUnload(one));
+    WANT(CUDA_ERROR_INVALID_HANDLE, cuModuleUnload(one));
+    WANT(CUDA_ERROR_INVALID_HANDLE, cuFuncGetName(&name, function));
+    WANT(CUDA_ERROR_INVALID_VALUE, cuMemsetD32(counter, 100, 1)); /* its variables are gone */
+    assert_int_equal(run_count(again), 8);
+}
+
+/* A syntax error is named with its line in the log, and the size says how much of the buffer was filled. */
+static void test_log(void **state)
+{
+    (void)state;
+    char log[512], info[64] = "x";
+    float milliseconds = -1;
+    CUmodule module;
+    CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, CU_JIT_INFO_LOG_BUFFER,
+                              CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES, CU_JIT_WALL_TIME, CU_JIT_MAX_REGISTERS};
+    void *values[] = {log, (void *)(uintptr_t)sizeof log, info, (void *)(uintptr_t)sizeof info, NULL,
+                      (void *)(uintptr_t)64};
+    WANT(CUDA_ERROR_INVALID_PTX,
+         cuModuleLoadDataEx(&module, HEADER ".visible .entry e() {\n  frobnicate.u32 %r1, 2;\n}\n", 6, options, values));
+    assert_non_null(strstr(log, ":5:"));
+    assert_non_null(strstr(log, "frobnicate"));
+    assert_int_equal((uintptr_t)values[1], strlen(log));
+    assert_string_equal(info, "");
+    memcpy(&milliseconds, &values[4], sizeof milliseconds);
+    assert_true(milliseconds >= 0);
+    /* A buffer that is too small is filled to its end. */
+    values[1] = (void *)(uintptr_t)8;
+    values[3] = (void *)(uintptr_t)sizeof info;
+    WANT(CUDA_ERROR_INVALID_PTX,
+         cuModuleLoadDataEx(&module, HEADER ".visible .entry e() {\n  frobnicate.u32 %r1, 2;\n}\n", 6, options, values));
+    assert_int_equal(strlen(log), 7);
+    /* And a good module leaves it empty. */
+    values[1] = (void *)(uintptr_t)sizeof log;
+    OK(cuModuleLoadDataEx(&module, module_text, 4, options, values));
+    assert_string_equal(log, "");
+}
+
+static void test_file(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/clab_api_XXXXXX";
+    CUmodule module;
+    CUfunction function;
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    FILE *file = fdopen(fd, "w");
+    assert_non_null(file);
+    fputs(module_text, file);
+    fclose(file);
+    OK(cuModuleLoad(&module, path));
+    OK(cuModuleGetFunction(&function, module, "count"));
+    assert_int_equal(run_count(function), 7);
+    remove(path);
+    WANT(CUDA_ERROR_FILE_NOT_FOUND, cuModuleLoad(&module, path));
+}
+
+/* ---- fatbins ---- */
+
+static void *read_data(const char *name, size_t *out_bytes)
+{
+    char path[256];
+    snprintf(path, sizeof path, "data/%s", name);
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    static unsigned char buffer[65536];
+    *out_bytes = fread(buffer, 1, sizeof buffer, file);
+    fclose(file);
+    void *copy = malloc(*out_bytes); /* exact, so that a sanitizer sees every byte too many */
+    assert_non_null(copy);
+    memcpy(copy, buffer, *out_bytes);
+    return copy;
+}
+
+static void test_fatbins(void **state)
+{
+    (void)state;
+    static const char *const good[] = {"plain.fatbin", "zstd.fatbin", "lz4.fatbin"};
+    CUmodule module;
+    CUfunction function;
+    size_t bytes;
+    for (size_t i = 0; i < 3; i++) {
+        void *image = read_data(good[i], &bytes);
+        struct {
+            int magic, version;
+            const void *data;
+            void *more;
+        } wrapper = {0x466243b1, 1, image, NULL};
+        for (int wrapped = 0; wrapped < 2; wrapped++) {
+            CUdeviceptr word;
+            uint32_t value = 0;
+            OK(wrapped ? cuModuleLoadFatBinary(&module, &wrapper) : cuModuleLoadData(&module, image));
+            OK(cuModuleGetFunction(&function, module, "add_one"));
+            OK(cuMemAlloc(&word, 4));
+            OK(cuMemsetD32(word, 5, 1));
+            void *params[] = {&word};
+            OK(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
+            OK(cuMemcpyDtoH(&value, word, 4));
+            assert_int_equal(value, 6); /* sm_90's, not sm_80's */
+            OK(cuModuleUnload(module));
+        }
+        free(image);
+    }
+    void *image = read_data("cubin.fatbin", &bytes);
+    WANT(CUDA_ERROR_NO_BINARY_FOR_GPU, cuModuleLoadData(&module, image));
+    WANT(CUDA_ERROR_NO_BINARY_FOR_GPU, cuModuleLoadData(&module, (char *)image + 0x50)); /* the cubin itself */
+    free(image);
+    image = read_data("newer.fatbin", &bytes);
+    WANT(CUDA_ERROR_NO_BINARY_FOR_GPU, cuModuleLoadData(&module, image));
+    free(image);
+}
+
+/* Damage that its own sizes show is an invalid image, never a read outside the file. */
+static void test_damaged_fatbins(void **state)
+{
+    (void)state;
+    CUmodule module;
+    size_t bytes;
+    unsigned char *image = read_data("zstd.fatbin", &bytes);
+    static const size_t places[] = {6, 7, 12, 13, 14, 15, 0x14, 0x15, 0x1a, 0x1c, 0x21, 0x22, 0x4a, 0x4b, 0x4c};
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        unsigned char kept = image[places[i]];
+        image[places[i]] ^= 0xff;
+        CUresult result = cuModuleLoadData(&module, image);
+        if (result != CUDA_ERROR_INVALID_IMAGE)
+            WANT(CUDA_SUCCESS, result); /* only where the damaged entry is not the one that is taken */
+        image[places[i]] = kept;
+    }
+    image[0x110 + 0x60] ^= 0x55; /* inside the frame of the entry that is taken */
+    WANT(CUDA_ERROR_INVALID_IMAGE, cuModuleLoadData(&module, image));
+    free(image);
+}
+
+/* ---- libraries ---- */
+
+static void test_library(void **state)
+{
+    CUcontext primary = *state, second;
+    CUlibrary library, back;
+    CUkernel kernel, kernels[2];
+    CUfunction function, again;
+    CUmodule module;
+    CUdeviceptr counter, other;
+    size_t bytes = 0, offset = 9, size = 0;
+    unsigned count = 0;
+    int value = 0;
+    const char *name = NULL;
+    OK(cuCtxSetCurrent(NULL)); /* loading needs no context */
+    OK(cuLibraryLoadData(&library, module_text, NULL, NULL, 0, NULL, NULL, 0));
+    OK(cuLibraryGetKernelCount(&count, library));
+    assert_int_equal(count, 2);
+    OK(cuLibraryEnumerateKernels(kernels, 2, library));
+    OK(cuLibraryGetKernel(&kernel, library, "count"));
+    assert_ptr_equal(kernel, kernels[0]);
+    WANT(CUDA_ERROR_NOT_FOUND, cuLibraryGetKernel(&kernel, library, "nothing"));
+    OK(cuKernelGetName(&name, kernels[1]));
+    assert_string_equal(name, "other");
+    OK(cuKernelGetLibrary(&back, kernel));
+    assert_ptr_equal(back, library);
+    OK(cuKernelGetAttribute(&value, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, kernel, 0));
+    assert_int_equal(value, 1024);
+    OK(cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 100000, kernel, 0));
+    OK(cuKernelGetParamInfo(kernel, 0, &offset, &size));
+    assert_int_equal(offset, 0);
+    assert_int_equal(size, 8);
+    WANT(CUDA_ERROR_INVALID_VALUE, cuKernelGetParamInfo(kernel, 1, &offset, &size));
+    WANT(CUDA_ERROR_INVALID_CONTEXT, cuKernelGetFunction(&function, kernel));
+
+    OK(cuCtxSetCurrent(primary));
+    OK(cuKernelGetFunction(&function, kernel));
+    OK(cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, function));
+    assert_int_equal(value, 100000);
+    assert_int_equal(run_count(function), 7);
+    assert_int_equal(run_count((CUfunction)kernel), 8); /* a kernel is launched as a function */
+    OK(cuLibraryGetGlobal(&counter, &bytes, library, "counter"));
+    OK(cuLibraryGetModule(&module, library));
+    WANT(CUDA_ERROR_NOT_PERMITTED, cuModuleUnload(module));
+
+    OK(cuCtxCreate(&second, NULL, 0, 0)); /* another context: another module */
+    assert_int_equal(run_count((CUfunction)kernel), 7);
+    OK(cuLibraryGetGlobal(&other, &bytes, library, "counter"));
+    assert_true(other != counter);
+    OK(cuKernelGetFunction(&again, kernel));
+    assert_ptr_not_equal(again, function);
+    OK(cuCtxDestroy(second));
+    OK(cuCtxSetCurrent(primary));
+    assert_int_equal(run_count(function), 9);
+    OK(cuLibraryUnload(library));
+    WANT(CUDA_ERROR_INVALID_HANDLE, cuLibraryUnload(library));
+    WANT(CUDA_ERROR_INVALID_HANDLE, cuKernelGetName(&name, kernel));
+    WANT(CUDA_ERROR_INVALID_HANDLE, cuFuncGetName(&name, function));
+}
+
+/* ---- the linker ---- */
+
+static void test_linker(void **state)
+{
+    (void)state;
+    static char caller[] = HEADER ".extern .func (.param .b32 r) plus(.param .b32 a);\n"
+                                  ".visible .entry call_it(.param .u64 p) { .reg .b64 a; .reg .b32 v;\n"
+                                  "  ld.param.u64 a, [p]; ld.global.u32 v, [a];\n"
+                                  "  { .param .b32 q; .param .b32 s; st.param.b32 [q], v; call (s), plus, (q);\n"
+                                  "    ld.param.b32 v, [s]; } st.global.u32 [a], v; ret; }\n";
+    static char callee[] = "// a comment first\n.version 8.3\n.target sm_80\n.address_size 64\n"
+                           ".visible .func (.param .b32 r) plus(.param .b32 a) { .reg .b32 v; ld.param.b32 v, [a];\n"
+                           "  add.u32 v, v, 1000; st.param.b32 [r], v; ret; }\n";
+    CUlinkState link;
+    CUmodule module;
+    CUfunction function;
+    CUdeviceptr word;
+    void *image = NULL;
+    size_t bytes = 0;
+    uint32_t value = 0;
+    char log[512] = "";
+    CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+    void *values[] = {log, (void *)(uintptr_t)sizeof log};
+    OK(cuLinkCreate(2, options, values, &link));
+    OK(cuLinkAddData(link, CU_JIT_INPUT_PTX, caller, sizeof caller, "caller.ptx", 0, NULL, NULL));
+    OK(cuLinkAddData(link, CU_JIT_INPUT_PTX, callee, sizeof callee, "callee.ptx", 0, NULL, NULL));
+    OK(cuLinkComplete(link, &image, &bytes));
+    OK(cuModuleLoadData(&module, image));
+    OK(cuLinkDestroy(link));
+    OK(cuModuleGetFunction(&function, module, "call_it"));
+    OK(cuMemAlloc(&word, 4));
+    OK(cuMemsetD32(word, 5, 1));
+    void *params[] = {&word};
+    OK(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
+    OK(cuMemcpyDtoH(&value, word, 4));
+    assert_int_equal(value, 1005);
+
+    OK(cuLinkCreate(2, options, values, &link));
+    static char bad[] = HEADER ".visible .entry e() { nonsense; }\n";
+    WANT(CUDA_ERROR_INVALID_PTX, cuLinkAddData(link, CU_JIT_INPUT_PTX, bad, sizeof bad, "bad.ptx", 0, NULL, NULL));
+    assert_non_null(strstr(log, "bad.ptx"));
+    WANT(CUDA_ERROR_NOT_SUPPORTED, cuLinkAddData(link, CU_JIT_INPUT_CUBIN, bad, sizeof bad, NULL, 0, NULL, NULL));
+    WANT(CUDA_ERROR_INVALID_VALUE, cuLinkAddData(link, (CUjitInputType)77, bad, sizeof bad, NULL, 0, NULL, NULL));
+    WANT(CUDA_ERROR_INVALID_VALUE, cuLinkComplete(link, &image, &bytes)); /* nothing was added */
+    OK(cuLinkDestroy(link));
+    WANT(CUDA_ERROR_INVALID_HANDLE, cuLinkDestroy(link));
+}
+
+/* ---- entry points ---- */
+
+static void test_entry_points(void **state)
+{
+    (void)state;
+    void *plain = NULL, *per_thread = NULL, *old = NULL;
+    CUdriverProcAddressQueryResult status;
+    OK(cuGetProcAddress("cuMemcpyHtoDAsync", &plain, 13000, CU_GET_PROC_ADDRESS_DEFAULT, &status));
+    OK(cuGetProcAddress("cuMemcpyHtoDAsync", &per_thread, 13000, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM,
+                        &status));
+    assert_non_null(plain);
+    assert_ptr_not_equal(plain, per_thread);
+    OK(cuGetProcAddress("cuCtxCreate", &plain, 13000, 0, &status));
+    OK(cuGetProcAddress("cuCtxCreate", &old, 11000, 0, &status));
+    assert_ptr_not_equal(plain, old); /* four forms, by version */
+    OK(cuGetProcAddress("cuMemAlloc", &plain, 13000, 0, &status));
+    CUresult (*alloc)(CUdeviceptr *, size_t);
+    memcpy(&alloc, &plain, sizeof alloc);
+    CUdeviceptr memory;
+    OK(alloc(&memory, 16));
+    OK(cuMemFree(memory));
+    /* What is exported but not emulated answers so. */
+    OK(cuGetProcAddress("cuArrayCreate", &plain, 13000, 0, &status));
+    CUresult (*create)(CUarray *, const CUDA_ARRAY_DESCRIPTOR *);
+    memcpy(&create, &plain, sizeof create);
+    WANT(CUDA_ERROR_NOT_SUPPORTED, create(NULL, NULL));
+    const void *table = NULL;
+    WANT(CUDA_ERROR_NOT_FOUND, cuGetExportTable(&table, &(CUuuid){.bytes = {1, 2, 3}}));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        IN_CONTEXT(test_module),          IN_CONTEXT(test_log),     IN_CONTEXT(test_file),
+        IN_CONTEXT(test_fatbins),         IN_CONTEXT(test_damaged_fatbins),
+        IN_CONTEXT(test_library),         IN_CONTEXT(test_linker),  IN_CONTEXT(test_entry_points),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
