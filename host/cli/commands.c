@@ -67,7 +67,8 @@ const struct clab_command_info clab_commands[] = {
      "clusterlab compare A.jsonl B.jsonl\n"
      "\n"
      "Pairs the rows of two runs (same experiment, variant and parameters) and prints the ratio of median times B/A.\n"
-     "Exit status 1 when a row that was ok is not, or is slower by more than both intervals explain.\n"},
+     "Exit status 1 when a row that was ok is not, or is slower by more than 1 % and more than the intervals of both\n"
+     "medians explain.\n"},
     {"with-emulator", clab_cmd_with_emulator, "run another program on the stand-in driver",
      "clusterlab with-emulator [--arch sm_100] -- PROGRAM ARGUMENTS...\n"
      "\n"

@@ -1,5 +1,8 @@
 /* clusterlab doctor: what is here, which version, what is missing and how to get it. */
+#include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
 #include "compile/toolkit.h"
@@ -26,6 +29,30 @@ static void device_line(struct clab_cli *cli, struct clab_table *table, const ch
         clab_table_cell(table, 3, "%s", error.message);
     }
     clab_error_clear(&error);
+}
+
+/* Why the cache could not be written to: "" when it can, or when its folder can be made. */
+static void try_cache(const char *folder, char *why, size_t bytes)
+{
+    char path[4096];
+    struct stat info;
+    snprintf(path, sizeof path, "%s", folder);
+    why[0] = '\0';
+    for (;;) {
+        char *slash = strrchr(path, '/');
+        if (stat(path, &info) == 0) {
+            if (!S_ISDIR(info.st_mode))
+                snprintf(why, bytes, "%s is not a folder", path);
+            else if (access(path, W_OK | X_OK) != 0)
+                snprintf(why, bytes, "%s: %s", path, strerror(errno));
+            return;
+        }
+        if (errno != ENOENT && errno != ENOTDIR)
+            snprintf(why, bytes, "%s: %s", path, strerror(errno));
+        if (why[0] != '\0' || slash == NULL || slash == path)
+            return;
+        *slash = '\0';
+    }
 }
 
 int clab_cmd_doctor(struct clab_cli *cli, int argc, char **argv, struct clab_error *error)
@@ -66,8 +93,13 @@ int clab_cmd_doctor(struct clab_cli *cli, int argc, char **argv, struct clab_err
     clab_table_row(&table);
     clab_table_cell(&table, 0, "image cache");
     const char *cache = clab_compiler_cache_dir(compiler), *note = clab_compiler_cache_note(compiler);
-    clab_table_cell(&table, 1, "%s", note[0] == '\0' && cache[0] != '\0' ? "ok" : "off");
-    clab_table_cell(&table, 3, "%s%s%s", cache, note[0] != '\0' ? " " : "", note);
+    char why[4096 + 64] = "";
+    if (note[0] == '\0' && cache[0] != '\0')
+        try_cache(cache, why, sizeof why);
+    else
+        snprintf(why, sizeof why, "%.4000s", note);
+    clab_table_cell(&table, 1, "%s", why[0] == '\0' && cache[0] != '\0' ? "ok" : "off");
+    clab_table_cell(&table, 3, "%s%s%s", cache, why[0] != '\0' ? ": " : "", why);
     clab_table_print(&table, &text);
     fputs(text.text != NULL ? text.text : "", cli->out);
     clab_str_free(&text);

@@ -99,6 +99,7 @@ static int run_device(struct clab_cli *cli, const char *device, json_t *emulator
     clab_status status = clab_cli_open(cli, device, emulator_options, &session, error);
     if (status != CLAB_OK)
         return clab_status_exit(status);
+    json_object_set_new(show->extra, "device", json_pack("{s:s}", "id", session.device)); /* rows say more */
     options->on_plan = on_plan;
     options->on_record = on_record;
     options->progress = on_progress;

@@ -1,31 +1,31 @@
-/* Accesses lane by lane: what the fast forms of access.h do not place. Every fault of a memory operation is worded here.
-   PTX ISA 9.0, "State Spaces", "Generic Addressing"; which fault gives which error code: measured on an H200 (design,
-   "Faults"). UNVERIFIED: the code of an access past the end of the CTA's own shared memory, and of ld.shared::cta with
-   an address of another rank. */
+/* Accesses lane by lane: what the fast forms of access.h do not place. Every fault of a memory operation is
+   worded here. PTX ISA 9.0, "State Spaces", "Generic Addressing"; which fault gives which error code:
+   measured on an H200 (design, "Faults"). UNVERIFIED: the code of an access past the end of the CTA's own
+   shared memory, and of ld.shared::cta with an address of another rank. */
 #include "emu/access.h"
 
 #include <stdio.h>
 
 #include "emu/code.h"
 
-#define STEPS_OF(b)                                                                                                    \
-    {                                                                                                                  \
-        0 * (b), 1 * (b), 2 * (b), 3 * (b), 4 * (b), 5 * (b), 6 * (b), 7 * (b), 8 * (b), 9 * (b), 10 * (b), 11 * (b),  \
-            12 * (b), 13 * (b), 14 * (b), 15 * (b), 16 * (b), 17 * (b), 18 * (b), 19 * (b), 20 * (b), 21 * (b),        \
-            22 * (b), 23 * (b), 24 * (b), 25 * (b), 26 * (b), 27 * (b), 28 * (b), 29 * (b), 30 * (b), 31 * (b)         \
+#define STEPS_OF(b)                                                                                         \
+    {                                                                                                       \
+        0 * (b), 1 * (b), 2 * (b), 3 * (b), 4 * (b), 5 * (b), 6 * (b), 7 * (b), 8 * (b), 9 * (b), 10 * (b), \
+            11 * (b), 12 * (b), 13 * (b), 14 * (b), 15 * (b), 16 * (b), 17 * (b), 18 * (b), 19 * (b),       \
+            20 * (b), 21 * (b), 22 * (b), 23 * (b), 24 * (b), 25 * (b), 26 * (b), 27 * (b), 28 * (b),       \
+            29 * (b), 30 * (b), 31 * (b)                                                                    \
     }
 const uint64_t emu_lane_steps[EMU_TRAFFIC_SIZES][EMU_LANES] = {STEPS_OF(1), STEPS_OF(2),  STEPS_OF(4),
                                                                STEPS_OF(8), STEPS_OF(16), STEPS_OF(32)};
 #undef STEPS_OF
 
-static const char *const verbs[] = {[EMU_LOAD] = "load", [EMU_STORE] = "store", [EMU_ATOMIC] = "atomic operation"};
-static const char *const reaches[] = {[EMU_REACH_GLOBAL] = "global",
-                                      [EMU_REACH_CONST] = "const",
-                                      [EMU_REACH_PARAM] = "param",
-                                      [EMU_REACH_LOCAL] = "local",
-                                      [EMU_REACH_SHARED_CTA] = "shared",
-                                      [EMU_REACH_SHARED_CLUSTER] = "shared::cluster",
-                                      [EMU_REACH_GENERIC] = "generic"};
+static const char *const verbs[] = {
+    [EMU_LOAD] = "load", [EMU_STORE] = "store", [EMU_ATOMIC] = "atomic operation"};
+static const char *const reaches[] = {
+    [EMU_REACH_GLOBAL] = "global",     [EMU_REACH_CONST] = "const",
+    [EMU_REACH_PARAM] = "param",       [EMU_REACH_LOCAL] = "local",
+    [EMU_REACH_SHARED_CTA] = "shared", [EMU_REACH_SHARED_CLUSTER] = "shared::cluster",
+    [EMU_REACH_GENERIC] = "generic"};
 
 struct lane_access {
     struct emu_warp *warp;
@@ -41,8 +41,8 @@ struct lane_access {
 static unsigned char *lane_fault(const struct lane_access *x, enum emu_fault_kind kind, const char *reason)
 {
     emu_fault_kind_set(x->warp, kind);
-    emu_fault(x->warp, x->op, x->lane, CLAB_FAULT, reaches[x->reach], x->address, "%s of %u byte%s: %s", verbs[x->mode],
-              x->bytes, x->bytes == 1 ? "" : "s", reason);
+    emu_fault(x->warp, x->op, x->lane, CLAB_FAULT, reaches[x->reach], x->address, "%s of %u byte%s: %s",
+              verbs[x->mode], x->bytes, x->bytes == 1 ? "" : "s", reason);
     return NULL;
 }
 
@@ -80,33 +80,38 @@ static unsigned char *lane_device(const struct lane_access *x, enum clab_space_i
     return at;
 }
 
-static unsigned char *lane_shared(const struct lane_access *x, uint32_t address, enum clab_space_id *out_space)
+static unsigned char *lane_shared(const struct lane_access *x, uint32_t address,
+                                  enum clab_space_id *out_space)
 {
     const struct emu_cta *own = x->warp->cta;
     const struct emu_cluster *cluster = own->cluster;
     const uint32_t rank = address >> EMU_RANK_SHIFT, offset = address & ((1u << EMU_RANK_SHIFT) - 1);
     char text[256];
     if (rank != own->rank && x->reach == EMU_REACH_SHARED_CTA) {
-        snprintf(text, sizeof text, "the address names the CTA of rank %u, but .shared::cta reaches only the executing CTA, rank %u",
-                 rank, own->rank);
+        snprintf(
+            text, sizeof text,
+            "the address names the CTA of rank %u, but .shared::cta reaches only the executing CTA, rank %u",
+            rank, own->rank);
         return lane_fault(x, EMU_FAULT_ILLEGAL_ADDRESS, text);
     }
     if (rank >= cluster->size) {
-        snprintf(text, sizeof text, "the address names the CTA of rank %u, but the cluster has %u CTA%s", rank,
-                 cluster->size, cluster->size == 1 ? "" : "s");
+        snprintf(text, sizeof text, "the address names the CTA of rank %u, but the cluster has %u CTA%s",
+                 rank, cluster->size, cluster->size == 1 ? "" : "s");
         return lane_fault(x, EMU_FAULT_LAUNCH_FAILED, text);
     }
     const struct emu_cta *peer = &cluster->ctas[rank];
     if (peer->state != EMU_CTA_RUNNING) {
         snprintf(text, sizeof text,
-                 "CTA (%u,%u,%u) of rank %u, whose shared memory is accessed, has %s; the access is by CTA (%u,%u,%u) of rank %u",
+                 "CTA (%u,%u,%u) of rank %u, whose shared memory is accessed, has %s; the access is by CTA "
+                 "(%u,%u,%u) of rank %u",
                  peer->ctaid[0], peer->ctaid[1], peer->ctaid[2], rank,
-                 peer->state == EMU_CTA_EXITED ? "exited" : "not started", own->ctaid[0], own->ctaid[1], own->ctaid[2],
-                 own->rank);
+                 peer->state == EMU_CTA_EXITED ? "exited" : "not started", own->ctaid[0], own->ctaid[1],
+                 own->ctaid[2], own->rank);
         return lane_fault(x, EMU_FAULT_LAUNCH_FAILED, text);
     }
     if (offset < EMU_SHARED_FIRST) {
-        snprintf(text, sizeof text, "offset 0x%x of the window lies in the 1 KiB that is reserved for the system", offset);
+        snprintf(text, sizeof text,
+                 "offset 0x%x of the window lies in the 1 KiB that is reserved for the system", offset);
         return lane_fault(x, EMU_FAULT_ILLEGAL_ADDRESS, text);
     }
     const uint32_t at = offset - EMU_SHARED_FIRST;
@@ -124,7 +129,8 @@ static unsigned char *lane_local(const struct lane_access *x, uint64_t offset, e
 {
     const uint32_t room = x->warp->cta->local_bytes;
     if (x->mode == EMU_ATOMIC) {
-        return lane_fault(x, EMU_FAULT_INVALID_ADDRESS_SPACE, "the address is in local memory, which has no atomic operations");
+        return lane_fault(x, EMU_FAULT_INVALID_ADDRESS_SPACE,
+                          "the address is in local memory, which has no atomic operations");
     }
     if (offset > room || x->bytes > room - offset) {
         char text[128];
@@ -136,16 +142,16 @@ static unsigned char *lane_local(const struct lane_access *x, uint64_t offset, e
     return emu_local(x->warp, x->lane) + offset;
 }
 
-unsigned char *emu_access_lane(struct emu_warp *warp, const struct emu_op *op, unsigned lane, enum emu_reach reach,
-                               uint64_t address, uint32_t bytes, enum emu_access_mode mode,
-                               enum clab_space_id *out_space)
+unsigned char *emu_access_lane(struct emu_warp *warp, const struct emu_op *op, unsigned lane,
+                               enum emu_reach reach, uint64_t address, uint32_t bytes,
+                               enum emu_access_mode mode, enum clab_space_id *out_space)
 {
     return emu_access_range(warp, op, lane, reach, address, bytes, bytes, mode, out_space);
 }
 
-unsigned char *emu_access_range(struct emu_warp *warp, const struct emu_op *op, unsigned lane, enum emu_reach reach,
-                                uint64_t address, uint32_t bytes, uint32_t align, enum emu_access_mode mode,
-                                enum clab_space_id *out_space)
+unsigned char *emu_access_range(struct emu_warp *warp, const struct emu_op *op, unsigned lane,
+                                enum emu_reach reach, uint64_t address, uint32_t bytes, uint32_t align,
+                                enum emu_access_mode mode, enum clab_space_id *out_space)
 {
     const struct lane_access x = {warp, op, lane, reach, address, bytes, align, mode};
     if (!lane_aligned(&x)) {
@@ -178,12 +184,12 @@ unsigned char *emu_access_range(struct emu_warp *warp, const struct emu_op *op, 
     return lane_device(&x, out_space);
 }
 
-/* Whether the instruction synchronises, so that its accesses are no data race by themselves (PTX ISA 9.0, "Memory
-   Consistency Model": strong operations). */
+/* Whether the instruction synchronises, so that its accesses are no data race by themselves (PTX ISA 9.0,
+   "Memory Consistency Model": strong operations). */
 static bool is_strong(const struct emu_warp *warp, const struct emu_op *op, enum emu_access_mode mode)
 {
-    static const enum ptx_mod mods[] = {PTX_MOD_VOLATILE, PTX_MOD_RELAXED, PTX_MOD_ACQUIRE, PTX_MOD_RELEASE,
-                                        PTX_MOD_ACQ_REL, PTX_MOD_MMIO};
+    static const enum ptx_mod mods[] = {PTX_MOD_VOLATILE, PTX_MOD_RELAXED, PTX_MOD_ACQUIRE,
+                                        PTX_MOD_RELEASE,  PTX_MOD_ACQ_REL, PTX_MOD_MMIO};
     if (mode == EMU_ATOMIC) {
         return true;
     }
@@ -196,16 +202,22 @@ static bool is_strong(const struct emu_warp *warp, const struct emu_op *op, enum
     return false;
 }
 
-static void tell(const struct emu_warp *warp, const struct emu_op *op, unsigned lane, enum clab_space_id space,
-                 const unsigned char *at, unsigned size, enum emu_access_mode mode)
+void emu_access_tell(const struct emu_warp *warp, const struct emu_op *op, unsigned lane,
+                     enum clab_space_id space, const unsigned char *at, uint32_t bytes,
+                     enum emu_access_mode mode)
 {
     const struct emu_hooks *hooks = warp->cta->run->hooks;
     const struct emu_cluster *cluster = warp->cta->cluster;
+    if (!hooks || !hooks->access) {
+        return;
+    }
     struct emu_access access = {
-        .kind = mode == EMU_LOAD ? EMU_ACCESS_LOAD : mode == EMU_STORE ? EMU_ACCESS_STORE : EMU_ACCESS_ATOMIC,
+        .kind = mode == EMU_LOAD    ? EMU_ACCESS_LOAD
+                : mode == EMU_STORE ? EMU_ACCESS_STORE
+                                    : EMU_ACCESS_ATOMIC,
         .space = space,
         .lane = (uint8_t)lane,
-        .bytes = (uint8_t)(1u << size),
+        .bytes = (uint8_t)bytes,
         .strong = is_strong(warp, op, mode),
         .rank = warp->cta->rank,
         .address = (uint64_t)(uintptr_t)at,
@@ -231,7 +243,6 @@ enum emu_lanes_kind emu_access_each(struct emu_warp *warp, const struct emu_op *
 {
     const uint64_t *a64 = addresses;
     const uint32_t *a32 = addresses;
-    const struct emu_hooks *hooks = warp->cta->run->hooks;
     out->shared = false;
     for (uint32_t left = warp->exec; left; left &= left - 1) {
         const unsigned lane = (unsigned)__builtin_ctz(left);
@@ -242,15 +253,14 @@ enum emu_lanes_kind emu_access_each(struct emu_warp *warp, const struct emu_op *
             return EMU_LANES_FAULT;
         }
         emu_access_count(warp, space, size, mode, 1);
-        if (hooks && hooks->access) {
-            tell(warp, op, lane, space, out->lane[lane], size, mode);
-        }
+        emu_access_tell(warp, op, lane, space, out->lane[lane], 1u << size, mode);
     }
     return EMU_LANES_EACH;
 }
 
 enum emu_lanes_kind emu_access_same(struct emu_warp *warp, const struct emu_op *op, enum emu_reach reach,
-                                    uint64_t address, unsigned size, enum emu_access_mode mode, struct emu_lanes *out)
+                                    uint64_t address, unsigned size, enum emu_access_mode mode,
+                                    struct emu_lanes *out)
 {
     uint64_t addresses[EMU_LANES];
     for (unsigned i = 0; i < EMU_LANES; i++) {

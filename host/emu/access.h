@@ -1,12 +1,12 @@
 /* From a row of addresses to host memory: what every ld, st, atom, red and asynchronous operation does first.
 
-   emu_access_<reach>() checks all lanes of an access at once and says which of three shapes it has: consecutive lanes
-   at consecutive addresses (one check, then a plain copy), one address for all lanes, or a pointer per lane. What these
-   fast forms cannot place (a fault, registered host memory, lanes in different spaces or CTAs) goes lane by lane
-   through emu_access_each() of access.c, which alone words the faults.
+   emu_access_<reach>() checks all lanes of an access at once and says which of three shapes it has:
+   consecutive lanes at consecutive addresses (one check, then a plain copy), one address for all lanes, or a
+   pointer per lane. What these fast forms cannot place (a fault, registered host memory, lanes in different
+   spaces or CTAs) goes lane by lane through emu_access_each() of access.c, which alone words the faults.
 
-   Included by ops_*.c, so that the loops are compiled once per instruction set. PTX ISA 9.0, "State Spaces", "Generic
-   Addressing", "Addresses as Operands". */
+   Included by ops_*.c, so that the loops are compiled once per instruction set. PTX ISA 9.0, "State Spaces",
+   "Generic Addressing", "Addresses as Operands". */
 #ifndef CLAB_EMU_ACCESS_H
 #define CLAB_EMU_ACCESS_H
 
@@ -19,7 +19,8 @@
 #include "emu/traffic.h"
 #include "emu/warp.h"
 
-/* Scalar loops over lanes whose steps are independent: the processor overlaps them when the loop is not in the way. */
+/* Scalar loops over lanes whose steps are independent: the processor overlaps them when the loop is not in
+ * the way. */
 #if defined(__clang__)
 #define EMU_UNROLL _Pragma("clang loop unroll_count(8)")
 #else
@@ -43,7 +44,7 @@ enum emu_lanes_kind {
     EMU_LANES_FAULT, /* emu_fault was called; the handler returns NULL */
     EMU_LANES_ROW,   /* lane i is at `at + i * bytes`; only the lanes in exec may be touched */
     EMU_LANES_ONE,   /* every lane is at `at` */
-    EMU_LANES_EACH  /* lane i is at lane[i]; valid for the lanes in exec only */
+    EMU_LANES_EACH   /* lane i is at lane[i]; valid for the lanes in exec only */
 };
 
 struct emu_lanes {
@@ -55,20 +56,25 @@ struct emu_lanes {
 /* Steps of consecutive lanes for accesses of 1, 2, 4, 8, 16, 32 bytes. */
 extern const uint64_t emu_lane_steps[EMU_TRAFFIC_SIZES][EMU_LANES];
 
-/* Resolves one lane. Returns the host pointer and the space it counts for, or NULL after emu_fault. `address`: a device
-   or generic address, an offset of the local window, or a shared window address, as `reach` says. */
-unsigned char *emu_access_lane(struct emu_warp *warp, const struct emu_op *op, unsigned lane, enum emu_reach reach,
-                               uint64_t address, uint32_t bytes, enum emu_access_mode mode,
-                               enum clab_space_id *out_space);
+/* Resolves one lane. Returns the host pointer and the space it counts for, or NULL after emu_fault.
+   `address`: a device or generic address, an offset of the local window, or a shared window address, as
+   `reach` says. */
+unsigned char *emu_access_lane(struct emu_warp *warp, const struct emu_op *op, unsigned lane,
+                               enum emu_reach reach, uint64_t address, uint32_t bytes,
+                               enum emu_access_mode mode, enum clab_space_id *out_space);
 /* The same for any number of bytes (not 0) at a multiple of `align`. */
-unsigned char *emu_access_range(struct emu_warp *warp, const struct emu_op *op, unsigned lane, enum emu_reach reach,
-                                uint64_t address, uint32_t bytes, uint32_t align, enum emu_access_mode mode,
-                                enum clab_space_id *out_space);
-/* The same for all lanes of warp->exec; `wide` rows hold 64-bit addresses, others 32-bit; `offset` is added. Counts the
-   lanes. */
+unsigned char *emu_access_range(struct emu_warp *warp, const struct emu_op *op, unsigned lane,
+                                enum emu_reach reach, uint64_t address, uint32_t bytes, uint32_t align,
+                                enum emu_access_mode mode, enum clab_space_id *out_space);
+/* Tells observers, if there are any, of an access of 1 to 255 bytes at host address `at`. */
+void emu_access_tell(const struct emu_warp *warp, const struct emu_op *op, unsigned lane,
+                     enum clab_space_id space, const unsigned char *at, uint32_t bytes,
+                     enum emu_access_mode mode);
+/* The same as emu_access_lane for all lanes of warp->exec; `wide` rows hold 64-bit addresses, others 32-bit;
+   `offset` is added. Counts the lanes. */
 enum emu_lanes_kind emu_access_each(struct emu_warp *warp, const struct emu_op *op, enum emu_reach reach,
-                                     const void *addresses, bool wide, uint64_t offset, unsigned size,
-                                     enum emu_access_mode mode, struct emu_lanes *out);
+                                    const void *addresses, bool wide, uint64_t offset, unsigned size,
+                                    enum emu_access_mode mode, struct emu_lanes *out);
 
 /* The CTA of rank `rank` in the cluster of `cta`, when its shared memory may be accessed; else NULL. */
 static inline struct emu_cta *emu_cta_peer(const struct emu_cta *cta, uint32_t rank)
@@ -84,7 +90,8 @@ static inline const struct emu_space *emu_warp_space(const struct emu_warp *warp
 
 /* The same for one address that all lanes name. */
 enum emu_lanes_kind emu_access_same(struct emu_warp *warp, const struct emu_op *op, enum emu_reach reach,
-                                    uint64_t address, unsigned size, enum emu_access_mode mode, struct emu_lanes *out);
+                                    uint64_t address, unsigned size, enum emu_access_mode mode,
+                                    struct emu_lanes *out);
 
 /* Whether each lane's access is reported: then all go through emu_access_each. */
 static inline bool emu_access_observed(const struct emu_warp *warp)
@@ -115,10 +122,10 @@ static inline void emu_access_count(struct emu_warp *warp, enum clab_space_id sp
     }
 }
 
-/* Whether [address, address + bytes), at most 1024 bytes, lies in the arena and may be accessed. *out_flags: the flags
-   of its first granule. */
-static inline bool emu_access_near(const struct emu_space *space, uint64_t address, unsigned bytes, bool write,
-                                   uint16_t *out_flags)
+/* Whether [address, address + bytes), at most 1024 bytes, lies in the arena and may be accessed. *out_flags:
+   the flags of its first granule. */
+static inline bool emu_access_near(const struct emu_space *space, uint64_t address, unsigned bytes,
+                                   bool write, uint16_t *out_flags)
 {
     const uint64_t start = address - space->base;
     const uint64_t first = start >> EMU_GRANULE_SHIFT, last = (start + bytes - 1) >> EMU_GRANULE_SHIFT;
@@ -133,14 +140,15 @@ static inline bool emu_access_near(const struct emu_space *space, uint64_t addre
         }
     }
     const uint16_t entry = space->map[last];
-    return ((start + bytes - 1) & (EMU_GRANULE_BYTES - 1)) < (entry & EMU_GRANULE_VALID) && !(entry & refused);
+    return ((start + bytes - 1) & (EMU_GRANULE_BYTES - 1)) < (entry & EMU_GRANULE_VALID) &&
+           !(entry & refused);
 }
 
 /* Device memory: .global, .const, .param of an entry, and generic addresses that the caller expects there. */
 static inline enum emu_lanes_kind emu_access_device(struct emu_warp *warp, const struct emu_op *op,
-                                                     enum emu_reach reach, const unsigned size,
-                                                     const enum emu_access_mode mode, const bool full,
-                                                     struct emu_lanes *out)
+                                                    enum emu_reach reach, const unsigned size,
+                                                    const enum emu_access_mode mode, const bool full,
+                                                    struct emu_lanes *out)
 {
     const struct emu_space *space = emu_warp_space(warp);
     const uint64_t *a = EMU_ROW(uint64_t, warp, op->a);
@@ -150,7 +158,9 @@ static inline enum emu_lanes_kind emu_access_device(struct emu_warp *warp, const
     const unsigned first = full ? 0 : (unsigned)__builtin_ctz(warp->exec);
     const unsigned last = full ? EMU_LANES - 1 : 31 - (unsigned)__builtin_clz(warp->exec);
     const uint64_t lanes = full ? EMU_LANES : (uint64_t)__builtin_popcount(warp->exec);
-    const uint16_t wanted = reach == EMU_REACH_CONST ? EMU_GRANULE_CONST : reach == EMU_REACH_PARAM ? EMU_GRANULE_PARAM : 0;
+    const uint16_t wanted = reach == EMU_REACH_CONST   ? EMU_GRANULE_CONST
+                            : reach == EMU_REACH_PARAM ? EMU_GRANULE_PARAM
+                                                       : 0;
     const enum clab_space_id counted = reach == EMU_REACH_CONST   ? CLAB_SPACE_CONST
                                        : reach == EMU_REACH_PARAM ? CLAB_SPACE_PARAM
                                                                   : CLAB_SPACE_GLOBAL;
@@ -178,6 +188,13 @@ static inline enum emu_lanes_kind emu_access_device(struct emu_warp *warp, const
             out->at = (unsigned char *)(uintptr_t)start;
             return EMU_LANES_ROW;
         }
+        if (!apart && !wanted && !(start & (bytes - 1)) &&
+            emu_space_is_host_row(space, start + steps[first], steps[last] - steps[first] + bytes,
+                                  mode != EMU_LOAD)) {
+            emu_access_count(warp, CLAB_SPACE_GLOBAL, size, mode, lanes);
+            out->at = (unsigned char *)(uintptr_t)start;
+            return EMU_LANES_ROW;
+        }
     } else if (a[last] == a[first]) {
         EMU_EACH_LANE(i)
         {
@@ -185,8 +202,9 @@ static inline enum emu_lanes_kind emu_access_device(struct emu_warp *warp, const
             apart |= full ? difference : difference & (uint64_t)(int64_t)(int32_t)on[i];
         }
         const uint64_t start = a[first] + op->imm;
-        if (!apart && !(start & (bytes - 1)) && emu_access_near(space, start, bytes, mode != EMU_LOAD, &flags) &&
-            (flags & wanted) == wanted && !(flags & foreign)) {
+        if (!apart && !(start & (bytes - 1)) &&
+            emu_access_near(space, start, bytes, mode != EMU_LOAD, &flags) && (flags & wanted) == wanted &&
+            !(flags & foreign)) {
             emu_access_count(warp, counted, size, mode, lanes);
             out->at = (unsigned char *)(uintptr_t)start;
             return EMU_LANES_ONE;
@@ -218,7 +236,8 @@ static inline enum emu_lanes_kind emu_access_device(struct emu_warp *warp, const
         every &= entry | ~keep;
     }
     const uint32_t refused = foreign | (mode != EMU_LOAD ? EMU_GRANULE_READ_ONLY : 0u);
-    if (__builtin_expect(room >= 0 && !(low & (bytes - 1)) && !(any & refused) && (every & wanted) == wanted, 1)) {
+    if (__builtin_expect(room >= 0 && !(low & (bytes - 1)) && !(any & refused) && (every & wanted) == wanted,
+                         1)) {
         emu_access_count(warp, counted, size, mode, lanes);
         return EMU_LANES_EACH;
     }
@@ -227,9 +246,9 @@ static inline enum emu_lanes_kind emu_access_device(struct emu_warp *warp, const
 
 /* Shared memory by 32-bit window addresses `a`. */
 static inline enum emu_lanes_kind emu_access_window(struct emu_warp *warp, const struct emu_op *op,
-                                                     enum emu_reach reach, const uint32_t *a, uint32_t offset,
-                                                     const unsigned size, const enum emu_access_mode mode,
-                                                     const bool full, struct emu_lanes *out)
+                                                    enum emu_reach reach, const uint32_t *a, uint32_t offset,
+                                                    const unsigned size, const enum emu_access_mode mode,
+                                                    const bool full, struct emu_lanes *out)
 {
     const uint32_t *on = warp->lane_mask;
     const unsigned bytes = 1u << size;
@@ -283,18 +302,19 @@ static inline enum emu_lanes_kind emu_access_window(struct emu_warp *warp, const
 }
 
 static inline enum emu_lanes_kind emu_access_shared(struct emu_warp *warp, const struct emu_op *op,
-                                                     enum emu_reach reach, const unsigned size,
-                                                     const enum emu_access_mode mode, const bool full,
-                                                     struct emu_lanes *out)
+                                                    enum emu_reach reach, const unsigned size,
+                                                    const enum emu_access_mode mode, const bool full,
+                                                    struct emu_lanes *out)
 {
-    return emu_access_window(warp, op, reach, EMU_ROW(uint32_t, warp, op->a), (uint32_t)op->imm, size, mode, full, out);
+    return emu_access_window(warp, op, reach, EMU_ROW(uint32_t, warp, op->a), (uint32_t)op->imm, size, mode,
+                             full, out);
 }
 
 /* Local memory: offsets into the executing thread's own window. */
-static inline enum emu_lanes_kind emu_access_local(struct emu_warp *warp, const struct emu_op *op, const uint64_t *a,
-                                                    uint64_t offset, const unsigned size,
-                                                    const enum emu_access_mode mode, const bool full,
-                                                    struct emu_lanes *out)
+static inline enum emu_lanes_kind emu_access_local(struct emu_warp *warp, const struct emu_op *op,
+                                                   const uint64_t *a, uint64_t offset, const unsigned size,
+                                                   const enum emu_access_mode mode, const bool full,
+                                                   struct emu_lanes *out)
 {
     const uint32_t *on = warp->lane_mask;
     const unsigned bytes = 1u << size;
@@ -320,8 +340,8 @@ static inline enum emu_lanes_kind emu_access_local(struct emu_warp *warp, const 
 
 /* Generic addresses: the space of the first lane is tried for all. */
 static inline enum emu_lanes_kind emu_access_generic(struct emu_warp *warp, const struct emu_op *op,
-                                                      const unsigned size, const enum emu_access_mode mode,
-                                                      const bool full, struct emu_lanes *out)
+                                                     const unsigned size, const enum emu_access_mode mode,
+                                                     const bool full, struct emu_lanes *out)
 {
     const struct emu_space *space = emu_warp_space(warp);
     const uint64_t *a = EMU_ROW(uint64_t, warp, op->a);

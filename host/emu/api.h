@@ -357,6 +357,7 @@ struct api_event {
     struct api_context *context; /* NULL once the context is gone */
     unsigned flags;
     bool recorded;
+    bool was_captured; /* last recorded in a capture that has ended */
     struct api_stream *stream; /* of the last record; a reference is held */
     uint64_t issued;           /* its task */
     uint64_t generation;
@@ -407,6 +408,7 @@ CUresult api_capture_join(struct api_stream *stream, struct api_event *event);
 CUresult api_capture_record(struct api_stream *stream, struct api_event *event);
 /* The capture cannot be finished any more. */
 void api_capture_invalidate(struct api_capture *capture);
+bool api_capture_invalid(const struct api_capture *capture);
 void api_capture_drop(struct api_stream *stream);
 /* cuCtxSynchronize: invalidates every capture of the context; was there one? */
 bool api_capture_blocks_wait(struct api_context *context);

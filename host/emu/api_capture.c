@@ -28,6 +28,7 @@ static void leave_all(struct api_capture *capture)
     for (struct api_event *event; (event = emu_handle_next(EMU_HANDLE_EVENT, &cursor)) != NULL;)
         if (event->capture == capture) {
             event->capture = NULL;
+            event->was_captured = true;
             free(event->nodes);
             event->nodes = NULL;
             event->n_nodes = 0;
@@ -43,6 +44,11 @@ static void leave_all(struct api_capture *capture)
 void api_capture_invalidate(struct api_capture *capture)
 {
     capture->invalid = true;
+}
+
+bool api_capture_invalid(const struct api_capture *capture)
+{
+    return capture->invalid;
 }
 
 void api_capture_drop(struct api_stream *stream)
@@ -92,11 +98,15 @@ CUresult api_capture_add(struct api_stream *stream, struct api_work *work)
         api_work_fini(work);
         return api_set_error(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, "the capture was invalidated by an earlier call");
     }
-    if (work->kind == API_WORK_FREE || work->kind == API_WORK_GRAPH || work->kind == API_WORK_WRITE_VALUE ||
+    if (work->kind == API_WORK_GRAPH) {
+        api_work_fini(work);
+        return api_set_error(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "graph launches are not captured");
+    }
+    if (work->kind == API_WORK_FREE || work->kind == API_WORK_WRITE_VALUE ||
         work->kind == API_WORK_WAIT_VALUE) {
         api_work_fini(work);
         api_capture_invalidate(capture);
-        return api_set_error(CUDA_ERROR_NOT_SUPPORTED, "capturing frees, graph launches and stream memory operations is "
+        return api_set_error(CUDA_ERROR_NOT_SUPPORTED, "capturing frees and stream memory operations is "
                                                        "not emulated");
     }
     CUresult result = api_node_add(capture->graph, node_type(work->kind), work, stream->capture_nodes,
@@ -115,6 +125,7 @@ CUresult api_capture_record(struct api_stream *stream, struct api_event *event)
     if (!set_nodes(&event->nodes, &event->n_nodes, stream->capture_nodes, stream->n_capture_nodes))
         return api_set_error(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a capture");
     event->capture = stream->capture;
+    event->was_captured = false;
     return CUDA_SUCCESS;
 }
 

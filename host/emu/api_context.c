@@ -188,11 +188,18 @@ CUresult CUDAAPI cuCtxAttach(CUcontext *pctx, unsigned int flags)
     return api_leave();
 }
 
+/* May it be made current? A released primary context may: the calls made then say that it is destroyed. */
+static bool can_be_current(CUcontext handle)
+{
+    const struct api_context *context = emu_handle_get(EMU_HANDLE_CONTEXT, handle);
+    return context != NULL && (context->active || context->primary);
+}
+
 CUresult CUDAAPI cuCtxPushCurrent_v2(CUcontext ctx)
 {
     API_ENTER();
     struct api_thread *thread = api_thread();
-    if (ctx == NULL || api_context_get(ctx) == NULL)
+    if (!can_be_current(ctx))
         return api_fail(emu_handle_was(EMU_HANDLE_CONTEXT, ctx) ? CUDA_ERROR_CONTEXT_IS_DESTROYED
                                                                 : CUDA_ERROR_INVALID_CONTEXT, "not a live context");
     if (thread->depth == API_STACK_MAX)
@@ -232,7 +239,7 @@ CUresult CUDAAPI cuCtxSetCurrent(CUcontext ctx)
             thread->depth--;
         return api_leave();
     }
-    if (api_context_get(ctx) == NULL)
+    if (!can_be_current(ctx))
         return api_fail(emu_handle_was(EMU_HANDLE_CONTEXT, ctx) ? CUDA_ERROR_CONTEXT_IS_DESTROYED
                                                                 : CUDA_ERROR_INVALID_CONTEXT, "not a live context");
     if (thread->depth == 0)

@@ -12,13 +12,12 @@ static CUresult look_up(const char *call, const char *symbol, void **pfn, int ve
     struct api_thread *thread = api_thread();
     api_lock();
     thread->call = call;
-    if (status != NULL)
-        *status = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
-    API_REQUIRE(symbol != NULL && pfn != NULL);
-    *pfn = NULL;
-    API_REQUIRE((flags & ~known_flags) == 0);
+    API_REQUIRE(symbol != NULL && pfn != NULL && (flags & ~known_flags) == 0);
     if (version > API_DRIVER_VERSION)
         return api_fail(CUDA_ERROR_INVALID_VALUE, "CUDA version %d is newer than this driver", version);
+    *pfn = NULL;
+    if (status != NULL)
+        *status = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
     int known;
     bool per_thread = (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0;
     const struct emu_export *found = emu_export_find(symbol, version, per_thread, &known);

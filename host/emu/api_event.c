@@ -25,6 +25,7 @@ static bool complete(const struct api_event *event)
 void api_event_place(struct api_event *event, struct api_stream *stream)
 {
     event->recorded = true;
+    event->was_captured = false;
     stream->refs++;
     if (event->stream != NULL)
         api_stream_release(event->stream);
@@ -50,6 +51,8 @@ CUresult api_event_record(struct api_event *event, struct api_stream *stream, bo
 
 CUresult api_stream_wait_event(struct api_stream *stream, struct api_event *event)
 {
+    if (event->was_captured)
+        return api_set_error(CUDA_ERROR_INVALID_VALUE, "the event was last recorded in a capture that has ended");
     if (event->capture != NULL)
         return api_capture_join(stream, event);
     if (stream->capture != NULL) {
@@ -90,6 +93,8 @@ CUresult CUDAAPI cuEventCreate(CUevent *phEvent, unsigned int Flags)
     do {                                                                                                               \
         if ((event) == NULL)                                                                                           \
             return api_fail(CUDA_ERROR_INVALID_HANDLE, "not a live event");                                            \
+        if ((event)->was_captured)                                                                                     \
+            return api_fail(CUDA_ERROR_INVALID_VALUE, "the event was last recorded in a capture that has ended");      \
         if ((event)->context->sticky != CUDA_SUCCESS)                                                                  \
             return api_fail_with((event)->context->sticky, &(event)->context->fault);                                  \
     } while (0)
@@ -139,6 +144,8 @@ CUresult CUDAAPI cuEventSynchronize(CUevent hEvent)
 {
     ENTER_EVENT(event, hEvent);
     if (event->capture != NULL) {
+        if (api_capture_invalid(event->capture)) /* INVALID_VALUE, on the H200 */
+            return api_fail(CUDA_ERROR_INVALID_VALUE, "the event's capture was invalidated");
         api_capture_invalidate(event->capture);
         return api_fail(CUDA_ERROR_CAPTURED_EVENT, "the event was last recorded in a capture");
     }

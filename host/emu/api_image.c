@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "emu/builtin.h"
 #include "emu/module.h"
 
 #define ELF_MAGIC     UINT32_C(0x464c457f)
@@ -68,6 +69,38 @@ const struct clab_error *api_function_error(const struct ptx_module *module)
     return NULL;
 }
 
+/* What a real driver resolves itself. Those that the emulator lacks are named when a kernel that calls them is fetched. */
+static bool is_device_runtime(const char *name)
+{
+    return emu_builtin_get(name) != NULL || strncmp(name, "cuda", 4) == 0 || strncmp(name, "__cuda", 6) == 0;
+}
+
+static const struct ptx_function *undefined_in(const struct ptx_operand *operand)
+{
+    if (operand->func != NULL && !operand->func->defined && !is_device_runtime(operand->func->name))
+        return operand->func;
+    for (uint32_t i = 0; i < operand->n_elements; i++) {
+        const struct ptx_function *found = undefined_in(&operand->elements[i]);
+        if (found != NULL)
+            return found;
+    }
+    return NULL;
+}
+
+const char *api_undefined_function(const struct ptx_module *module)
+{
+    for (uint32_t f = 0; f < module->n_functions; f++) {
+        const struct ptx_function *function = module->functions[f];
+        for (uint32_t i = 0; i < function->n_insns; i++)
+            for (uint32_t k = 0; k < function->insns[i].n_operands; k++) {
+                const struct ptx_function *found = undefined_in(&function->insns[i].operands[k]);
+                if (found != NULL)
+                    return found->name;
+            }
+    }
+    return NULL;
+}
+
 CUresult api_load_result(clab_status status, const struct clab_error *error)
 {
     switch (status) {
@@ -101,11 +134,21 @@ CUresult api_image_load(struct api_device *device, const void *image, size_t byt
     api_unlock();
     clab_status status = emu_module_load(device->machine, text, text_bytes, name, out_module, error);
     api_lock();
-    const struct clab_error *flaw = status == CLAB_OK ? api_function_error(emu_module_ptx(*out_module)) : NULL;
-    if (flaw != NULL) {
-        clab_error_copy(error, flaw);
-        status = CLAB_PTX_SYNTAX;
-        emu_module_unload(*out_module);
+    if (status == CLAB_OK) {
+        const struct ptx_module *parsed = emu_module_ptx(*out_module);
+        const struct clab_error *flaw = api_function_error(parsed);
+        const char *undefined = api_undefined_function(parsed);
+        if (flaw != NULL) {
+            clab_error_copy(error, flaw);
+            status = CLAB_PTX_SYNTAX;
+        } else if (undefined != NULL) {
+            status = clab_error_set(error, CLAB_PTX_SYNTAX, "%s: unresolved extern function '%s'", name, undefined);
+        } else if (parsed->address_size != 64) {
+            status = clab_error_set(error, CLAB_PTX_SYNTAX, "%s: .address_size %u: a 64-bit driver takes 64", name,
+                                    (unsigned)parsed->address_size);
+        }
+        if (status != CLAB_OK)
+            emu_module_unload(*out_module);
     }
     result = api_load_result(status, error);
     if (result != CUDA_SUCCESS) {

@@ -12,5 +12,7 @@ CUresult api_load_result(clab_status status, const struct clab_error *error);
 /* The first function of a parsed text that does not assemble (unknown instruction, form not on the target): the driver
    refuses the whole module for it. NULL: all good. What the emulator merely cannot run is not among them. */
 const struct clab_error *api_function_error(const struct ptx_module *module);
+/* The first function that is called but defined nowhere; NULL: none. The emulator's own (vprintf, …) count as defined. */
+const char *api_undefined_function(const struct ptx_module *module);
 
 #endif

@@ -92,8 +92,9 @@ static const char *type_name(CUjitInputType type)
     }
 }
 
-/* A text that does not parse is refused when it is added, as the real linker compiles it then. */
-static CUresult check_text(const char *text, size_t bytes, const char *name, struct clab_error *error)
+/* A text that does not parse is refused when it is added, as the real linker compiles it then; what is undefined counts
+   when all is there (`final`). */
+static CUresult check_text(const char *text, size_t bytes, const char *name, bool final, struct clab_error *error)
 {
     struct ptx_module *module = NULL;
     struct ptx_parse_options options = {.max_version = emu_machine_options(api_device()->machine)->driver_version};
@@ -108,6 +109,11 @@ static CUresult check_text(const char *text, size_t bytes, const char *name, str
         if (flaw == NULL && !ptx_target_accepts(module->target, device, &reason)) {
             clab_error_set(error, CLAB_PTX_TARGET, "%s: %s", name, reason);
             result = CUDA_ERROR_INVALID_PTX;
+        }
+        const char *undefined = final ? api_undefined_function(module) : NULL;
+        if (undefined != NULL) {
+            clab_error_set(error, CLAB_LOAD, "%s: unresolved extern function '%s'", name, undefined);
+            result = CUDA_ERROR_UNKNOWN; /* as an H200's driver answers */
         }
         ptx_module_free(module);
     }
@@ -126,7 +132,7 @@ static CUresult add_image(struct link *link, CUjitInputType type, const void *da
     CUresult result = api_image_ptx(data, bytes, api_device()->model, &text, &text_bytes);
     if (result != CUDA_SUCCESS)
         return result;
-    result = check_text(text, text_bytes, name, &error);
+    result = check_text(text, text_bytes, name, false, &error);
     if (result != CUDA_SUCCESS) {
         api_jit_answer(&link->jit, &error, (double)(clab_now_ns() - start) * 1e-9);
         api_copy_error(result, &error);
@@ -242,7 +248,11 @@ CUresult CUDAAPI cuLinkComplete(CUlinkState state, void **cubinOut, size_t *size
     CUresult result = enter_link(__func__, state, &link);
     if (result != CUDA_SUCCESS)
         return result;
-    API_REQUIRE(cubinOut != NULL && link->version != 0);
+    API_REQUIRE(cubinOut != NULL);
+    if (link->version == 0) { /* nothing was added: an empty image, as the real linker makes */
+        link->version = 80;
+        snprintf(link->target, sizeof link->target, "%s", api_device()->model->arch);
+    }
     if (link->output == NULL) {
         struct clab_str all = {0};
         clab_str_addf(&all, ".version %u.%u\n.target %s\n.address_size 64\n", link->version / 10, link->version % 10,
@@ -253,7 +263,7 @@ CUresult CUDAAPI cuLinkComplete(CUlinkState state, void **cubinOut, size_t *size
             clab_str_free(&all);
             return api_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for the linked image");
         }
-        result = check_text(text, strlen(text), "linked image", &error);
+        result = check_text(text, strlen(text), "linked image", true, &error);
         if (result != CUDA_SUCCESS) {
             api_jit_answer(&link->jit, &error, 0);
             api_copy_error(result, &error);

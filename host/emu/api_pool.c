@@ -104,7 +104,7 @@ CUresult CUDAAPI cuMemPoolDestroy(CUmemoryPool pool)
     if (found == NULL)
         return api_fail(CUDA_ERROR_INVALID_VALUE, "not a live pool");
     if (found->is_default)
-        return api_fail(CUDA_ERROR_NOT_PERMITTED, "the default pool may not be destroyed");
+        return api_fail(CUDA_ERROR_INVALID_VALUE, "the default pool may not be destroyed");
     if (api_device()->current_pool == found)
         api_device()->current_pool = api_device()->default_pool;
     emu_handle_free(pool);
@@ -225,7 +225,7 @@ static CUresult allocate(const char *call, CUdeviceptr *dptr, size_t bytes, CUme
     CUresult result = api_enter_context(call, &context);
     if (result != CUDA_SUCCESS)
         return result;
-    API_REQUIRE(dptr != NULL && bytes > 0);
+    API_REQUIRE(dptr != NULL);
     struct api_pool *pool = from_pool ? emu_handle_get(EMU_HANDLE_POOL, handle) : current_pool();
     if (pool == NULL)
         return api_fail(CUDA_ERROR_INVALID_VALUE, "not a live pool");
@@ -235,6 +235,10 @@ static CUresult allocate(const char *call, CUdeviceptr *dptr, size_t bytes, CUme
     if (stream->capture != NULL) {
         api_capture_invalidate(stream->capture);
         return api_fail(CUDA_ERROR_NOT_SUPPORTED, "allocation nodes in captured graphs are not emulated");
+    }
+    if (bytes == 0) { /* no error, on the H200 */
+        *dptr = 0;
+        return api_leave();
     }
     if (pool->max_bytes != 0 && bytes > pool->max_bytes - pool->used_bytes)
         return api_fail(CUDA_ERROR_OUT_OF_MEMORY, "the pool holds at most %llu bytes",

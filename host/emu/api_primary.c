@@ -36,9 +36,9 @@ CUresult CUDAAPI cuDevicePrimaryCtxRelease_v2(CUdevice dev)
     if (entered != CUDA_SUCCESS)
         return entered;
     struct api_context *primary = api_device()->primary;
-    if (primary == NULL || !primary->active || primary->retained == 0)
+    if (primary == NULL || primary->retained == 0)
         return api_fail(CUDA_ERROR_INVALID_CONTEXT, "the primary context is not retained");
-    if (--primary->retained == 0)
+    if (--primary->retained == 0 && primary->active)
         api_contexts_end(primary);
     return api_leave();
 }
@@ -55,10 +55,8 @@ CUresult CUDAAPI cuDevicePrimaryCtxReset_v2(CUdevice dev)
     if (entered != CUDA_SUCCESS)
         return entered;
     struct api_context *primary = api_device()->primary;
-    if (primary != NULL && primary->active) {
+    if (primary != NULL && primary->active)
         api_contexts_end(primary);
-        primary->retained = 0;
-    }
     return api_leave();
 }
 

@@ -1,9 +1,10 @@
-/* Copies under way (async.h): lists of what each warp has issued, groups, completion. PTX ISA 9.0, "Data Movement and
-   Conversion Instructions: Asynchronous copy", cp.async.{commit_group, wait_group, wait_all, mbarrier.arrive},
-   cp.async.bulk.{commit_group, wait_group}.
+/* Copies under way (async.h): lists of what each warp has issued, groups, completion. PTX ISA 9.0, "Data
+   Movement and Conversion Instructions: Asynchronous copy", cp.async.{commit_group, wait_group, wait_all,
+   mbarrier.arrive}, cp.async.bulk.{commit_group, wait_group}.
 
-   A cp.async whose CTA has exited is dropped: its destination is gone. A bulk copy from or to a CTA that has exited is
-   reported. Source and destination of a bulk copy are accessed at one moment, so that wait_group.read is wait_group. */
+   A cp.async whose CTA has exited is dropped: its destination is gone. A bulk copy from or to a CTA that has
+   exited is reported. Source and destination of a bulk copy are accessed at one moment, so that
+   wait_group.read is wait_group. */
 #include "emu/async.h"
 
 #include <stdlib.h>
@@ -26,6 +27,19 @@ struct emu_copies {
 uint64_t emu_async_delay(struct emu_cluster *cluster)
 {
     return emu_random(cluster) & ASYNC_DELAY_MASK;
+}
+
+void emu_async_tell(const struct emu_cta *cta, const struct emu_warp *warp, const struct emu_op *op,
+                    unsigned lane, const struct emu_cta *to, uint64_t address, uint64_t bytes)
+{
+    const struct emu_event event = {
+        .kind = warp ? EMU_EVENT_ASYNC_ISSUE : EMU_EVENT_ASYNC_DONE,
+        .lanes = UINT32_C(1) << lane,
+        .rank = to ? to->rank : EMU_EVENT_NO_RANK,
+        .address = to ? address & ((UINT32_C(1) << EMU_RANK_SHIFT) - 1) : address,
+        .value = bytes,
+    };
+    emu_hook_event(cta, warp, op, event);
 }
 
 static struct emu_copies *copies_of(struct emu_warp *warp)
@@ -317,8 +331,8 @@ void emu_copy_signal(struct emu_copy *copy, struct emu_cta *cta, uint32_t mbarri
     const char *wrong = emu_mbarrier_complete_tx(cta, mbarrier, bytes);
     if (wrong) {
         emu_fault_async(copy->cta->cluster, cta, EMU_FAULT_ILLEGAL_INSTRUCTION, "shared::cluster", mbarrier,
-                        "completion of a copy issued by CTA (%u,%u,%u): %s", copy->cta->ctaid[0], copy->cta->ctaid[1],
-                        copy->cta->ctaid[2], wrong);
+                        "completion of a copy issued by CTA (%u,%u,%u): %s", copy->cta->ctaid[0],
+                        copy->cta->ctaid[1], copy->cta->ctaid[2], wrong);
     }
 }
 
@@ -327,10 +341,11 @@ bool emu_copy_alive(struct emu_copy *copy, const struct emu_cta *cta, const char
     if (cta->state == EMU_CTA_RUNNING) {
         return true;
     }
-    emu_fault_async(copy->cta->cluster, cta, EMU_FAULT_LAUNCH_FAILED, NULL, 0,
-                    "a copy issued by CTA (%u,%u,%u) of rank %u %s shared memory of CTA (%u,%u,%u) of rank %u, which has "
-                    "exited",
-                    copy->cta->ctaid[0], copy->cta->ctaid[1], copy->cta->ctaid[2], copy->cta->rank, what, cta->ctaid[0],
-                    cta->ctaid[1], cta->ctaid[2], cta->rank);
+    emu_fault_async(
+        copy->cta->cluster, cta, EMU_FAULT_LAUNCH_FAILED, NULL, 0,
+        "a copy issued by CTA (%u,%u,%u) of rank %u %s shared memory of CTA (%u,%u,%u) of rank %u, which has "
+        "exited",
+        copy->cta->ctaid[0], copy->cta->ctaid[1], copy->cta->ctaid[2], copy->cta->rank, what, cta->ctaid[0],
+        cta->ctaid[1], cta->ctaid[2], cta->rank);
     return false;
 }

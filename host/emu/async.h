@@ -1,6 +1,7 @@
-/* Copies under way: cp.async with its per-thread groups, and the bulk copies of cp.async.bulk and the tensor forms with
-   theirs. Payload moves when the copy completes: at a moment that the seed chooses, or at the latest when a thread waits
-   for it, which therefore never has to block. Both are orders that PTX allows (PTX ISA 9.0, "Asynchronous copy"). */
+/* Copies under way: cp.async with its per-thread groups, and the bulk copies of cp.async.bulk and the tensor
+   forms with theirs. Payload moves when the copy completes: at a moment that the seed chooses, or at the
+   latest when a thread waits for it, which therefore never has to block. Both are orders that PTX allows (PTX
+   ISA 9.0, "Asynchronous copy"). */
 #ifndef CLAB_EMU_ASYNC_H
 #define CLAB_EMU_ASYNC_H
 
@@ -14,6 +15,12 @@
 /* How many warp slices later something lands. */
 uint64_t emu_async_delay(struct emu_cluster *cluster);
 
+/* Tells observers of an asynchronous operation issued (warp and op given) or done (NULL) by a thread of
+   `cta`: `bytes` written at offset `address` of the window of CTA `to`, or to device memory (to NULL). */
+void emu_async_tell(const struct emu_cta *cta, const struct emu_warp *warp, const struct emu_op *op,
+                    unsigned lane, const struct emu_cta *to, uint64_t address, uint64_t bytes);
+#define EMU_EVENT_NO_RANK UINT32_MAX /* emu_event.rank of device memory */
+
 /* --- cp.async */
 
 struct emu_cp_async {
@@ -25,14 +32,15 @@ struct emu_cp_async {
     const unsigned char *from[EMU_LANES]; /* global memory; not read when from_bytes is 0 */
 };
 
-/* A copy for the executing lanes, to be filled by the caller in all but mask and group; NULL when memory is out. */
+/* A copy for the executing lanes, to be filled by the caller in all but mask and group; NULL when memory is
+ * out. */
 struct emu_cp_async *emu_cp_async_new(struct emu_warp *warp);
 /* cp.async.commit_group; false when memory is out. */
 bool emu_cp_async_commit(struct emu_warp *warp);
 /* Completes the executing lanes' groups but for the `newest` newest; everything when `all`. */
 void emu_cp_async_wait(struct emu_warp *warp, uint32_t newest, bool all);
-/* cp.async.mbarrier.arrive: arrives at each executing lane's object, in shared memory of its own CTA, when the lane's
-   copies are done. False when memory is out. */
+/* cp.async.mbarrier.arrive: arrives at each executing lane's object, in shared memory of its own CTA, when
+   the lane's copies are done. False when memory is out. */
 bool emu_cp_async_arrive(struct emu_warp *warp, const uint32_t addresses[EMU_LANES]);
 
 /* --- bulk copies: one thread's, of any shape. */
@@ -49,8 +57,8 @@ struct emu_copy {
     void (*perform)(struct emu_copy *copy);
 };
 
-/* Posts a copy for `lane`; takes ownership (it was made with malloc). in_group: part of the thread's bulk group that the
-   next commit closes. False when memory is out; the copy is freed then. */
+/* Posts a copy for `lane`; takes ownership (it was made with malloc). in_group: part of the thread's bulk
+   group that the next commit closes. False when memory is out; the copy is freed then. */
 bool emu_copy_post(struct emu_warp *warp, struct emu_copy *copy, unsigned lane, bool in_group);
 bool emu_copy_commit(struct emu_warp *warp);
 void emu_copy_wait(struct emu_warp *warp, uint32_t newest);

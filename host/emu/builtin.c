@@ -1,7 +1,8 @@
 /* What vprintf, __assertfail, malloc and free do (builtin.h). vprintf's text is print.c's.
 
-   malloc takes device memory, so that the heap's limit is the device's; what a kernel does not free stays until the
-   device is reset, as on a GPU. UNVERIFIED: alignment of malloc (here a page), and that free of NULL is allowed. */
+   malloc takes device memory, so that the heap's limit is the device's; what a kernel does not free stays
+   until the device is reset, as on a GPU. UNVERIFIED: alignment of malloc (here a page), and that free of
+   NULL is allowed. */
 #include "emu/builtin.h"
 
 #include <stdio.h>
@@ -31,8 +32,8 @@ static bool builtin_assertfail(struct emu_warp *warp, const struct emu_op *op, u
         return false;
     }
     emu_fault_kind_set(warp, EMU_FAULT_ASSERT);
-    emu_fault(warp, op, lane, CLAB_FAULT, NULL, 0, "assertion `%s` failed in %s, %s:%u", message, function, file,
-              (unsigned)arguments[2]);
+    emu_fault(warp, op, lane, CLAB_FAULT, NULL, 0, "assertion `%s` failed in %s, %s:%u", message, function,
+              file, (unsigned)arguments[2]);
     return false;
 }
 
@@ -52,7 +53,8 @@ static bool builtin_free(struct emu_warp *warp, const struct emu_op *op, unsigne
         return true;
     }
     emu_fault_kind_set(warp, EMU_FAULT_ILLEGAL_ADDRESS);
-    emu_fault(warp, op, lane, CLAB_FAULT, "generic", arguments[0], "free of an address that malloc did not return");
+    emu_fault(warp, op, lane, CLAB_FAULT, "generic", arguments[0],
+              "free of an address that malloc did not return");
     return false;
 }
 

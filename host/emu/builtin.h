@@ -1,5 +1,5 @@
-/* Functions that a program calls and the device runtime supplies: vprintf, __assertfail, malloc, free. CUDA C++
-   Programming Guide, "Formatted Output", "Assertion", "Dynamic Global Memory Allocation". */
+/* Functions that a program calls and the device runtime supplies: vprintf, __assertfail, malloc, free. CUDA
+   C++ Programming Guide, "Formatted Output", "Assertion", "Dynamic Global Memory Allocation". */
 #ifndef CLAB_EMU_BUILTIN_H
 #define CLAB_EMU_BUILTIN_H
 
@@ -22,9 +22,11 @@ struct emu_builtin {
 const struct emu_builtin *emu_builtin_get(const char *name);
 
 #ifdef EMU_SET
-/* Emits a call of `builtin`. arguments and returns: the lists of the instruction, NULL when absent. (ops_builtin.c) */
+/* Emits a call of `builtin`. arguments and returns: the lists of the instruction, NULL when absent.
+ * (ops_builtin.c) */
 clab_status EMU_SETNAME(emu_builtin_emit)(struct emu_emit *emit, const struct emu_builtin *builtin,
-                                          const struct ptx_function *function, const struct ptx_operand *arguments,
+                                          const struct ptx_function *function,
+                                          const struct ptx_operand *arguments,
                                           const struct ptx_operand *returns);
 #endif
 

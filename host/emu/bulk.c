@@ -1,10 +1,10 @@
-/* cp.async.bulk and cp.reduce.async.bulk: checks at issue, payload at completion. PTX ISA 9.0, "Data Movement and
-   Conversion Instructions: cp.async.bulk, cp.reduce.async.bulk".
+/* cp.async.bulk and cp.reduce.async.bulk: checks at issue, payload at completion. PTX ISA 9.0, "Data Movement
+   and Conversion Instructions: cp.async.bulk, cp.reduce.async.bulk".
 
-   Addresses, sizes and the CTAs named are checked at once; CTAs that have exited when the payload moves are reported
-   then. A multicast writes the same offsets in every CTA of its mask and signals the mbarrier at the same offset there; a
-   mask that names a CTA which the cluster does not have, or which has exited, is a launch failure as on an H200 (design,
-   "Faults").
+   Addresses, sizes and the CTAs named are checked at once; CTAs that have exited when the payload moves are
+   reported then. A multicast writes the same offsets in every CTA of its mask and signals the mbarrier at the
+   same offset there; a mask that names a CTA which the cluster does not have, or which has exited, is a
+   launch failure as on an H200 (design, "Faults").
 
    UNVERIFIED: shared to shared within one CTA, which PTX leaves undefined, works as to a peer. */
 #include "emu/bulk.h"
@@ -67,6 +67,7 @@ static void perform_to_global(struct bulk_copy *bulk)
     if (to) {
         move(bulk, to, emu_bulk_shared(bulk->from_cta, bulk->from));
         bulk->copy.cta->cluster->thread->traffic.bulk_delivered_bytes += bulk->bytes;
+        emu_async_tell(bulk->copy.cta, NULL, NULL, bulk->copy.lane, NULL, bulk->global, bulk->bytes);
     }
 }
 
@@ -91,6 +92,7 @@ static void perform_to_shared(struct bulk_copy *bulk)
             move(bulk, emu_bulk_shared(cta, bulk->target.to), from);
         }
         cluster->thread->traffic.bulk_delivered_bytes += bulk->bytes;
+        emu_async_tell(bulk->copy.cta, NULL, NULL, bulk->copy.lane, cta, bulk->target.to, bulk->bytes);
         emu_copy_signal(&bulk->copy, cta, bulk->target.mbarrier, bulk->bytes);
     }
 }
@@ -115,15 +117,16 @@ static bool ranks_check(struct emu_warp *warp, const struct emu_op *op, unsigned
         if (rank >= cluster->size) {
             emu_fault_kind_set(warp, EMU_FAULT_LAUNCH_FAILED);
             emu_fault(warp, op, lane, CLAB_FAULT, NULL, 0,
-                      "the multicast mask 0x%x names the CTA of rank %u, but the cluster has %u CTA%s", ranks, rank,
-                      cluster->size, cluster->size == 1 ? "" : "s");
+                      "the multicast mask 0x%x names the CTA of rank %u, but the cluster has %u CTA%s", ranks,
+                      rank, cluster->size, cluster->size == 1 ? "" : "s");
             return false;
         }
         const struct emu_cta *peer = &cluster->ctas[rank];
         if (peer->state != EMU_CTA_RUNNING) {
             emu_fault_kind_set(warp, EMU_FAULT_LAUNCH_FAILED);
             emu_fault(warp, op, lane, CLAB_FAULT, NULL, 0,
-                      "the multicast mask 0x%x names CTA (%u,%u,%u) of rank %u, which has %s; the copy is by the CTA of "
+                      "the multicast mask 0x%x names CTA (%u,%u,%u) of rank %u, which has %s; the copy is by "
+                      "the CTA of "
                       "rank %u",
                       ranks, peer->ctaid[0], peer->ctaid[1], peer->ctaid[2], rank,
                       peer->state == EMU_CTA_EXITED ? "exited" : "not started", warp->cta->rank);
@@ -134,8 +137,9 @@ static bool ranks_check(struct emu_warp *warp, const struct emu_op *op, unsigned
 }
 
 bool emu_bulk_target_get(struct emu_warp *warp, const struct emu_op *op, unsigned lane,
-                         const struct emu_window_operand *to, const struct emu_window_operand *mbarrier, uint32_t bytes,
-                         uint32_t align, bool multicast, uint32_t mask, bool pair, struct emu_bulk_target *out)
+                         const struct emu_window_operand *to, const struct emu_window_operand *mbarrier,
+                         uint32_t bytes, uint32_t align, bool multicast, uint32_t mask, bool pair,
+                         struct emu_bulk_target *out)
 {
     struct emu_window_place data, object;
     if (!emu_window_lane(warp, op, lane, to, false, bytes ? bytes : align, align, EMU_STORE, &data) ||
@@ -154,9 +158,18 @@ bool emu_bulk_target_get(struct emu_warp *warp, const struct emu_op *op, unsigne
     }
     emu_fault_kind_set(warp, EMU_FAULT_ILLEGAL_INSTRUCTION);
     emu_fault(warp, op, lane, CLAB_FAULT, "shared::cluster", object.address,
-              "the mbarrier is in the CTA of rank %u, but the destination in that of rank %u", object.cta->rank,
-              data.cta->rank);
+              "the mbarrier is in the CTA of rank %u, but the destination in that of rank %u",
+              object.cta->rank, data.cta->rank);
     return false;
+}
+
+void emu_bulk_tell(struct emu_warp *warp, const struct emu_op *op, unsigned lane,
+                   const struct emu_bulk_target *target, uint64_t bytes)
+{
+    for (uint32_t left = target->ranks; left; left &= left - 1) {
+        emu_async_tell(warp->cta, warp, op, lane, &warp->cta->cluster->ctas[__builtin_ctz(left)], target->to,
+                       bytes);
+    }
 }
 
 static bool size_check(struct emu_warp *warp, const struct emu_op *op, unsigned lane, uint32_t bytes)
@@ -165,13 +178,14 @@ static bool size_check(struct emu_warp *warp, const struct emu_op *op, unsigned 
         return true;
     }
     emu_fault_kind_set(warp, EMU_FAULT_ILLEGAL_INSTRUCTION);
-    emu_fault(warp, op, lane, CLAB_FAULT, NULL, 0, "the size of the bulk copy is %u, not a multiple of 16", bytes);
+    emu_fault(warp, op, lane, CLAB_FAULT, NULL, 0, "the size of the bulk copy is %u, not a multiple of 16",
+              bytes);
     return false;
 }
 
 /* The global side of `lane`; its address in bulk->global. False after a fault. */
-static bool global_side(struct emu_warp *warp, const struct emu_op *op, unsigned lane, const struct emu_bulk_plan *plan,
-                        struct bulk_copy *bulk)
+static bool global_side(struct emu_warp *warp, const struct emu_op *op, unsigned lane,
+                        const struct emu_bulk_plan *plan, struct bulk_copy *bulk)
 {
     enum clab_space_id space;
     bulk->global = EMU_ROW(uint64_t, warp, plan->global_row)[lane] + plan->global_imm;
@@ -180,11 +194,12 @@ static bool global_side(struct emu_warp *warp, const struct emu_op *op, unsigned
                             plan->kind == EMU_BULK_SHARED_TO_GLOBAL ? EMU_STORE : EMU_LOAD, &space);
 }
 
-static bool shared_source(struct emu_warp *warp, const struct emu_op *op, unsigned lane, const struct emu_bulk_plan *plan,
-                          struct bulk_copy *bulk)
+static bool shared_source(struct emu_warp *warp, const struct emu_op *op, unsigned lane,
+                          const struct emu_bulk_plan *plan, struct bulk_copy *bulk)
 {
     struct emu_window_place from;
-    if (!emu_window_lane(warp, op, lane, &plan->shared_from, true, bulk->bytes ? bulk->bytes : 16, 16, EMU_LOAD, &from)) {
+    if (!emu_window_lane(warp, op, lane, &plan->shared_from, true, bulk->bytes ? bulk->bytes : 16, 16,
+                         EMU_LOAD, &from)) {
         return false;
     }
     bulk->from_cta = from.cta;
@@ -192,24 +207,27 @@ static bool shared_source(struct emu_warp *warp, const struct emu_op *op, unsign
     return true;
 }
 
-static bool bulk_fill(struct emu_warp *warp, const struct emu_op *op, unsigned lane, const struct emu_bulk_plan *plan,
-                      struct bulk_copy *bulk)
+static bool bulk_fill(struct emu_warp *warp, const struct emu_op *op, unsigned lane,
+                      const struct emu_bulk_plan *plan, struct bulk_copy *bulk)
 {
     const bool multicast = plan->mask_row != EMU_NO_ROW;
     bulk->copy.perform = bulk_perform;
     bulk->kind = plan->kind;
     bulk->bytes = EMU_ROW(uint32_t, warp, plan->size_row)[lane];
     bulk->reduction = plan->reduction;
-    bulk->byte_mask = plan->byte_mask_row == EMU_NO_ROW ? 0xffff : EMU_ROW(uint16_t, warp, plan->byte_mask_row)[lane];
+    bulk->byte_mask =
+        plan->byte_mask_row == EMU_NO_ROW ? 0xffff : EMU_ROW(uint16_t, warp, plan->byte_mask_row)[lane];
     return size_check(warp, op, lane, bulk->bytes) &&
            (plan->kind == EMU_BULK_SHARED_TO_SHARED || global_side(warp, op, lane, plan, bulk)) &&
            (plan->kind == EMU_BULK_GLOBAL_TO_SHARED || shared_source(warp, op, lane, plan, bulk)) &&
            (plan->kind == EMU_BULK_SHARED_TO_GLOBAL ||
             emu_bulk_target_get(warp, op, lane, &plan->shared_to, &plan->mbarrier, bulk->bytes, 16, multicast,
-                                multicast ? EMU_ROW(uint16_t, warp, plan->mask_row)[lane] : 0, false, &bulk->target));
+                                multicast ? EMU_ROW(uint16_t, warp, plan->mask_row)[lane] : 0, false,
+                                &bulk->target));
 }
 
-bool emu_bulk_issue(struct emu_warp *warp, const struct emu_op *op, unsigned lane, const struct emu_bulk_plan *plan)
+bool emu_bulk_issue(struct emu_warp *warp, const struct emu_op *op, unsigned lane,
+                    const struct emu_bulk_plan *plan)
 {
     struct bulk_copy *bulk = calloc(1, sizeof *bulk);
     if (bulk && !bulk_fill(warp, op, lane, plan, bulk)) {
@@ -217,8 +235,14 @@ bool emu_bulk_issue(struct emu_warp *warp, const struct emu_op *op, unsigned lan
         return false;
     }
     const uint32_t bytes = bulk ? bulk->bytes : 0;
+    if (bulk && plan->kind == EMU_BULK_SHARED_TO_GLOBAL) {
+        emu_async_tell(warp->cta, warp, op, lane, NULL, bulk->global, bytes);
+    } else if (bulk) {
+        emu_bulk_tell(warp, op, lane, &bulk->target, bytes);
+    }
     if (!bulk || !emu_copy_post(warp, &bulk->copy, lane, plan->kind == EMU_BULK_SHARED_TO_GLOBAL)) {
-        emu_fault(warp, op, lane, CLAB_NO_MEMORY, NULL, 0, "the emulator is out of memory for asynchronous copies");
+        emu_fault(warp, op, lane, CLAB_NO_MEMORY, NULL, 0,
+                  "the emulator is out of memory for asynchronous copies");
         return false;
     }
     warp->traffic->bulk_copies++;

@@ -1,4 +1,5 @@
-/* Bulk copies of one thread, between global and shared memory: checked when issued, performed later (async.h). */
+/* Bulk copies of one thread, between global and shared memory: checked when issued, performed later
+ * (async.h). */
 #ifndef CLAB_EMU_BULK_H
 #define CLAB_EMU_BULK_H
 
@@ -11,11 +12,16 @@ struct emu_bulk_target {
     uint32_t ranks;        /* CTAs of the destination, a bit each */
 };
 
-/* The operands of `lane`. Without multicast the destination's own CTA, and the mbarrier must be in it (pair: or in the
-   other CTA of its pair); with multicast the CTAs of `mask`. False after a fault. bytes may be 0. */
+/* The operands of `lane`. Without multicast the destination's own CTA, and the mbarrier must be in it (pair:
+   or in the other CTA of its pair); with multicast the CTAs of `mask`. False after a fault. bytes may be 0.
+ */
 bool emu_bulk_target_get(struct emu_warp *warp, const struct emu_op *op, unsigned lane,
-                         const struct emu_window_operand *to, const struct emu_window_operand *mbarrier, uint32_t bytes,
-                         uint32_t align, bool multicast, uint32_t mask, bool pair, struct emu_bulk_target *out);
+                         const struct emu_window_operand *to, const struct emu_window_operand *mbarrier,
+                         uint32_t bytes, uint32_t align, bool multicast, uint32_t mask, bool pair,
+                         struct emu_bulk_target *out);
+/* Tells observers of the issue of a copy to `target`. */
+void emu_bulk_tell(struct emu_warp *warp, const struct emu_op *op, unsigned lane,
+                   const struct emu_bulk_target *target, uint64_t bytes);
 /* The CTA whose mbarrier a copy to `rank` signals. */
 static inline uint32_t emu_bulk_signalled(const struct emu_bulk_target *target, bool pair, uint32_t rank)
 {
@@ -41,6 +47,7 @@ struct emu_bulk_plan {
     enum emu_reduction reduction; /* EMU_REDUCE_COUNT: a copy */
 };
 /* Issues the copy of `lane`. False after a fault. */
-bool emu_bulk_issue(struct emu_warp *warp, const struct emu_op *op, unsigned lane, const struct emu_bulk_plan *plan);
+bool emu_bulk_issue(struct emu_warp *warp, const struct emu_op *op, unsigned lane,
+                    const struct emu_bulk_plan *plan);
 
 #endif

@@ -1,5 +1,5 @@
-/* What a CTA keeps beside its shared memory: which 8-byte words are live mbarriers, and the copies its threads have
-   under way (async.c). Made when first needed, kept until the cluster ends. */
+/* What a CTA keeps beside its shared memory: which 8-byte words are live mbarriers, and the copies its
+   threads have under way (async.c). Made when first needed, kept until the cluster ends. */
 #ifndef CLAB_EMU_CTA_MEMORY_H
 #define CLAB_EMU_CTA_MEMORY_H
 
@@ -10,7 +10,7 @@
 struct emu_copies; /* async.h: copies of the threads of one warp */
 
 struct emu_cta_memory {
-    uint64_t *live;            /* bit per 8 bytes of shared memory: a live mbarrier; NULL while there is none */
+    uint64_t *live; /* bit per 8 bytes of shared memory: a live mbarrier; NULL while there is none */
     struct emu_copies *copies; /* by warp; NULL while there is none */
 };
 

@@ -384,15 +384,15 @@ static clab_status decode_body(struct emu_emit *emit)
         const bool spins = flow.flags[b] & BLOCK_SPINS;
         for (uint32_t i = block->first; i < block->first + block->count && emit->status == CLAB_OK; i++) {
             emit->code->op_of[i] = (uint32_t)emit->n_ops;
-            if (i == block->first && spins != emit->spin) {
-                /* The operation counts for the stretch before it, so it is of the old kind. */
-                emu_emit_begin(emit, i);
-                emu_push_unguarded(emit, emit->framework->count, emit->framework->count);
-                emit->spin = spins;
-            }
             if (i == block->first && (flow.flags[b] & BLOCK_JOIN)) {
                 emu_emit_begin(emit, i);
                 emu_push_unguarded(emit, emit->framework->join_full, emit->framework->join_masked)->u8[1] = 1;
+            }
+            if (i == block->first && spins != emit->spin) {
+                /* These count for the stretch before them, so they are of the old kind. */
+                emu_emit_begin(emit, i);
+                emu_push_unguarded(emit, emit->framework->count, emit->framework->count);
+                emit->spin = spins;
             }
             emit_insn(emit, i);
         }

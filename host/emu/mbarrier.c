@@ -1,23 +1,24 @@
-/* The mbarrier object's state machine (mbarrier.h). PTX ISA 9.0, "mbarrier": init, inval, arrive-on, arrive_drop,
-   expect-tx, complete-tx, phase completion, test. Which objects are live is kept beside shared memory, so that an
-   operation on memory that mbarrier.init has not prepared is reported and not executed.
+/* The mbarrier object's state machine (mbarrier.h). PTX ISA 9.0, "mbarrier": init, inval, arrive-on,
+   arrive_drop, expect-tx, complete-tx, phase completion, test. Which objects are live is kept beside shared
+   memory, so that an operation on memory that mbarrier.init has not prepared is reported and not executed.
 
-   Measured on an H200: the state that an arrival returns has its low word zero; complete_tx before expect_tx is fine;
-   arrive_drop lowers the next phase's count. Leaves out: detecting a wait for a phase older than the preceding one (the
-   state holds one bit of phase), and that ordinary loads of a live object read zero. */
+   Measured on an H200: the state that an arrival returns has its low word zero; complete_tx before expect_tx
+   is fine; arrive_drop lowers the next phase's count. Leaves out: detecting a wait for a phase older than the
+   preceding one (the state holds one bit of phase), and that ordinary loads of a live object read zero. */
 #include "emu/mbarrier.h"
 
 #include <stdlib.h>
 
 #include "emu/cta_memory.h"
 
-#define COUNT_ONE   (UINT64_C(1) << 20)
-#define COUNT_BITS  (COUNT_ONE - 1)
-#define TX_BITS     ((UINT64_C(1) << 21) - 1)
-#define LOW_WORD    UINT64_C(0xffffffff)
+#define COUNT_ONE  (UINT64_C(1) << 20)
+#define COUNT_BITS (COUNT_ONE - 1)
+#define TX_BITS    ((UINT64_C(1) << 21) - 1)
+#define LOW_WORD   UINT64_C(0xffffffff)
 
-static const char not_live[] = "there is no mbarrier at this address: it was not initialised with mbarrier.init, or was "
-                               "invalidated";
+static const char not_live[] =
+    "there is no mbarrier at this address: it was not initialised with mbarrier.init, or was "
+    "invalidated";
 static const char out_of_memory[] = "the emulator is out of memory";
 
 struct object {
@@ -48,7 +49,8 @@ static struct object unpack(uint64_t word)
 static uint64_t pack(const struct object *object)
 {
     return (uint64_t)object->parity << 63 | ((COUNT_ONE - object->pending) & COUNT_BITS) << 43 |
-           ((uint64_t)(uint32_t)object->tx & TX_BITS) << 21 | ((COUNT_ONE - object->expected) & COUNT_BITS) << 1;
+           ((uint64_t)(uint32_t)object->tx & TX_BITS) << 21 |
+           ((COUNT_ONE - object->expected) & COUNT_BITS) << 1;
 }
 
 struct emu_cta_memory *emu_cta_memory_get(struct emu_cta *cta)
@@ -88,7 +90,8 @@ const char *emu_mbarrier_init(struct emu_cta *cta, uint32_t address, uint32_t co
         return out_of_memory;
     }
     uint64_t bit;
-    *live_word(cta, address, &bit) |= bit;
+    uint64_t *live = live_word(cta, address, &bit);
+    *live |= bit;
     *word_of(cta, address) = pack(&(struct object){.expected = count, .pending = count});
     return NULL;
 }
@@ -129,8 +132,8 @@ static const char *tx_add(struct object *object, int64_t bytes)
     return NULL;
 }
 
-const char *emu_mbarrier_arrive(struct emu_cta *cta, uint32_t address, const struct emu_mbarrier_arrival *arrival,
-                                uint64_t *out_state)
+const char *emu_mbarrier_arrive(struct emu_cta *cta, uint32_t address,
+                                const struct emu_mbarrier_arrival *arrival, uint64_t *out_state)
 {
     if (!emu_mbarrier_is_live(cta, address)) {
         return not_live;

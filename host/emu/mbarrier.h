@@ -1,13 +1,16 @@
-/* The mbarrier object (PTX ISA 9.0, "Parallel Synchronization and Communication Instructions: mbarrier"): 8 bytes of
-   shared memory, in the layout that mbarrier.init stores and mbarrier.pending_count reads on sm_90, 100 and 120:
+/* The mbarrier object (PTX ISA 9.0, "Parallel Synchronization and Communication Instructions: mbarrier"): 8
+   bytes of shared memory, in the layout that mbarrier.init stores and mbarrier.pending_count reads on sm_90,
+   100 and 120:
 
      63     phase parity                 62:43  2^20 - pending arrivals (0 when none are pending)
      41:21  bytes completed minus expected, signed           20:1  2^20 - expected arrivals
 
-   UNVERIFIED: bit 42 and bit 0 stay 0; the pending field while arrivals are complete and bytes are outstanding.
+   UNVERIFIED: bit 42 and bit 0 stay 0; the pending field while arrivals are complete and bytes are
+   outstanding.
 
-   Operations here act on one object, for a thread of any CTA of the cluster or for a completed copy. They return NULL, or
-   what the program did wrong, for the caller to report. A completed phase wakes those who wait for the object. */
+   Operations here act on one object, for a thread of any CTA of the cluster or for a completed copy. They
+   return NULL, or what the program did wrong, for the caller to report. A completed phase wakes those who
+   wait for the object. */
 #ifndef CLAB_EMU_MBARRIER_H
 #define CLAB_EMU_MBARRIER_H
 
@@ -18,21 +21,21 @@
 
 #define EMU_MBARRIER_MAX ((UINT32_C(1) << 20) - 1) /* largest count, and largest tx-count either way */
 
-/* An object is named by its CTA and its shared window address, of which only the offset counts; the address has been
-   checked to lie in the CTA's shared memory, at a multiple of 8. */
+/* An object is named by its CTA and its shared window address, of which only the offset counts; the address
+   has been checked to lie in the CTA's shared memory, at a multiple of 8. */
 const char *emu_mbarrier_init(struct emu_cta *cta, uint32_t address, uint32_t count);
 const char *emu_mbarrier_inval(struct emu_cta *cta, uint32_t address);
 bool emu_mbarrier_is_live(const struct emu_cta *cta, uint32_t address);
 
 struct emu_mbarrier_arrival {
-    uint32_t count;     /* arrivals */
-    uint32_t expect;    /* bytes to expect first */
-    bool drop;          /* arrive_drop: the next phases expect fewer arrivals too */
+    uint32_t count;  /* arrivals */
+    uint32_t expect; /* bytes to expect first */
+    bool drop;       /* arrive_drop: the next phases expect fewer arrivals too */
     bool must_not_complete;
 };
 /* *out_state: the state before the arrival, as the instruction returns it. */
-const char *emu_mbarrier_arrive(struct emu_cta *cta, uint32_t address, const struct emu_mbarrier_arrival *arrival,
-                                uint64_t *out_state);
+const char *emu_mbarrier_arrive(struct emu_cta *cta, uint32_t address,
+                                const struct emu_mbarrier_arrival *arrival, uint64_t *out_state);
 const char *emu_mbarrier_expect_tx(struct emu_cta *cta, uint32_t address, uint32_t bytes);
 const char *emu_mbarrier_complete_tx(struct emu_cta *cta, uint32_t address, uint32_t bytes);
 /* cp.async.mbarrier.arrive without .noinc: one more pending arrival in this phase. */

@@ -1,9 +1,9 @@
 /* Addresses: cvta, cvta.to, isspacep, mapa, getctarank. PTX ISA 9.0, sections of those names.
 
-   Generic addresses of device memory, constants and kernel parameters are their addresses in their own space; shared and
-   local memory lie in windows of 4 GiB, so that cvta adds the window's address and cvta.to keeps the low word. What
-   mapa and getctarank do with an address is what the machine code of ptxas 13.0 does: the rank is the top byte of the
-   low word, and neither the address nor the rank is checked. */
+   Generic addresses of device memory, constants and kernel parameters are their addresses in their own space;
+   shared and local memory lie in windows of 4 GiB, so that cvta adds the window's address and cvta.to keeps
+   the low word. What mapa and getctarank do with an address is what the machine code of ptxas 13.0 does: the
+   rank is the top byte of the low word, and neither the address nor the rank is checked. */
 #include "emu/access.h"
 #include "emu/emit.h"
 #include "emu/lanes.h"
@@ -11,29 +11,29 @@
 /* --- cvta */
 
 /* x: the lane; window: the generic address of the window. */
-#define CVTA(NAME, WINDOW, EXPR)                                                                                       \
-    static const struct emu_op *NAME##_full(struct emu_warp *warp, const struct emu_op *op)                            \
-    {                                                                                                                  \
-        uint64_t *d = EMU_ROW(uint64_t, warp, op->d);                                                                  \
-        const uint64_t *a = EMU_ROW(uint64_t, warp, op->a), window = emu_warp_space(warp)->WINDOW;                     \
-        EMU_EACH_LANE(i)                                                                                               \
-        {                                                                                                              \
-            const uint64_t x = a[i];                                                                                   \
-            d[i] = (EXPR);                                                                                             \
-        }                                                                                                              \
-        return op + 1;                                                                                                 \
-    }                                                                                                                  \
-    static const struct emu_op *NAME##_masked(struct emu_warp *warp, const struct emu_op *op)                          \
-    {                                                                                                                  \
-        uint64_t *d = EMU_ROW(uint64_t, warp, op->d);                                                                  \
-        const uint64_t *a = EMU_ROW(uint64_t, warp, op->a), window = emu_warp_space(warp)->WINDOW;                     \
-        const uint32_t *on = warp->lane_mask;                                                                          \
-        EMU_EACH_LANE(i)                                                                                               \
-        {                                                                                                              \
-            const uint64_t x = a[i], r = (EXPR);                                                                       \
-            d[i] = on[i] ? r : d[i];                                                                                   \
-        }                                                                                                              \
-        return op + 1;                                                                                                 \
+#define CVTA(NAME, WINDOW, EXPR)                                                                   \
+    static const struct emu_op *NAME##_full(struct emu_warp *warp, const struct emu_op *op)        \
+    {                                                                                              \
+        uint64_t *d = EMU_ROW(uint64_t, warp, op->d);                                              \
+        const uint64_t *a = EMU_ROW(uint64_t, warp, op->a), window = emu_warp_space(warp)->WINDOW; \
+        EMU_EACH_LANE(i)                                                                           \
+        {                                                                                          \
+            const uint64_t x = a[i];                                                               \
+            d[i] = (EXPR);                                                                         \
+        }                                                                                          \
+        return op + 1;                                                                             \
+    }                                                                                              \
+    static const struct emu_op *NAME##_masked(struct emu_warp *warp, const struct emu_op *op)      \
+    {                                                                                              \
+        uint64_t *d = EMU_ROW(uint64_t, warp, op->d);                                              \
+        const uint64_t *a = EMU_ROW(uint64_t, warp, op->a), window = emu_warp_space(warp)->WINDOW; \
+        const uint32_t *on = warp->lane_mask;                                                      \
+        EMU_EACH_LANE(i)                                                                           \
+        {                                                                                          \
+            const uint64_t x = a[i], r = (EXPR);                                                   \
+            d[i] = on[i] ? r : d[i];                                                               \
+        }                                                                                          \
+        return op + 1;                                                                             \
     }
 CVTA(cvta_shared, shared_window, window + (uint32_t)x)
 CVTA(cvta_local, local_window, window + (uint32_t)x)
@@ -131,7 +131,8 @@ EMU_EMITTER(emu_isspacep)
 
 #define RANK_BITS UINT32_C(0xff000000)
 EMU_BINARY(mapa_32, uint32_t, uint32_t, uint32_t, (x & ~RANK_BITS) | (y << EMU_RANK_SHIFT))
-EMU_BINARY(mapa_64, uint64_t, uint64_t, uint32_t, (x & ~(uint64_t)RANK_BITS) | (uint32_t)(y << EMU_RANK_SHIFT))
+EMU_BINARY(mapa_64, uint64_t, uint64_t, uint32_t,
+           (x & ~(uint64_t)RANK_BITS) | (uint32_t)(y << EMU_RANK_SHIFT))
 EMU_UNARY(getctarank_32, uint32_t, uint32_t, x >> EMU_RANK_SHIFT)
 EMU_UNARY(getctarank_64, uint32_t, uint64_t, (uint32_t)x >> EMU_RANK_SHIFT)
 
@@ -142,7 +143,8 @@ EMU_EMITTER(emu_mapa)
     const uint32_t a = emu_source(emit, &insn->operands[1], type);
     const uint32_t b = emu_source(emit, &insn->operands[2], PTX_U32);
     const uint32_t d = emu_dest(emit, &insn->operands[0], type);
-    struct emu_op *op = emu_push(emit, wide ? mapa_64_full : mapa_32_full, wide ? mapa_64_masked : mapa_32_masked);
+    struct emu_op *op =
+        emu_push(emit, wide ? mapa_64_full : mapa_32_full, wide ? mapa_64_masked : mapa_32_masked);
     op->d = d;
     op->a = a;
     op->b = b;
@@ -155,8 +157,8 @@ EMU_EMITTER(emu_getctarank)
     const bool wide = type == PTX_U64;
     const uint32_t a = emu_source(emit, &insn->operands[1], type);
     const uint32_t d = emu_dest(emit, &insn->operands[0], PTX_U32);
-    struct emu_op *op =
-        emu_push(emit, wide ? getctarank_64_full : getctarank_32_full, wide ? getctarank_64_masked : getctarank_32_masked);
+    struct emu_op *op = emu_push(emit, wide ? getctarank_64_full : getctarank_32_full,
+                                 wide ? getctarank_64_masked : getctarank_32_masked);
     op->d = d;
     op->a = a;
     return CLAB_OK;

@@ -1,10 +1,12 @@
-/* Small asynchronous operations: st.async, red.async, cp.async with its groups, and st.bulk. PTX ISA 9.0, "Data Movement
-   and Conversion Instructions: st.async, st.bulk, cp.async, cp.async.commit_group, cp.async.wait_group,
-   cp.async.wait_all, cp.async.mbarrier.arrive", "red.async". The copies themselves are async.c, bulk copies ops_bulk.c.
+/* Small asynchronous operations: st.async, red.async, cp.async with its groups, and st.bulk. PTX ISA 9.0,
+   "Data Movement and Conversion Instructions: st.async, st.bulk, cp.async, cp.async.commit_group,
+   cp.async.wait_group, cp.async.wait_all, cp.async.mbarrier.arrive", "red.async". The copies themselves are
+   async.c, bulk copies ops_bulk.c.
 
-   The stores of st.async and red.async land later, each followed by complete_tx on the mbarrier beside it. The forms on
-   global memory (.release, sm_100) land later too, with nothing that tells. UNVERIFIED: st.async to the executing CTA
-   itself, and both in a cluster of one CTA, which PTX leaves undefined, work as for a peer. */
+   The stores of st.async and red.async land later, each followed by complete_tx on the mbarrier beside it.
+   The forms on global memory (.release, sm_100) land later too, with nothing that tells. UNVERIFIED: st.async
+   to the executing CTA itself, and both in a cluster of one CTA, which PTX leaves undefined, work as for a
+   peer. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,14 +16,16 @@
 
 static const struct emu_op *out_of_memory(struct emu_warp *warp, const struct emu_op *op)
 {
-    return emu_fault(warp, op, EMU_LANES, CLAB_NO_MEMORY, NULL, 0, "the emulator is out of memory for asynchronous copies");
+    return emu_fault(warp, op, EMU_LANES, CLAB_NO_MEMORY, NULL, 0,
+                     "the emulator is out of memory for asynchronous copies");
 }
 
 /* --- st.async, red.async */
 
 struct store_lane {
     struct emu_cta *cta; /* of the destination and the mbarrier; NULL: global memory */
-    uint32_t mbarrier;
+    uint32_t mbarrier, lane;
+    uint64_t address; /* as to observers */
     unsigned char *at;
     uint64_t data[2];
 };
@@ -38,8 +42,10 @@ static void store_land(struct store_event *event, struct store_lane *lane)
 {
     struct emu_cta *issuer = event->issuer;
     if (lane->cta && lane->cta->state != EMU_CTA_RUNNING) {
-        emu_fault_async(issuer->cluster, lane->cta, EMU_FAULT_LAUNCH_FAILED, "shared::cluster", lane->mbarrier,
-                        "an asynchronous store by CTA (%u,%u,%u) of rank %u lands in shared memory of the CTA of rank %u, "
+        emu_fault_async(issuer->cluster, lane->cta, EMU_FAULT_LAUNCH_FAILED, "shared::cluster",
+                        lane->mbarrier,
+                        "an asynchronous store by CTA (%u,%u,%u) of rank %u lands in shared memory of the "
+                        "CTA of rank %u, "
                         "which has exited",
                         issuer->ctaid[0], issuer->ctaid[1], issuer->ctaid[2], issuer->rank, lane->cta->rank);
         return;
@@ -49,6 +55,7 @@ static void store_land(struct store_event *event, struct store_lane *lane)
     } else {
         memcpy(lane->at, lane->data, event->bytes);
     }
+    emu_async_tell(issuer, NULL, NULL, lane->lane, lane->cta, lane->address, event->bytes);
     if (lane->cta) {
         const char *wrong = emu_mbarrier_complete_tx(lane->cta, lane->mbarrier, event->bytes);
         if (wrong) {
@@ -76,14 +83,16 @@ struct store_plan {
     uint32_t rows[4];
 };
 
-static bool store_lane_fill(struct emu_warp *warp, const struct emu_op *op, unsigned lane, const struct store_plan *plan,
-                            uint32_t bytes, struct store_lane *out)
+static bool store_lane_fill(struct emu_warp *warp, const struct emu_op *op, unsigned lane,
+                            const struct store_plan *plan, uint32_t bytes, struct store_lane *out)
 {
     if (plan->global) {
         enum clab_space_id space;
         const uint64_t address = EMU_ROW(uint64_t, warp, plan->to.row)[lane] + plan->to.imm;
         out->cta = NULL;
-        out->at = emu_access_range(warp, op, lane, EMU_REACH_GLOBAL, address, bytes, bytes, EMU_STORE, &space);
+        out->address = address;
+        out->at =
+            emu_access_range(warp, op, lane, EMU_REACH_GLOBAL, address, bytes, bytes, EMU_STORE, &space);
         if (!out->at) {
             return false;
         }
@@ -96,14 +105,17 @@ static bool store_lane_fill(struct emu_warp *warp, const struct emu_op *op, unsi
         if (to.cta != mbarrier.cta) {
             emu_fault_kind_set(warp, EMU_FAULT_ILLEGAL_INSTRUCTION);
             emu_fault(warp, op, lane, CLAB_FAULT, "shared::cluster", mbarrier.address,
-                      "the mbarrier is in the CTA of rank %u, but the destination in that of rank %u", mbarrier.cta->rank,
-                      to.cta->rank);
+                      "the mbarrier is in the CTA of rank %u, but the destination in that of rank %u",
+                      mbarrier.cta->rank, to.cta->rank);
             return false;
         }
         out->cta = to.cta;
         out->at = to.at;
+        out->address = to.address;
         out->mbarrier = mbarrier.address;
     }
+    out->lane = lane;
+    emu_async_tell(warp->cta, warp, op, lane, out->cta, out->address, bytes);
     unsigned char *data = (unsigned char *)out->data;
     for (uint32_t k = 0; k < plan->n; k++) {
         const unsigned char *row = EMU_ROW(unsigned char, warp, plan->rows[k]);
@@ -196,7 +208,8 @@ static const struct emu_op *st_bulk_any(struct emu_warp *warp, const struct emu_
         const uint64_t bytes = sizes[lane];
         if (bytes % 8 || bytes > (1u << EMU_RANK_SHIFT)) {
             emu_fault_kind_set(warp, EMU_FAULT_ILLEGAL_INSTRUCTION);
-            return emu_fault(warp, op, lane, CLAB_FAULT, NULL, 0, "the size of st.bulk is %llu: not a multiple of 8, or too large",
+            return emu_fault(warp, op, lane, CLAB_FAULT, NULL, 0,
+                             "the size of st.bulk is %llu: not a multiple of 8, or too large",
                              (unsigned long long)bytes);
         }
         struct emu_window_place place;
@@ -207,7 +220,12 @@ static const struct emu_op *st_bulk_any(struct emu_warp *warp, const struct emu_
             return NULL;
         }
         memset(place.at, 0, (size_t)bytes);
-        warp->traffic->stores[CLAB_SPACE_SHARED][3] += bytes / 8;
+        warp->traffic->odd_stores[CLAB_SPACE_SHARED].accesses++;
+        warp->traffic->odd_stores[CLAB_SPACE_SHARED].bytes += bytes;
+        for (uint64_t done = 0; done < bytes; done += 128) {
+            emu_access_tell(warp, op, lane, CLAB_SPACE_SHARED, place.at + done,
+                            (uint32_t)(bytes - done < 128 ? bytes - done : 128), EMU_STORE);
+        }
     }
     emu_progress(warp);
     return op + 1;
@@ -226,14 +244,16 @@ EMU_EMITTER(emu_st_bulk)
     return CLAB_OK;
 }
 
-/* --- cp.async. a: source, imm added; c: destination, 32-bit window addresses, extra's offset added; b: bytes to read. */
+/* --- cp.async. a: source, imm added; c: destination, 32-bit window addresses, extra's offset added; b: bytes
+ * to read. */
 
 struct cp_plan {
     uint32_t to_offset;
     uint32_t bytes;
 };
 
-/* The lanes whose sizes differ from the whole, one by one: nothing is read for a size of 0, whatever the address. */
+/* The lanes whose sizes differ from the whole, one by one: nothing is read for a size of 0, whatever the
+ * address. */
 static bool cp_sources(struct emu_warp *warp, const struct emu_op *op, const struct cp_plan *plan,
                        const uint32_t *sizes, struct emu_cp_async *cp)
 {
@@ -244,19 +264,22 @@ static bool cp_sources(struct emu_warp *warp, const struct emu_op *op, const str
         enum clab_space_id space;
         if (bytes > plan->bytes) {
             emu_fault_kind_set(warp, EMU_FAULT_ILLEGAL_INSTRUCTION);
-            emu_fault(warp, op, lane, CLAB_FAULT, NULL, 0, "cp.async reads %u bytes of a copy of %u", bytes, plan->bytes);
+            emu_fault(warp, op, lane, CLAB_FAULT, NULL, 0, "cp.async reads %u bytes of a copy of %u", bytes,
+                      plan->bytes);
             return false;
         }
         cp->from_bytes[lane] = (uint8_t)bytes;
         if (!bytes) {
             continue;
         }
-        cp->from[lane] = emu_access_range(warp, op, lane, EMU_REACH_GLOBAL, from[lane] + op->imm, bytes, plan->bytes,
-                                          EMU_LOAD, &space);
+        cp->from[lane] = emu_access_range(warp, op, lane, EMU_REACH_GLOBAL, from[lane] + op->imm, bytes,
+                                          plan->bytes, EMU_LOAD, &space);
         if (!cp->from[lane]) {
             return false;
         }
-        warp->traffic->loads[CLAB_SPACE_GLOBAL][__builtin_ctz(plan->bytes)]++;
+        warp->traffic->odd_loads[CLAB_SPACE_GLOBAL].accesses++;
+        warp->traffic->odd_loads[CLAB_SPACE_GLOBAL].bytes += bytes;
+        emu_access_tell(warp, op, lane, CLAB_SPACE_GLOBAL, cp->from[lane], bytes, EMU_LOAD);
     }
     return true;
 }
@@ -266,7 +289,7 @@ static unsigned char *cp_pointer(const struct emu_lanes *access, enum emu_lanes_
 {
     return kind == EMU_LANES_ROW   ? (unsigned char *)((uintptr_t)access->at + (uintptr_t)lane * bytes)
            : kind == EMU_LANES_ONE ? access->at
-                                    : access->lane[lane];
+                                   : access->lane[lane];
 }
 
 static const struct emu_op *cp_async_any(struct emu_warp *warp, const struct emu_op *op)
@@ -278,8 +301,9 @@ static const struct emu_op *cp_async_any(struct emu_warp *warp, const struct emu
     struct emu_cp_async cp = {.mask = warp->exec, .bytes = plan->bytes};
     access.at = NULL;
     const bool full = warp->exec == EMU_ALL; /* lane_mask is not kept then */
-    enum emu_lanes_kind kind = emu_access_window(warp, op, EMU_REACH_SHARED_CTA, EMU_ROW(uint32_t, warp, op->c),
-                                                  plan->to_offset, size, EMU_STORE, full, &access);
+    enum emu_lanes_kind kind =
+        emu_access_window(warp, op, EMU_REACH_SHARED_CTA, EMU_ROW(uint32_t, warp, op->c), plan->to_offset,
+                          size, EMU_STORE, full, &access);
     if (kind == EMU_LANES_FAULT) {
         return NULL;
     }
@@ -328,7 +352,8 @@ EMU_EMITTER(emu_cp_async)
     int64_t from_offset = 0;
     const uint32_t to = emu_place_shared(emit, &insn->operands[0], &to_offset);
     const uint32_t from = emu_address(emit, &insn->operands[1], &from_offset);
-    const uint32_t sizes = n_sizes > sizes_at ? emu_source(emit, &insn->operands[sizes_at], PTX_U32) : EMU_NO_ROW;
+    const uint32_t sizes =
+        n_sizes > sizes_at ? emu_source(emit, &insn->operands[sizes_at], PTX_U32) : EMU_NO_ROW;
     plan->to_offset = (uint32_t)to_offset;
     struct emu_op *op = emu_push(emit, cp_async_any, cp_async_any);
     op->a = from;

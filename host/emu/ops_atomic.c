@@ -1,10 +1,11 @@
-/* atom and red: every operation, type and scope, on global and shared memory. PTX ISA 9.0, "Parallel Synchronization and
-   Communication Instructions: atom, red".
+/* atom and red: every operation, type and scope, on global and shared memory. PTX ISA 9.0, "Parallel
+   Synchronization and Communication Instructions: atom, red".
 
-   The lanes of a warp take effect in the order of their numbers. Global memory is changed by atomic instructions of the
-   host, since clusters run on several host threads, all sequentially consistent, which is at least every .sem and .scope;
-   shared memory belongs to one host thread and is changed by plain ones. When all lanes name one address, the whole warp
-   is combined first and memory is changed once: the outcome of those lanes following each other without anybody between.
+   The lanes of a warp take effect in the order of their numbers. Global memory is changed by atomic
+   instructions of the host, since clusters run on several host threads, all sequentially consistent, which is
+   at least every .sem and .scope; shared memory belongs to one host thread and is changed by plain ones. When
+   all lanes name one address, the whole warp is combined first and memory is changed once: the outcome of
+   those lanes following each other without anybody between.
 
    128-bit operations on global memory: one host instruction on x86-64; elsewhere a lock that only they take.
    Leaves out nothing of the table; multimem.* are rows without a handler. */
@@ -21,9 +22,10 @@ typedef uint16_t cell16 __attribute__((may_alias));
 typedef uint32_t cell32 __attribute__((may_alias));
 typedef uint64_t cell64 __attribute__((may_alias));
 
-/* The address half, as in ops_memory.c. Handlers here serve both masks; lane_mask is not kept while all lanes run. */
+/* The address half, as in ops_memory.c. Handlers here serve both masks; lane_mask is not kept while all lanes
+ * run. */
 static __attribute__((noinline)) enum emu_lanes_kind resolve(struct emu_warp *warp, const struct emu_op *op,
-                                                              unsigned size, struct emu_lanes *out)
+                                                             unsigned size, struct emu_lanes *out)
 {
     const bool full = warp->exec == EMU_ALL;
     switch ((enum emu_place_kind)op->u8[0]) {
@@ -46,10 +48,11 @@ static __attribute__((noinline)) enum emu_lanes_kind resolve(struct emu_warp *wa
     }
 }
 
-static inline unsigned char *pointer_of(const struct emu_lanes *access, enum emu_lanes_kind kind, unsigned lane,
-                                        unsigned bytes)
+static inline unsigned char *pointer_of(const struct emu_lanes *access, enum emu_lanes_kind kind,
+                                        unsigned lane, unsigned bytes)
 {
-    return kind == EMU_LANES_ROW ? (unsigned char *)((uintptr_t)access->at + (uintptr_t)lane * bytes) : access->lane[lane];
+    return kind == EMU_LANES_ROW ? (unsigned char *)((uintptr_t)access->at + (uintptr_t)lane * bytes)
+                                 : access->lane[lane];
 }
 
 static const struct emu_op *finish(struct emu_warp *warp, const struct emu_op *op)
@@ -59,86 +62,89 @@ static const struct emu_op *finish(struct emu_warp *warp, const struct emu_op *o
 }
 
 /* One handler for each reduction of reduce.h, for any mask; a: what memory held, b: the lane's operand. */
-#define X(id, bits, expression)                                                                                       \
-    static const struct emu_op *atom_##id(struct emu_warp *warp, const struct emu_op *op)                             \
-    {                                                                                                                 \
-        struct emu_lanes access;                                                                                     \
-        const enum emu_lanes_kind kind = resolve(warp, op, (unsigned)__builtin_ctz(bits / 8), &access);              \
-        if (kind == EMU_LANES_FAULT) {                                                                               \
-            return NULL;                                                                                              \
-        }                                                                                                             \
-        const uint##bits##_t *row = EMU_ROW(uint##bits##_t, warp, op->b);                                             \
-        uint##bits##_t old[EMU_LANES];                                                                                \
-        if (kind == EMU_LANES_ONE) {                                                                                 \
-            cell##bits *cell = (cell##bits *)(void *)access.at;                                                       \
-            uint##bits##_t before = access.shared ? *cell : __atomic_load_n(cell, __ATOMIC_RELAXED), a;               \
-            do {                                                                                                      \
-                a = before;                                                                                           \
-                for (uint32_t left = warp->exec; left; left &= left - 1) {                                            \
-                    const unsigned lane = (unsigned)__builtin_ctz(left);                                              \
-                    const uint##bits##_t b = row[lane];                                                               \
-                    old[lane] = a;                                                                                    \
-                    a = (uint##bits##_t)(expression);                                                                 \
-                }                                                                                                     \
-                if (access.shared) {                                                                                  \
-                    *cell = a;                                                                                        \
-                    break;                                                                                            \
-                }                                                                                                     \
-            } while (!__atomic_compare_exchange_n(cell, &before, a, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));      \
-        } else {                                                                                                      \
-            for (uint32_t left = warp->exec; left; left &= left - 1) {                                                \
-                const unsigned lane = (unsigned)__builtin_ctz(left);                                                  \
-                cell##bits *cell = (cell##bits *)(void *)pointer_of(&access, kind, lane, bits / 8);                   \
-                const uint##bits##_t b = row[lane];                                                                   \
-                uint##bits##_t a;                                                                                     \
-                if (access.shared) {                                                                                  \
-                    a = *cell;                                                                                        \
-                    *cell = (uint##bits##_t)(expression);                                                             \
-                } else {                                                                                              \
-                    a = __atomic_load_n(cell, __ATOMIC_RELAXED);                                                      \
-                    while (!__atomic_compare_exchange_n(cell, &a, (uint##bits##_t)(expression), false,                \
-                                                        __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {                        \
-                    }                                                                                                 \
-                }                                                                                                     \
-                old[lane] = a;                                                                                        \
-            }                                                                                                         \
-        }                                                                                                             \
-        if (op->d != EMU_NO_ROW) {                                                                                    \
-            uint##bits##_t *d = EMU_ROW(uint##bits##_t, warp, op->d);                                                 \
-            for (uint32_t left = warp->exec; left; left &= left - 1) {                                                \
-                const unsigned lane = (unsigned)__builtin_ctz(left);                                                  \
-                d[lane] = old[lane];                                                                                  \
-            }                                                                                                         \
-        }                                                                                                             \
-        return finish(warp, op);                                                                                      \
+#define X(id, bits, expression)                                                                             \
+    static const struct emu_op *atom_##id(struct emu_warp *warp, const struct emu_op *op)                   \
+    {                                                                                                       \
+        struct emu_lanes access;                                                                            \
+        const enum emu_lanes_kind kind = resolve(warp, op, (unsigned)__builtin_ctz(bits / 8), &access);     \
+        if (kind == EMU_LANES_FAULT) {                                                                      \
+            return NULL;                                                                                    \
+        }                                                                                                   \
+        const uint##bits##_t *row = EMU_ROW(uint##bits##_t, warp, op->b);                                   \
+        uint##bits##_t old[EMU_LANES];                                                                      \
+        if (kind == EMU_LANES_ONE) {                                                                        \
+            cell##bits *cell = (cell##bits *)(void *)access.at;                                             \
+            uint##bits##_t before = access.shared ? *cell : __atomic_load_n(cell, __ATOMIC_RELAXED), a;     \
+            do {                                                                                            \
+                a = before;                                                                                 \
+                for (uint32_t left = warp->exec; left; left &= left - 1) {                                  \
+                    const unsigned lane = (unsigned)__builtin_ctz(left);                                    \
+                    const uint##bits##_t b = row[lane];                                                     \
+                    old[lane] = a;                                                                          \
+                    a = (uint##bits##_t)(expression);                                                       \
+                }                                                                                           \
+                if (access.shared) {                                                                        \
+                    *cell = a;                                                                              \
+                    break;                                                                                  \
+                }                                                                                           \
+            } while (                                                                                       \
+                !__atomic_compare_exchange_n(cell, &before, a, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)); \
+        } else {                                                                                            \
+            for (uint32_t left = warp->exec; left; left &= left - 1) {                                      \
+                const unsigned lane = (unsigned)__builtin_ctz(left);                                        \
+                cell##bits *cell = (cell##bits *)(void *)pointer_of(&access, kind, lane, bits / 8);         \
+                const uint##bits##_t b = row[lane];                                                         \
+                uint##bits##_t a;                                                                           \
+                if (access.shared) {                                                                        \
+                    a = *cell;                                                                              \
+                    *cell = (uint##bits##_t)(expression);                                                   \
+                } else {                                                                                    \
+                    a = __atomic_load_n(cell, __ATOMIC_RELAXED);                                            \
+                    while (!__atomic_compare_exchange_n(cell, &a, (uint##bits##_t)(expression), false,      \
+                                                        __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {              \
+                    }                                                                                       \
+                }                                                                                           \
+                old[lane] = a;                                                                              \
+            }                                                                                               \
+        }                                                                                                   \
+        if (op->d != EMU_NO_ROW) {                                                                          \
+            uint##bits##_t *d = EMU_ROW(uint##bits##_t, warp, op->d);                                       \
+            for (uint32_t left = warp->exec; left; left &= left - 1) {                                      \
+                const unsigned lane = (unsigned)__builtin_ctz(left);                                        \
+                d[lane] = old[lane];                                                                        \
+            }                                                                                               \
+        }                                                                                                   \
+        return finish(warp, op);                                                                            \
     }
 EMU_REDUCTIONS(X)
 #undef X
 
-/* cas: b is compared with, c is stored. Only a store that happened is progress, so that a spinning lock is seen as such. */
-#define CAS(bits)                                                                                                     \
-    static const struct emu_op *atom_cas_##bits(struct emu_warp *warp, const struct emu_op *op)                       \
-    {                                                                                                                 \
-        struct emu_lanes access;                                                                                     \
-        const enum emu_lanes_kind kind = resolve(warp, op, (unsigned)__builtin_ctz(bits / 8), &access);              \
-        if (kind == EMU_LANES_FAULT) {                                                                               \
-            return NULL;                                                                                              \
-        }                                                                                                             \
-        const uint##bits##_t *b = EMU_ROW(uint##bits##_t, warp, op->b), *c = EMU_ROW(uint##bits##_t, warp, op->c);    \
-        uint##bits##_t *d = EMU_ROW(uint##bits##_t, warp, op->d);                                                     \
-        bool changed = false;                                                                                         \
-        for (uint32_t left = warp->exec; left; left &= left - 1) {                                                    \
-            const unsigned lane = (unsigned)__builtin_ctz(left);                                                      \
-            cell##bits *cell = (cell##bits *)(void *)(kind == EMU_LANES_ONE                                          \
-                                                          ? access.at                                                 \
-                                                          : pointer_of(&access, kind, lane, bits / 8));               \
-            uint##bits##_t expected = b[lane];                                                                        \
-            changed |= __atomic_compare_exchange_n(cell, &expected, c[lane], false, __ATOMIC_SEQ_CST,                 \
-                                                   __ATOMIC_SEQ_CST) &&                                               \
-                       b[lane] != c[lane];                                                                            \
-            d[lane] = expected;                                                                                       \
-        }                                                                                                             \
-        return changed ? finish(warp, op) : op + 1;                                                                   \
+/* cas: b is compared with, c is stored. Only a store that happened is progress, so that a spinning lock is
+ * seen as such. */
+#define CAS(bits)                                                                                          \
+    static const struct emu_op *atom_cas_##bits(struct emu_warp *warp, const struct emu_op *op)            \
+    {                                                                                                      \
+        struct emu_lanes access;                                                                           \
+        const enum emu_lanes_kind kind = resolve(warp, op, (unsigned)__builtin_ctz(bits / 8), &access);    \
+        if (kind == EMU_LANES_FAULT) {                                                                     \
+            return NULL;                                                                                   \
+        }                                                                                                  \
+        const uint##bits##_t *b = EMU_ROW(uint##bits##_t, warp, op->b),                                    \
+                             *c = EMU_ROW(uint##bits##_t, warp, op->c);                                    \
+        uint##bits##_t *d = EMU_ROW(uint##bits##_t, warp, op->d);                                          \
+        bool changed = false;                                                                              \
+        for (uint32_t left = warp->exec; left; left &= left - 1) {                                         \
+            const unsigned lane = (unsigned)__builtin_ctz(left);                                           \
+            cell##bits *cell =                                                                             \
+                (cell##bits *)(void *)(kind == EMU_LANES_ONE ? access.at                                   \
+                                                             : pointer_of(&access, kind, lane, bits / 8)); \
+            uint##bits##_t expected = b[lane];                                                             \
+            changed |= __atomic_compare_exchange_n(cell, &expected, c[lane], false, __ATOMIC_SEQ_CST,      \
+                                                   __ATOMIC_SEQ_CST) &&                                    \
+                       b[lane] != c[lane];                                                                 \
+            d[lane] = expected;                                                                            \
+        }                                                                                                  \
+        return changed ? finish(warp, op) : op + 1;                                                        \
     }
 CAS(16)
 CAS(32)
@@ -257,11 +263,12 @@ static emu_handler *const handlers[EMU_REDUCE_COUNT] = {
 };
 
 static clab_status vector_emit(struct emu_emit *emit, const struct ptx_operand *result,
-                               const struct ptx_operand *value, enum ptx_type type, enum emu_reduction reduction,
-                               struct emu_place_address address)
+                               const struct ptx_operand *value, enum ptx_type type,
+                               enum emu_reduction reduction, struct emu_place_address address)
 {
     struct vector *vector = emu_emit_alloc(emit, sizeof *vector);
-    if (!vector || value->n_elements > 8 || (result && result->kind == PTX_OPERAND_VECTOR && result->n_elements != value->n_elements)) {
+    if (!vector || value->n_elements > 8 ||
+        (result && result->kind == PTX_OPERAND_VECTOR && result->n_elements != value->n_elements)) {
         return emu_unsupported(emit, "this vector operand");
     }
     vector->reduction = reduction;
@@ -283,17 +290,18 @@ static clab_status vector_emit(struct emu_emit *emit, const struct ptx_operand *
 }
 
 /* result NULL for red. */
-static clab_status atomic_emit(struct emu_emit *emit, const struct ptx_insn *insn, const struct ptx_operand *result,
-                               const struct ptx_operand *where, const struct ptx_operand *value,
-                               const struct ptx_operand *other)
+static clab_status atomic_emit(struct emu_emit *emit, const struct ptx_insn *insn,
+                               const struct ptx_operand *result, const struct ptx_operand *where,
+                               const struct ptx_operand *value, const struct ptx_operand *other)
 {
     const enum ptx_type type = (enum ptx_type)insn->types[0];
     const enum ptx_space space = emu_space_of(insn);
     const struct emu_place_address address = emu_place_address(emit, where, space);
     const bool cas = ptx_has(insn, PTX_MOD_CAS), wide = ptx_types[type].bits == 128;
     enum emu_reduction reduction = emu_reduction_of(insn, type);
-    if (reduction == EMU_REDUCE_add_f32_ftz && (address.place == EMU_AT_SHARED || address.place == EMU_AT_CLUSTER ||
-                                                address.place == EMU_AT_KNOWN_SHARED)) {
+    if (reduction == EMU_REDUCE_add_f32_ftz &&
+        (address.place == EMU_AT_SHARED || address.place == EMU_AT_CLUSTER ||
+         address.place == EMU_AT_KNOWN_SHARED)) {
         reduction = EMU_REDUCE_add_f32;
     }
     if (!cas && !wide && reduction == EMU_REDUCE_COUNT) {
@@ -312,7 +320,9 @@ static clab_status atomic_emit(struct emu_emit *emit, const struct ptx_insn *ins
     } else if (!cas) {
         handler = handlers[reduction];
     } else {
-        handler = ptx_types[type].bits == 16 ? atom_cas_16 : ptx_types[type].bits == 32 ? atom_cas_32 : atom_cas_64;
+        handler = ptx_types[type].bits == 16   ? atom_cas_16
+                  : ptx_types[type].bits == 32 ? atom_cas_32
+                                               : atom_cas_64;
     }
     struct emu_op *op = emu_push(emit, handler, handler);
     op->d = d;

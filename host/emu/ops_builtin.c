@@ -1,5 +1,5 @@
-/* Calls of functions that the device runtime supplies (builtin.h): fetches the parameters of each lane, from registers or
-   from .param variables of the caller, and stores what the function returns. */
+/* Calls of functions that the device runtime supplies (builtin.h): fetches the parameters of each lane, from
+   registers or from .param variables of the caller, and stores what the function returns. */
 #include "emu/builtin.h"
 
 #include <string.h>
@@ -21,8 +21,9 @@ struct builtin_call {
 
 static unsigned char *value_at(struct emu_warp *warp, const struct value *value, unsigned lane)
 {
-    return value->row != EMU_NO_ROW ? warp->regs + value->row + lane * value->bytes
-                                    : emu_local(warp, lane) + warp->fragment->frame->local_base + value->offset;
+    return value->row != EMU_NO_ROW
+               ? warp->regs + value->row + lane * value->bytes
+               : emu_local(warp, lane) + warp->fragment->frame->local_base + value->offset;
 }
 
 static const struct emu_op *builtin_any(struct emu_warp *warp, const struct emu_op *op)
@@ -45,8 +46,8 @@ static const struct emu_op *builtin_any(struct emu_warp *warp, const struct emu_
     return op + 1;
 }
 
-static bool value_of(struct emu_emit *emit, const struct ptx_operand *operand, const struct ptx_var *formal, bool written,
-                     struct value *out)
+static bool value_of(struct emu_emit *emit, const struct ptx_operand *operand, const struct ptx_var *formal,
+                     bool written, struct value *out)
 {
     out->bytes = (uint32_t)formal->bytes;
     if (out->bytes != 4 && out->bytes != 8) {
@@ -67,10 +68,12 @@ static bool value_of(struct emu_emit *emit, const struct ptx_operand *operand, c
 }
 
 clab_status EMU_SETNAME(emu_builtin_emit)(struct emu_emit *emit, const struct emu_builtin *builtin,
-                                          const struct ptx_function *function, const struct ptx_operand *arguments,
+                                          const struct ptx_function *function,
+                                          const struct ptx_operand *arguments,
                                           const struct ptx_operand *returns)
 {
-    const unsigned n_arguments = arguments ? arguments->n_elements : 0, n_returns = returns ? returns->n_elements : 0;
+    const unsigned n_arguments = arguments ? arguments->n_elements : 0,
+                   n_returns = returns ? returns->n_elements : 0;
     struct builtin_call *call = emu_emit_alloc(emit, sizeof *call);
     bool good = call && n_arguments == builtin->n_arguments && function->n_params == n_arguments &&
                 n_returns <= builtin->n_returns && function->n_returns == n_returns;

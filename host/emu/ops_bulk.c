@@ -1,7 +1,7 @@
-/* Decoding of cp.async.bulk, cp.reduce.async.bulk, their groups and prefetches. PTX ISA 9.0, "Data Movement and Conversion
-   Instructions: cp.async.bulk, cp.reduce.async.bulk, cp.async.bulk.prefetch, cp.async.bulk.commit_group,
-   cp.async.bulk.wait_group". What the copies do: bulk.c. Tensor copies: ops_tensor.c. Prefetches are hints, and their
-   addresses are not looked at. */
+/* Decoding of cp.async.bulk, cp.reduce.async.bulk, their groups and prefetches. PTX ISA 9.0, "Data Movement
+   and Conversion Instructions: cp.async.bulk, cp.reduce.async.bulk, cp.async.bulk.prefetch,
+   cp.async.bulk.commit_group, cp.async.bulk.wait_group". What the copies do: bulk.c. Tensor copies:
+   ops_tensor.c. Prefetches are hints, and their addresses are not looked at. */
 #include "emu/bulk.h"
 
 static const struct emu_op *bulk_any(struct emu_warp *warp, const struct emu_op *op)
@@ -27,7 +27,8 @@ static clab_status bulk_emit(struct emu_emit *emit, const struct ptx_insn *insn,
                                             : EMU_BULK_SHARED_TO_SHARED;
     plan->reduction = reduces ? emu_reduction_of(insn, (enum ptx_type)insn->types[0]) : EMU_REDUCE_COUNT;
     if (reduces && plan->reduction == EMU_REDUCE_COUNT) {
-        return emu_unsupported(emit, "this operation of cp.reduce.async.bulk on .%s", ptx_types[insn->types[0]].text);
+        return emu_unsupported(emit, "this operation of cp.reduce.async.bulk on .%s",
+                               ptx_types[insn->types[0]].text);
     }
     const struct ptx_operand *operands = insn->operands;
     int64_t offset = 0;
@@ -45,9 +46,11 @@ static clab_status bulk_emit(struct emu_emit *emit, const struct ptx_insn *insn,
     }
     plan->global_imm = (uint64_t)offset;
     plan->size_row = emu_source(emit, &operands[2], PTX_U32);
-    plan->mask_row = ptx_has(insn, PTX_MOD_MULTICAST__CLUSTER) ? emu_source(emit, &operands[4], PTX_B16) : EMU_NO_ROW;
+    plan->mask_row =
+        ptx_has(insn, PTX_MOD_MULTICAST__CLUSTER) ? emu_source(emit, &operands[4], PTX_B16) : EMU_NO_ROW;
     const unsigned byte_mask = ptx_has(insn, PTX_MOD_L2__CACHE_HINT) ? 4 : 3;
-    plan->byte_mask_row = ptx_has(insn, PTX_MOD_CP_MASK) ? emu_source(emit, &operands[byte_mask], PTX_B16) : EMU_NO_ROW;
+    plan->byte_mask_row =
+        ptx_has(insn, PTX_MOD_CP_MASK) ? emu_source(emit, &operands[byte_mask], PTX_B16) : EMU_NO_ROW;
     emu_push(emit, bulk_any, bulk_any)->extra = plan;
     return CLAB_OK;
 }
@@ -67,7 +70,8 @@ static const struct emu_op *commit_any(struct emu_warp *warp, const struct emu_o
     if (emu_copy_commit(warp)) {
         return op + 1;
     }
-    return emu_fault(warp, op, EMU_LANES, CLAB_NO_MEMORY, NULL, 0, "the emulator is out of memory for asynchronous copies");
+    return emu_fault(warp, op, EMU_LANES, CLAB_NO_MEMORY, NULL, 0,
+                     "the emulator is out of memory for asynchronous copies");
 }
 
 EMU_EMITTER(emu_cp_async_bulk_commit_group)

@@ -1,12 +1,13 @@
 /* clusterlaunchcontrol.try_cancel and query_cancel. PTX ISA 9.0, "clusterlaunchcontrol.try_cancel",
    "clusterlaunchcontrol.query_cancel". sm_100 and up.
 
-   A request takes the next cluster of the grid that has not started, when it is answered: later, at a moment that the
-   seed chooses. The answer is 16 bytes, {x, y | z << 16, canceled, 0} as ptxas 13.0 reads it on sm_100 and sm_120, with
-   the ctaid of the cluster's first CTA; it is written to the CTA's shared memory, or with .multicast::cluster::all at the
-   same offset in every CTA of the cluster, and complete_tx(16) follows at each mbarrier. option decline makes requests
-   fail early; the clusters then run. UNVERIFIED: the words of a failed answer, zeros here. A request after an observed
-   failure, and get_first_ctaid of a failed answer, are undefined in PTX and are answered like any other. */
+   A request takes the next cluster of the grid that has not started, when it is answered: later, at a moment
+   that the seed chooses. The answer is 16 bytes, {x, y | z << 16, canceled, 0} as ptxas 13.0 reads it on
+   sm_100 and sm_120, with the ctaid of the cluster's first CTA; it is written to the CTA's shared memory, or
+   with .multicast::cluster::all at the same offset in every CTA of the cluster, and complete_tx(16) follows
+   at each mbarrier. option decline makes requests fail early; the clusters then run. UNVERIFIED: the words of
+   a failed answer, zeros here. A request after an observed failure, and get_first_ctaid of a failed answer,
+   are undefined in PTX and are answered like any other. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,7 +39,8 @@ static void clc_perform(struct emu_copy *copy)
     const uint32_t ranks = request->all ? (cluster->size == 32 ? EMU_ALL : (UINT32_C(1) << cluster->size) - 1)
                                         : UINT32_C(1) << copy->cta->rank;
     for (uint32_t left = ranks; left; left &= left - 1) {
-        if (!emu_copy_alive(copy, &cluster->ctas[__builtin_ctz(left)], "(clusterlaunchcontrol.try_cancel) writes")) {
+        if (!emu_copy_alive(copy, &cluster->ctas[__builtin_ctz(left)],
+                            "(clusterlaunchcontrol.try_cancel) writes")) {
             return;
         }
     }
@@ -69,7 +71,8 @@ static const struct emu_op *try_cancel_any(struct emu_warp *warp, const struct e
     for (uint32_t left = warp->exec; left; left &= left - 1) {
         const unsigned lane = (unsigned)__builtin_ctz(left);
         struct emu_window_place to, mbarrier;
-        if (!emu_window_lane(warp, op, lane, &plan->to, true, RESPONSE_BYTES, RESPONSE_BYTES, EMU_STORE, &to) ||
+        if (!emu_window_lane(warp, op, lane, &plan->to, true, RESPONSE_BYTES, RESPONSE_BYTES, EMU_STORE,
+                             &to) ||
             !emu_window_lane(warp, op, lane, &plan->mbarrier, true, 8, 8, EMU_ATOMIC, &mbarrier)) {
             return NULL;
         }
@@ -162,8 +165,9 @@ EMU_EMITTER(emu_clc_query_cancel)
         }
         return CLAB_OK;
     }
-    first_ctaid_push(emit, a, to, ptx_has(insn, PTX_MOD_GET_FIRST_CTAID__Y) ? 1
-                                  : ptx_has(insn, PTX_MOD_GET_FIRST_CTAID__Z) ? 2
-                                                                              : 0);
+    first_ctaid_push(emit, a, to,
+                     ptx_has(insn, PTX_MOD_GET_FIRST_CTAID__Y)   ? 1
+                     : ptx_has(insn, PTX_MOD_GET_FIRST_CTAID__Z) ? 2
+                                                                 : 0);
     return CLAB_OK;
 }

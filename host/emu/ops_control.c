@@ -113,6 +113,7 @@ static const struct emu_op *run_side(struct emu_warp *warp, const struct emu_op 
     if (from == join) {
         return join;
     }
+    const struct emu_op *first = from;
     emu_exec_set(warp, lanes);
     warp->count_from = from->insn;
     do {
@@ -120,7 +121,7 @@ static const struct emu_op *run_side(struct emu_warp *warp, const struct emu_op 
         from = from->masked(warp, from);
     } while (from != join && from);
     if (from) {
-        emu_count(warp, op, join->insn, lanes, join->insn);
+        emu_count(warp, first, join->insn, lanes, join->insn);
     }
     return from;
 }

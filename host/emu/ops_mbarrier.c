@@ -1,12 +1,13 @@
-/* mbarrier.*: init, inval, arrive, arrive_drop, expect_tx, complete_tx, test_wait, try_wait, pending_count. PTX ISA 9.0,
-   sections of those names; the object itself is mbarrier.c.
+/* mbarrier.*: init, inval, arrive, arrive_drop, expect_tx, complete_tx, test_wait, try_wait, pending_count.
+   PTX ISA 9.0, sections of those names; the object itself is mbarrier.c.
 
-   .sem and .scope need no work: all threads of a cluster run on one host thread. Arrivals from another CTA come through
-   .shared::cluster or a generic address and return no state. Operations whose use PTX leaves undefined (no live object,
-   counts out of range, too many arrivals) are reported as faults.
+   .sem and .scope need no work: all threads of a cluster run on one host thread. Arrivals from another CTA
+   come through .shared::cluster or a generic address and return no state. Operations whose use PTX leaves
+   undefined (no live object, counts out of range, too many arrivals) are reported as faults.
 
-   A try_wait whose phase is not complete suspends until the object's phase completes, or until nothing else in the
-   cluster can run; then it answers false. Its time hint is ignored. */
+   A try_wait whose phase is not complete suspends until the object's phase completes, or until nothing else
+   in the cluster can run; then it answers false. Its time hint is ignored. */
+#include "emu/hook.h"
 #include "emu/lanes.h"
 #include "emu/mbarrier.h"
 #include "emu/window.h"
@@ -23,11 +24,24 @@ static struct emu_window_operand operand_of(const struct emu_op *op)
     return (struct emu_window_operand){op->a, op->imm, (enum emu_reach)op->u8[0]};
 }
 
-static const struct emu_op *misuse(struct emu_warp *warp, const struct emu_op *op, unsigned lane, uint32_t address,
-                                   const char *text)
+static const struct emu_op *misuse(struct emu_warp *warp, const struct emu_op *op, unsigned lane,
+                                   uint32_t address, const char *text)
 {
     emu_fault_kind_set(warp, EMU_FAULT_ILLEGAL_INSTRUCTION);
     return emu_fault(warp, op, lane, CLAB_FAULT, "shared", address, "%s", text);
+}
+
+/* Tells observers what `lane` did to an object. */
+static inline void tell(struct emu_warp *warp, const struct emu_op *op, unsigned lane,
+                        enum emu_event_kind kind, const struct emu_window_place *place, uint64_t value)
+{
+    (void)warp, (void)op, (void)lane, (void)kind, (void)place, (void)value;
+    EMU_HOOK(warp->cta->run, event, warp->cta, warp, op,
+             &(struct emu_event){.kind = kind,
+                                 .lanes = UINT32_C(1) << lane,
+                                 .rank = place->cta->rank,
+                                 .address = place->address & ((UINT32_C(1) << EMU_RANK_SHIFT) - 1),
+                                 .value = value});
 }
 
 /* What an instruction does with one lane's object; NULL, or what is wrong. */
@@ -35,7 +49,8 @@ typedef const char *object_action(struct emu_warp *warp, const struct emu_op *op
                                   const struct emu_window_place *place);
 
 /* Applies `action` to the object of every executing lane; false after a fault. */
-static inline bool each_object(struct emu_warp *warp, const struct emu_op *op, bool own, object_action *action)
+static inline bool each_object(struct emu_warp *warp, const struct emu_op *op, bool own,
+                               object_action *action)
 {
     const struct emu_window_operand operand = operand_of(op);
     for (uint32_t left = warp->exec; left; left &= left - 1) {
@@ -62,7 +77,9 @@ static const struct emu_op *changed(struct emu_warp *warp, const struct emu_op *
 static const char *init_one(struct emu_warp *warp, const struct emu_op *op, unsigned lane,
                             const struct emu_window_place *place)
 {
-    return emu_mbarrier_init(place->cta, place->address, EMU_ROW(uint32_t, warp, op->b)[lane]);
+    const uint32_t count = EMU_ROW(uint32_t, warp, op->b)[lane];
+    tell(warp, op, lane, EMU_EVENT_MBARRIER_INIT, place, count);
+    return emu_mbarrier_init(place->cta, place->address, count);
 }
 
 static const struct emu_op *init_any(struct emu_warp *warp, const struct emu_op *op)
@@ -73,7 +90,7 @@ static const struct emu_op *init_any(struct emu_warp *warp, const struct emu_op 
 static const char *inval_one(struct emu_warp *warp, const struct emu_op *op, unsigned lane,
                              const struct emu_window_place *place)
 {
-    (void)warp, (void)op, (void)lane;
+    tell(warp, op, lane, EMU_EVENT_MBARRIER_INVAL, place, 0);
     return emu_mbarrier_inval(place->cta, place->address);
 }
 
@@ -85,7 +102,9 @@ static const struct emu_op *inval_any(struct emu_warp *warp, const struct emu_op
 static const char *expect_tx_one(struct emu_warp *warp, const struct emu_op *op, unsigned lane,
                                  const struct emu_window_place *place)
 {
-    return emu_mbarrier_expect_tx(place->cta, place->address, EMU_ROW(uint32_t, warp, op->b)[lane]);
+    const uint32_t bytes = EMU_ROW(uint32_t, warp, op->b)[lane];
+    tell(warp, op, lane, EMU_EVENT_MBARRIER_EXPECT, place, bytes);
+    return emu_mbarrier_expect_tx(place->cta, place->address, bytes);
 }
 
 static const struct emu_op *expect_tx_any(struct emu_warp *warp, const struct emu_op *op)
@@ -116,6 +135,10 @@ static const char *arrive_one(struct emu_warp *warp, const struct emu_op *op, un
         .must_not_complete = op->u8[1] & FLAG_NO_COMPLETE,
     };
     uint64_t before = 0;
+    if (expects) {
+        tell(warp, op, lane, EMU_EVENT_MBARRIER_EXPECT, place, arrival.expect);
+    }
+    tell(warp, op, lane, EMU_EVENT_MBARRIER_ARRIVE, place, arrival.count);
     const char *wrong = emu_mbarrier_arrive(place->cta, place->address, &arrival, &before);
     if (!wrong && op->d != EMU_NO_ROW) {
         EMU_ROW(uint64_t, warp, op->d)[lane] = before;
@@ -141,6 +164,9 @@ static const char *test_one(struct emu_warp *warp, const struct emu_op *op, unsi
     bool complete = false;
     const char *wrong = emu_mbarrier_test(place->cta, place->address, parity, &complete);
     EMU_PRED(warp, op->c) |= (uint32_t)complete << lane;
+    if (complete) {
+        tell(warp, op, lane, EMU_EVENT_MBARRIER_PASS, place, parity);
+    }
     return wrong;
 }
 
@@ -168,7 +194,8 @@ EMU_UNARY(pending_count, uint32_t, uint64_t, emu_mbarrier_pending_of(x))
 
 /* --- decoding */
 
-static struct emu_op *push(struct emu_emit *emit, emu_handler *handler, const struct emu_window_operand *operand)
+static struct emu_op *push(struct emu_emit *emit, emu_handler *handler,
+                           const struct emu_window_operand *operand)
 {
     struct emu_op *op = emu_push(emit, handler, handler);
     op->a = operand->row;

@@ -1,14 +1,16 @@
-/* ld, ldu, ld.global.nc, st, in every space, width and vector length; prefetches and the other hints about caches.
-   PTX ISA 9.0, "Data Movement and Conversion Instructions: ld, ld.global.nc, ldu, st, st.bulk, prefetch, prefetchu,
-   applypriority, discard, createpolicy".
+/* ld, ldu, ld.global.nc, st, in every space, width and vector length; prefetches and the other hints about
+   caches. PTX ISA 9.0, "Data Movement and Conversion Instructions: ld, ld.global.nc, ldu, st, st.bulk,
+   prefetch, prefetchu, applypriority, discard, createpolicy".
 
-   A handler has two halves. access.h finds the host memory of the 32 lanes; the other half moves lanes between it and
-   rows, in one of three shapes, and is made here for every element width and vector length. The frequent accesses
-   (scalars and 16-byte vectors of global and shared memory) have both halves in one function.
+   A handler has two halves. access.h finds the host memory of the 32 lanes; the other half moves lanes
+   between it and rows, in one of three shapes, and is made here for every element width and vector length.
+   The frequent accesses (scalars and 16-byte vectors of global and shared memory) have both halves in one
+   function.
 
-   Cache operators, eviction priorities, prefetch sizes and policies change nothing that a program can see, and are
-   accepted and ignored. .relaxed and .volatile are plain accesses of the host (every row is one instruction of the
-   host or a row of aligned elements); .acquire and .release add a host fence, which x86-64 does not need. */
+   Cache operators, eviction priorities, prefetch sizes and policies change nothing that a program can see,
+   and are accepted and ignored. .relaxed and .volatile are plain accesses of the host (every row is one
+   instruction of the host or a row of aligned elements); .acquire and .release add a host fence, which x86-64
+   does not need. */
 #include "emu/place.h"
 
 #include <string.h>
@@ -23,42 +25,44 @@ typedef struct __attribute__((may_alias)) {
 } m128;
 
 /* The first half for every place, by u8[0]. Not inlined: one copy for all widths. */
-#define RESOLVER(NAME, MODE, FULL)                                                                                     \
-    static __attribute__((noinline)) enum emu_lanes_kind NAME(struct emu_warp *warp, const struct emu_op *op,         \
-                                                               unsigned size, struct emu_lanes *out)                  \
-    {                                                                                                                  \
-        switch ((enum emu_place_kind)op->u8[0]) {                                                                               \
-        case EMU_AT_GLOBAL:                                                                                             \
-            return emu_access_device(warp, op, EMU_REACH_GLOBAL, size, MODE, FULL, out);                               \
-        case EMU_AT_CONST:                                                                                              \
-            return emu_access_device(warp, op, EMU_REACH_CONST, size, MODE, FULL, out);                                \
-        case EMU_AT_PARAM:                                                                                              \
-            if (EMU_ROW(uint64_t, warp, op->a)[__builtin_ctz(warp->exec)] < EMU_WINDOW_BYTES) {                        \
-                return emu_access_local(warp, op, EMU_ROW(uint64_t, warp, op->a), op->imm, size, MODE, FULL, out);     \
-            }                                                                                                          \
-            return emu_access_device(warp, op, EMU_REACH_PARAM, size, MODE, FULL, out);                                \
-        case EMU_AT_LOCAL:                                                                                              \
-            return emu_access_local(warp, op, EMU_ROW(uint64_t, warp, op->a), op->imm, size, MODE, FULL, out);         \
-        case EMU_AT_SHARED:                                                                                             \
-            return emu_access_shared(warp, op, EMU_REACH_SHARED_CTA, size, MODE, FULL, out);                           \
-        case EMU_AT_CLUSTER:                                                                                            \
-            return emu_access_shared(warp, op, EMU_REACH_SHARED_CLUSTER, size, MODE, FULL, out);                       \
-        case EMU_AT_GENERIC:                                                                                            \
-            return emu_access_generic(warp, op, size, MODE, FULL, out);                                                \
-        case EMU_AT_KNOWN_GLOBAL:                                                                                       \
-            return emu_known_one(warp, op, EMU_REACH_GLOBAL, op->imm, size, MODE, out);                                    \
-        case EMU_AT_KNOWN_CONST:                                                                                        \
-            return emu_known_one(warp, op, EMU_REACH_CONST, op->imm, size, MODE, out);                                     \
-        case EMU_AT_KNOWN_SHARED:                                                                                       \
-            return emu_known_shared(warp, op, size, MODE, out);                                                            \
-        case EMU_AT_KNOWN_LOCAL:                                                                                        \
-            return emu_known_local(warp, op, size, MODE, out);                                                             \
-        case EMU_AT_KNOWN_PARAM:                                                                                        \
-            return emu_known_param(warp, op, size, MODE, out);                                                             \
-        case EMU_AT_COUNT:                                                                                              \
-            break;                                                                                                     \
-        }                                                                                                              \
-        __builtin_unreachable();                                                                                       \
+#define RESOLVER(NAME, MODE, FULL)                                                                           \
+    static __attribute__((noinline)) enum emu_lanes_kind NAME(                                               \
+        struct emu_warp *warp, const struct emu_op *op, unsigned size, struct emu_lanes *out)                \
+    {                                                                                                        \
+        switch ((enum emu_place_kind)op->u8[0]) {                                                            \
+        case EMU_AT_GLOBAL:                                                                                  \
+            return emu_access_device(warp, op, EMU_REACH_GLOBAL, size, MODE, FULL, out);                     \
+        case EMU_AT_CONST:                                                                                   \
+            return emu_access_device(warp, op, EMU_REACH_CONST, size, MODE, FULL, out);                      \
+        case EMU_AT_PARAM:                                                                                   \
+            if (EMU_ROW(uint64_t, warp, op->a)[__builtin_ctz(warp->exec)] < EMU_WINDOW_BYTES) {              \
+                return emu_access_local(warp, op, EMU_ROW(uint64_t, warp, op->a), op->imm, size, MODE, FULL, \
+                                        out);                                                                \
+            }                                                                                                \
+            return emu_access_device(warp, op, EMU_REACH_PARAM, size, MODE, FULL, out);                      \
+        case EMU_AT_LOCAL:                                                                                   \
+            return emu_access_local(warp, op, EMU_ROW(uint64_t, warp, op->a), op->imm, size, MODE, FULL,     \
+                                    out);                                                                    \
+        case EMU_AT_SHARED:                                                                                  \
+            return emu_access_shared(warp, op, EMU_REACH_SHARED_CTA, size, MODE, FULL, out);                 \
+        case EMU_AT_CLUSTER:                                                                                 \
+            return emu_access_shared(warp, op, EMU_REACH_SHARED_CLUSTER, size, MODE, FULL, out);             \
+        case EMU_AT_GENERIC:                                                                                 \
+            return emu_access_generic(warp, op, size, MODE, FULL, out);                                      \
+        case EMU_AT_KNOWN_GLOBAL:                                                                            \
+            return emu_known_one(warp, op, EMU_REACH_GLOBAL, op->imm, size, MODE, out);                      \
+        case EMU_AT_KNOWN_CONST:                                                                             \
+            return emu_known_one(warp, op, EMU_REACH_CONST, op->imm, size, MODE, out);                       \
+        case EMU_AT_KNOWN_SHARED:                                                                            \
+            return emu_known_shared(warp, op, size, MODE, out);                                              \
+        case EMU_AT_KNOWN_LOCAL:                                                                             \
+            return emu_known_local(warp, op, size, MODE, out);                                               \
+        case EMU_AT_KNOWN_PARAM:                                                                             \
+            return emu_known_param(warp, op, size, MODE, out);                                               \
+        case EMU_AT_COUNT:                                                                                   \
+            break;                                                                                           \
+        }                                                                                                    \
+        __builtin_unreachable();                                                                             \
     }
 RESOLVER(resolve_load_full, EMU_LOAD, true)
 RESOLVER(resolve_load_masked, EMU_LOAD, false)
@@ -66,171 +70,172 @@ RESOLVER(resolve_store_full, EMU_STORE, true)
 RESOLVER(resolve_store_masked, EMU_STORE, false)
 #undef RESOLVER
 
-/* --- the second half: n elements of T for each lane. Rows of a vector are in op->extra, of a scalar in op->d (load) and
-   op->b (store). `n` is a constant wherever these are used. */
+/* --- the second half: n elements of T for each lane. Rows of a vector are in op->extra, of a scalar in op->d
+   (load) and op->b (store). `n` is a constant wherever these are used. */
 
-#define MOVE_FULL(T, n, AT)                                                                                            \
-    for (unsigned k = 0; k < (n); k++) {                                                                               \
-        T *row = EMU_ROW(T, warp, rows[k]);                                                                            \
-        EMU_EACH_LANE(i)                                                                                               \
-        {                                                                                                              \
-            AT;                                                                                                        \
-        }                                                                                                              \
+#define MOVE_FULL(T, n, AT)                 \
+    for (unsigned k = 0; k < (n); k++) {    \
+        T *row = EMU_ROW(T, warp, rows[k]); \
+        EMU_EACH_LANE(i)                    \
+        {                                   \
+            AT;                             \
+        }                                   \
     }
-#define MOVE_LANES(T, n, AT)                                                                                           \
-    for (unsigned k = 0; k < (n); k++) {                                                                               \
-        T *row = EMU_ROW(T, warp, rows[k]);                                                                            \
-        EMU_UNROLL                                                                                                     \
-        for (unsigned i = 0; i < EMU_LANES; i++) {                                                                     \
-            AT;                                                                                                        \
-        }                                                                                                              \
+#define MOVE_LANES(T, n, AT)                       \
+    for (unsigned k = 0; k < (n); k++) {           \
+        T *row = EMU_ROW(T, warp, rows[k]);        \
+        EMU_UNROLL                                 \
+        for (unsigned i = 0; i < EMU_LANES; i++) { \
+            AT;                                    \
+        }                                          \
     }
 /* A lane at a time, without touching memory of the others. */
-#define MOVE_MASKED(T, n, AT)                                                                                          \
-    for (unsigned k = 0; k < (n); k++) {                                                                               \
-        T *row = EMU_ROW(T, warp, rows[k]);                                                                            \
-        for (uint32_t left = warp->exec; left; left &= left - 1) {                                                     \
-            const unsigned i = (unsigned)__builtin_ctz(left);                                                          \
-            AT;                                                                                                        \
-        }                                                                                                              \
+#define MOVE_MASKED(T, n, AT)                                      \
+    for (unsigned k = 0; k < (n); k++) {                           \
+        T *row = EMU_ROW(T, warp, rows[k]);                        \
+        for (uint32_t left = warp->exec; left; left &= left - 1) { \
+            const unsigned i = (unsigned)__builtin_ctz(left);      \
+            AT;                                                    \
+        }                                                          \
     }
 /* The same where masked vector moves exist: a plain loop with a condition, which gcc then vectorises. */
 #if defined(__AVX2__) && !defined(__clang__)
-#define MOVE_MASKED_ROW(T, n, AT)                                                                                      \
-    for (unsigned k = 0; k < (n); k++) {                                                                               \
-        T *row = EMU_ROW(T, warp, rows[k]);                                                                            \
-        const uint32_t *on = warp->lane_mask;                                                                          \
-        EMU_EACH_LANE(i)                                                                                               \
-        {                                                                                                              \
-            if (on[i]) {                                                                                               \
-                AT;                                                                                                    \
-            }                                                                                                          \
-        }                                                                                                              \
+#define MOVE_MASKED_ROW(T, n, AT)             \
+    for (unsigned k = 0; k < (n); k++) {      \
+        T *row = EMU_ROW(T, warp, rows[k]);   \
+        const uint32_t *on = warp->lane_mask; \
+        EMU_EACH_LANE(i)                      \
+        {                                     \
+            if (on[i]) {                      \
+                AT;                           \
+            }                                 \
+        }                                     \
     }
 #else
 #define MOVE_MASKED_ROW MOVE_MASKED
 #endif
 
-#define LOAD(NAME, T, n, RESOLVE_FULL, RESOLVE_MASKED)                                                                 \
-    static const struct emu_op *NAME##_full(struct emu_warp *warp, const struct emu_op *op)                            \
-    {                                                                                                                  \
-        const uint32_t *rows = (n) == 1 ? &op->d : op->extra;                                                          \
-        struct emu_lanes access;                                                                                      \
-        switch (RESOLVE_FULL) {                                                                                        \
-        case EMU_LANES_FAULT:                                                                                         \
-            return NULL;                                                                                               \
-        case EMU_LANES_ROW: {                                                                                         \
-            const T *at = (const T *)(const void *)access.at;                                                          \
-            MOVE_FULL(T, n, row[i] = at[i * (n) + k])                                                                  \
-            break;                                                                                                     \
-        }                                                                                                              \
-        case EMU_LANES_ONE: {                                                                                         \
-            const T *at = (const T *)(const void *)access.at;                                                          \
-            MOVE_FULL(T, n, row[i] = at[k])                                                                            \
-            break;                                                                                                     \
-        }                                                                                                              \
-        case EMU_LANES_EACH:                                                                                         \
-            MOVE_LANES(T, n, row[i] = ((const T *)(const void *)access.lane[i])[k])                                    \
-            break;                                                                                                     \
-        }                                                                                                              \
-        return op + 1;                                                                                                 \
-    }                                                                                                                  \
-    static const struct emu_op *NAME##_masked(struct emu_warp *warp, const struct emu_op *op)                          \
-    {                                                                                                                  \
-        const uint32_t *rows = (n) == 1 ? &op->d : op->extra;                                                          \
-        struct emu_lanes access;                                                                                      \
-        switch (RESOLVE_MASKED) {                                                                                      \
-        case EMU_LANES_FAULT:                                                                                         \
-            return NULL;                                                                                               \
-        case EMU_LANES_ROW: {                                                                                         \
-            const uintptr_t at = (uintptr_t)access.at;                                                                 \
-            MOVE_MASKED_ROW(T, n, row[i] = ((const T *)at)[i * (n) + k])                                               \
-            break;                                                                                                     \
-        }                                                                                                              \
-        case EMU_LANES_ONE: {                                                                                         \
-            const T *at = (const T *)(const void *)access.at;                                                          \
-            MOVE_MASKED(T, n, row[i] = at[k])                                                                          \
-            break;                                                                                                     \
-        }                                                                                                              \
-        case EMU_LANES_EACH:                                                                                         \
-            MOVE_MASKED(T, n, row[i] = ((const T *)(const void *)access.lane[i])[k])                                   \
-            break;                                                                                                     \
-        }                                                                                                              \
-        return op + 1;                                                                                                 \
+#define LOAD(NAME, T, n, RESOLVE_FULL, RESOLVE_MASKED)                                        \
+    static const struct emu_op *NAME##_full(struct emu_warp *warp, const struct emu_op *op)   \
+    {                                                                                         \
+        const uint32_t *rows = (n) == 1 ? &op->d : op->extra;                                 \
+        struct emu_lanes access;                                                              \
+        switch (RESOLVE_FULL) {                                                               \
+        case EMU_LANES_FAULT:                                                                 \
+            return NULL;                                                                      \
+        case EMU_LANES_ROW: {                                                                 \
+            const T *at = (const T *)(const void *)access.at;                                 \
+            MOVE_FULL(T, n, row[i] = at[i * (n) + k])                                         \
+            break;                                                                            \
+        }                                                                                     \
+        case EMU_LANES_ONE: {                                                                 \
+            const T *at = (const T *)(const void *)access.at;                                 \
+            MOVE_FULL(T, n, row[i] = at[k])                                                   \
+            break;                                                                            \
+        }                                                                                     \
+        case EMU_LANES_EACH:                                                                  \
+            MOVE_LANES(T, n, row[i] = ((const T *)(const void *)access.lane[i])[k])           \
+            break;                                                                            \
+        }                                                                                     \
+        return op + 1;                                                                        \
+    }                                                                                         \
+    static const struct emu_op *NAME##_masked(struct emu_warp *warp, const struct emu_op *op) \
+    {                                                                                         \
+        const uint32_t *rows = (n) == 1 ? &op->d : op->extra;                                 \
+        struct emu_lanes access;                                                              \
+        switch (RESOLVE_MASKED) {                                                             \
+        case EMU_LANES_FAULT:                                                                 \
+            return NULL;                                                                      \
+        case EMU_LANES_ROW: {                                                                 \
+            const uintptr_t at = (uintptr_t)access.at;                                        \
+            MOVE_MASKED_ROW(T, n, row[i] = ((const T *)at)[i * (n) + k])                      \
+            break;                                                                            \
+        }                                                                                     \
+        case EMU_LANES_ONE: {                                                                 \
+            const T *at = (const T *)(const void *)access.at;                                 \
+            MOVE_MASKED(T, n, row[i] = at[k])                                                 \
+            break;                                                                            \
+        }                                                                                     \
+        case EMU_LANES_EACH:                                                                  \
+            MOVE_MASKED(T, n, row[i] = ((const T *)(const void *)access.lane[i])[k])          \
+            break;                                                                            \
+        }                                                                                     \
+        return op + 1;                                                                        \
     }
 
 /* Of lanes that store to one address the highest wins. UNVERIFIED: PTX leaves the choice open ("st"). */
-#define STORE(NAME, T, n, RESOLVE_FULL, RESOLVE_MASKED)                                                                \
-    static const struct emu_op *NAME##_full(struct emu_warp *warp, const struct emu_op *op)                            \
-    {                                                                                                                  \
-        const uint32_t *rows = (n) == 1 ? &op->b : op->extra;                                                          \
-        struct emu_lanes access;                                                                                      \
-        switch (RESOLVE_FULL) {                                                                                        \
-        case EMU_LANES_FAULT:                                                                                         \
-            return NULL;                                                                                               \
-        case EMU_LANES_ROW: {                                                                                         \
-            T *at = (T *)(void *)access.at;                                                                            \
-            MOVE_FULL(T, n, at[i * (n) + k] = row[i])                                                                  \
-            break;                                                                                                     \
-        }                                                                                                              \
-        case EMU_LANES_ONE: {                                                                                         \
-            T *at = (T *)(void *)access.at;                                                                            \
-            for (unsigned k = 0; k < (n); k++) {                                                                       \
-                at[k] = EMU_ROW(T, warp, rows[k])[EMU_LANES - 1];                                                      \
-            }                                                                                                          \
-            break;                                                                                                     \
-        }                                                                                                              \
-        case EMU_LANES_EACH:                                                                                         \
-            EMU_UNROLL                                                                                                 \
-            for (unsigned i = 0; i < EMU_LANES; i++) {                                                                 \
-                for (unsigned k = 0; k < (n); k++) {                                                                   \
-                    ((T *)(void *)access.lane[i])[k] = EMU_ROW(T, warp, rows[k])[i];                                   \
-                }                                                                                                      \
-            }                                                                                                          \
-            break;                                                                                                     \
-        }                                                                                                              \
-        emu_progress(warp);                                                                                            \
-        return op + 1;                                                                                                 \
-    }                                                                                                                  \
-    static const struct emu_op *NAME##_masked(struct emu_warp *warp, const struct emu_op *op)                          \
-    {                                                                                                                  \
-        const uint32_t *rows = (n) == 1 ? &op->b : op->extra;                                                          \
-        struct emu_lanes access;                                                                                      \
-        switch (RESOLVE_MASKED) {                                                                                      \
-        case EMU_LANES_FAULT:                                                                                         \
-            return NULL;                                                                                               \
-        case EMU_LANES_ROW: {                                                                                         \
-            const uintptr_t at = (uintptr_t)access.at;                                                                 \
-            MOVE_MASKED_ROW(T, n, ((T *)at)[i * (n) + k] = row[i])                                                     \
-            break;                                                                                                     \
-        }                                                                                                              \
-        case EMU_LANES_ONE: {                                                                                         \
-            T *at = (T *)(void *)access.at;                                                                            \
-            const unsigned last = 31 - (unsigned)__builtin_clz(warp->exec);                                            \
-            for (unsigned k = 0; k < (n); k++) {                                                                       \
-                at[k] = EMU_ROW(T, warp, rows[k])[last];                                                               \
-            }                                                                                                          \
-            break;                                                                                                     \
-        }                                                                                                              \
-        case EMU_LANES_EACH:                                                                                         \
-            for (uint32_t left = warp->exec; left; left &= left - 1) {                                                 \
-                const unsigned i = (unsigned)__builtin_ctz(left);                                                      \
-                for (unsigned k = 0; k < (n); k++) {                                                                   \
-                    ((T *)(void *)access.lane[i])[k] = EMU_ROW(T, warp, rows[k])[i];                                   \
-                }                                                                                                      \
-            }                                                                                                          \
-            break;                                                                                                     \
-        }                                                                                                              \
-        emu_progress(warp);                                                                                            \
-        return op + 1;                                                                                                 \
+#define STORE(NAME, T, n, RESOLVE_FULL, RESOLVE_MASKED)                                       \
+    static const struct emu_op *NAME##_full(struct emu_warp *warp, const struct emu_op *op)   \
+    {                                                                                         \
+        const uint32_t *rows = (n) == 1 ? &op->b : op->extra;                                 \
+        struct emu_lanes access;                                                              \
+        switch (RESOLVE_FULL) {                                                               \
+        case EMU_LANES_FAULT:                                                                 \
+            return NULL;                                                                      \
+        case EMU_LANES_ROW: {                                                                 \
+            T *at = (T *)(void *)access.at;                                                   \
+            MOVE_FULL(T, n, at[i * (n) + k] = row[i])                                         \
+            break;                                                                            \
+        }                                                                                     \
+        case EMU_LANES_ONE: {                                                                 \
+            T *at = (T *)(void *)access.at;                                                   \
+            for (unsigned k = 0; k < (n); k++) {                                              \
+                at[k] = EMU_ROW(T, warp, rows[k])[EMU_LANES - 1];                             \
+            }                                                                                 \
+            break;                                                                            \
+        }                                                                                     \
+        case EMU_LANES_EACH:                                                                  \
+            EMU_UNROLL                                                                        \
+            for (unsigned i = 0; i < EMU_LANES; i++) {                                        \
+                for (unsigned k = 0; k < (n); k++) {                                          \
+                    ((T *)(void *)access.lane[i])[k] = EMU_ROW(T, warp, rows[k])[i];          \
+                }                                                                             \
+            }                                                                                 \
+            break;                                                                            \
+        }                                                                                     \
+        emu_progress(warp);                                                                   \
+        return op + 1;                                                                        \
+    }                                                                                         \
+    static const struct emu_op *NAME##_masked(struct emu_warp *warp, const struct emu_op *op) \
+    {                                                                                         \
+        const uint32_t *rows = (n) == 1 ? &op->b : op->extra;                                 \
+        struct emu_lanes access;                                                              \
+        switch (RESOLVE_MASKED) {                                                             \
+        case EMU_LANES_FAULT:                                                                 \
+            return NULL;                                                                      \
+        case EMU_LANES_ROW: {                                                                 \
+            const uintptr_t at = (uintptr_t)access.at;                                        \
+            MOVE_MASKED_ROW(T, n, ((T *)at)[i * (n) + k] = row[i])                            \
+            break;                                                                            \
+        }                                                                                     \
+        case EMU_LANES_ONE: {                                                                 \
+            T *at = (T *)(void *)access.at;                                                   \
+            const unsigned last = 31 - (unsigned)__builtin_clz(warp->exec);                   \
+            for (unsigned k = 0; k < (n); k++) {                                              \
+                at[k] = EMU_ROW(T, warp, rows[k])[last];                                      \
+            }                                                                                 \
+            break;                                                                            \
+        }                                                                                     \
+        case EMU_LANES_EACH:                                                                  \
+            for (uint32_t left = warp->exec; left; left &= left - 1) {                        \
+                const unsigned i = (unsigned)__builtin_ctz(left);                             \
+                for (unsigned k = 0; k < (n); k++) {                                          \
+                    ((T *)(void *)access.lane[i])[k] = EMU_ROW(T, warp, rows[k])[i];          \
+                }                                                                             \
+            }                                                                                 \
+            break;                                                                            \
+        }                                                                                     \
+        emu_progress(warp);                                                                   \
+        return op + 1;                                                                        \
     }
 
-#define ANY_LOAD(NAME, T, n, size)                                                                                     \
+#define ANY_LOAD(NAME, T, n, size) \
     LOAD(NAME, T, n, resolve_load_full(warp, op, size, &access), resolve_load_masked(warp, op, size, &access))
-#define ANY_STORE(NAME, T, n, size)                                                                                    \
-    STORE(NAME, T, n, resolve_store_full(warp, op, size, &access), resolve_store_masked(warp, op, size, &access))
-#define ANY(T, n, size)                                                                                                \
-    ANY_LOAD(load_##T##_##n, T, n, size)                                                                               \
+#define ANY_STORE(NAME, T, n, size)                                \
+    STORE(NAME, T, n, resolve_store_full(warp, op, size, &access), \
+          resolve_store_masked(warp, op, size, &access))
+#define ANY(T, n, size)                  \
+    ANY_LOAD(load_##T##_##n, T, n, size) \
     ANY_STORE(store_##T##_##n, T, n, size)
 ANY(m8, 1, 0)
 ANY(m8, 2, 1)
@@ -251,16 +256,19 @@ ANY(m128, 1, 4)
 ANY(m128, 2, 5)
 
 /* The frequent ones in one piece. */
-#define GLOBAL(T, n, size)                                                                                             \
-    LOAD(load_global_##T##_##n, T, n, emu_access_device(warp, op, EMU_REACH_GLOBAL, size, EMU_LOAD, true, &access),    \
-         emu_access_device(warp, op, EMU_REACH_GLOBAL, size, EMU_LOAD, false, &access))                                \
-    STORE(store_global_##T##_##n, T, n, emu_access_device(warp, op, EMU_REACH_GLOBAL, size, EMU_STORE, true, &access), \
+#define GLOBAL(T, n, size)                                                               \
+    LOAD(load_global_##T##_##n, T, n,                                                    \
+         emu_access_device(warp, op, EMU_REACH_GLOBAL, size, EMU_LOAD, true, &access),   \
+         emu_access_device(warp, op, EMU_REACH_GLOBAL, size, EMU_LOAD, false, &access))  \
+    STORE(store_global_##T##_##n, T, n,                                                  \
+          emu_access_device(warp, op, EMU_REACH_GLOBAL, size, EMU_STORE, true, &access), \
           emu_access_device(warp, op, EMU_REACH_GLOBAL, size, EMU_STORE, false, &access))
-#define SHARED(T, n, size)                                                                                             \
-    LOAD(load_shared_##T##_##n, T, n, emu_access_shared(warp, op, EMU_REACH_SHARED_CTA, size, EMU_LOAD, true, &access), \
-         emu_access_shared(warp, op, EMU_REACH_SHARED_CTA, size, EMU_LOAD, false, &access))                            \
-    STORE(store_shared_##T##_##n, T, n,                                                                                \
-          emu_access_shared(warp, op, EMU_REACH_SHARED_CTA, size, EMU_STORE, true, &access),                           \
+#define SHARED(T, n, size)                                                                   \
+    LOAD(load_shared_##T##_##n, T, n,                                                        \
+         emu_access_shared(warp, op, EMU_REACH_SHARED_CTA, size, EMU_LOAD, true, &access),   \
+         emu_access_shared(warp, op, EMU_REACH_SHARED_CTA, size, EMU_LOAD, false, &access))  \
+    STORE(store_shared_##T##_##n, T, n,                                                      \
+          emu_access_shared(warp, op, EMU_REACH_SHARED_CTA, size, EMU_STORE, true, &access), \
           emu_access_shared(warp, op, EMU_REACH_SHARED_CTA, size, EMU_STORE, false, &access))
 GLOBAL(m32, 1, 2)
 GLOBAL(m64, 1, 3)
@@ -273,24 +281,33 @@ struct pair {
     emu_handler *full, *masked;
 };
 
-#define ROW(T, n)                                                                                                      \
-    {                                                                                                                  \
-        {load_##T##_##n##_full, load_##T##_##n##_masked}, {store_##T##_##n##_full, store_##T##_##n##_masked}           \
+#define ROW(T, n)                                            \
+    {                                                        \
+        {load_##T##_##n##_full, load_##T##_##n##_masked},    \
+        {                                                    \
+            store_##T##_##n##_full, store_##T##_##n##_masked \
+        }                                                    \
     }
-#define NONE                                                                                                           \
-    {                                                                                                                  \
-        {NULL, NULL}, {NULL, NULL}                                                                                     \
+#define NONE           \
+    {                  \
+        {NULL, NULL},  \
+        {              \
+            NULL, NULL \
+        }              \
     }
 /* By element size (1, 2, 4, 8, 16 bytes), vector length (1, 2, 4, 8), and load or store. */
 static const struct pair any_handlers[5][4][2] = {
-    {ROW(m8, 1), ROW(m8, 2), ROW(m8, 4), ROW(m8, 8)},     {ROW(m16, 1), ROW(m16, 2), ROW(m16, 4), ROW(m16, 8)},
-    {ROW(m32, 1), ROW(m32, 2), ROW(m32, 4), ROW(m32, 8)}, {ROW(m64, 1), ROW(m64, 2), ROW(m64, 4), NONE},
+    {ROW(m8, 1), ROW(m8, 2), ROW(m8, 4), ROW(m8, 8)},
+    {ROW(m16, 1), ROW(m16, 2), ROW(m16, 4), ROW(m16, 8)},
+    {ROW(m32, 1), ROW(m32, 2), ROW(m32, 4), ROW(m32, 8)},
+    {ROW(m64, 1), ROW(m64, 2), ROW(m64, 4), NONE},
     {ROW(m128, 1), ROW(m128, 2), NONE, NONE},
 };
 #undef ROW
 #undef NONE
 
-static struct pair handlers_of(enum emu_place_kind place, unsigned element_size, unsigned length_log, bool store)
+static struct pair handlers_of(enum emu_place_kind place, unsigned element_size, unsigned length_log,
+                               bool store)
 {
     const struct pair global[2][3] = {
         {{load_global_m32_1_full, load_global_m32_1_masked},
@@ -348,7 +365,8 @@ static clab_status access_emit(struct emu_emit *emit, const struct ptx_insn *ins
     const unsigned length_log = length_log_of(insn);
     const unsigned length = 1u << length_log;
     const unsigned element_size = (unsigned)__builtin_ctz(emu_lane_bytes(type));
-    const struct emu_place_address address = emu_place_address(emit, &insn->operands[store ? 0 : 1], emu_space_of(insn));
+    const struct emu_place_address address =
+        emu_place_address(emit, &insn->operands[store ? 0 : 1], emu_space_of(insn));
     const struct pair pair = handlers_of(address.place, element_size, length_log, store);
     if (!pair.full) {
         return emu_unsupported(emit, "vectors of more than 32 bytes");
@@ -362,7 +380,8 @@ static clab_status access_emit(struct emu_emit *emit, const struct ptx_insn *ins
             return emu_unsupported(emit, "a vector operand that is not written {…}");
         }
         for (unsigned k = 0; k < length; k++) {
-            rows[k] = store ? emu_source(emit, &value->elements[k], type) : emu_dest(emit, &value->elements[k], type);
+            rows[k] = store ? emu_source(emit, &value->elements[k], type)
+                            : emu_dest(emit, &value->elements[k], type);
         }
     }
     if (HOST_NEEDS_FENCES && store && ptx_has(insn, PTX_MOD_RELEASE)) {
@@ -409,7 +428,8 @@ EMU_EMITTER(emu_prefetch)
     return CLAB_OK;
 }
 
-/* discard makes the bytes indeterminate; they keep their value here, which is one of the outcomes that PTX allows. */
+/* discard makes the bytes indeterminate; they keep their value here, which is one of the outcomes that PTX
+ * allows. */
 EMU_EMITTER(emu_discard)
 {
     (void)insn;
@@ -438,7 +458,8 @@ static const struct emu_op *policy_masked(struct emu_warp *warp, const struct em
     return op + 1;
 }
 
-/* A policy is opaque, and only .L2::cache_hint operands read it, which are ignored. UNVERIFIED: its bits; 0 here. */
+/* A policy is opaque, and only .L2::cache_hint operands read it, which are ignored. UNVERIFIED: its bits; 0
+ * here. */
 EMU_EMITTER(emu_createpolicy)
 {
     const uint32_t d = emu_dest(emit, &insn->operands[0], PTX_B64);

@@ -120,6 +120,32 @@ static void d_element(struct emu_warp *warp, const struct mma *x, unsigned lane,
     *d = i % 2 ? (*d & 0xffff) | half << 16 : (*d & 0xffff0000u) | half;
 }
 
+static double to_type_of_d(const struct mma *x, double sum)
+{
+    if (x->d_f16)
+        return (double)emu_f16_to_f32(emu_format_encode(sum, &emu_f16, EMU_RN, false, 0, 0));
+    return (double)emu_cut_f32(sum);
+}
+
+/* One element of D. f8 factors are made f16 and added by halves, as an H200's driver compiles them: of every
+   four, the first two in one sum, the last two in the next; C is added at the end. */
+static float dot(const struct mma *x, float c, const double *a, const double *b)
+{
+    if (x->a_type != E4M3 && x->a_type != E5M2)
+        return (float)to_type_of_d(x, emu_tensor_sum(c, a, b, x->k));
+    double sum = 0;
+    for (unsigned pass = 0; pass < 2; pass++) {
+        double pa[MAX_K / 2], pb[MAX_K / 2];
+        for (unsigned i = 0; i < x->k / 2; i++) {
+            const unsigned from = i / 2 * 4 + 2 * pass + i % 2;
+            pa[i] = a[from];
+            pb[i] = b[from];
+        }
+        sum = to_type_of_d(x, emu_tensor_sum((float)sum, pa, pb, x->k / 2));
+    }
+    return (float)sum + c;
+}
+
 static const struct emu_op *mma_float(struct emu_warp *warp, const struct emu_op *op)
 {
     const struct mma *x = op->extra;
@@ -142,24 +168,31 @@ static const struct emu_op *mma_float(struct emu_warp *warp, const struct emu_op
     for (unsigned lane = 0; lane < EMU_LANES; lane++)
         for (unsigned i = 0; i < n_c; i++)
             d_element(warp, x, lane, i,
-                      emu_tensor_sum(c[lane][i], a[lane / 4 + 8 * (i / 2)], b[lane % 4 * 2 + i % 2], x->k,
-                                     x->d_f16));
+                      dot(x, c[lane][i], a[lane / 4 + 8 * (i / 2)], b[lane % 4 * 2 + i % 2]));
     return op + 1;
 }
 
-/* --- .m8n8k4 of f16: four products at once, each by the lanes 4q to 4q + 3 and 16 more. */
+/* --- .m8n8k4 of f16: four products at once, each by the lanes 4q to 4q + 3 and 16 more. Compiled to f32 fma.
+ */
+static float fma_chain(float c, const float *a, const float *b)
+{
+    for (unsigned k = 0; k < 4; k++)
+        c = emu_fma_f32(a[k], b[k], c);
+    return c;
+}
+
 static const struct emu_op *mma_m8n8k4(struct emu_warp *warp, const struct emu_op *op)
 {
     const struct mma *x = op->extra;
     if (!emu_converged(warp, op, EMU_ALL))
         return NULL;
-    double a[4][8][4], b[4][8][4]; /* b by column */
+    float a[4][8][4], b[4][8][4]; /* b by column */
     float c[EMU_LANES][8];
     for (unsigned lane = 0; lane < EMU_LANES; lane++) {
         const unsigned q = lane % 16 / 4, outer = lane % 4, high = lane < 16 ? 0 : 4;
         for (unsigned i = 0; i < 4; i++) {
-            const double av = float_element(F16, word_of(warp, x->a[i / 2], lane), i % 2);
-            const double bv = float_element(F16, word_of(warp, x->b[i / 2], lane), i % 2);
+            const float av = (float)float_element(F16, word_of(warp, x->a[i / 2], lane), i % 2);
+            const float bv = (float)float_element(F16, word_of(warp, x->b[i / 2], lane), i % 2);
             if (x->a_col)
                 a[q][i + high][outer] = av;
             else
@@ -184,7 +217,7 @@ static const struct emu_op *mma_m8n8k4(struct emu_warp *warp, const struct emu_o
                 const unsigned owner = 4 * q + row % 4 + (row < 4 ? 0 : 16);
                 start = c[owner][column];
             }
-            d_element(warp, x, lane, i, emu_tensor_sum(start, a[q][row], b[q][column], 4, x->d_f16));
+            d_element(warp, x, lane, i, fma_chain(start, a[q][row], b[q][column]));
         }
     }
     return op + 1;
@@ -221,7 +254,14 @@ static const struct emu_op *mma_int(struct emu_warp *warp, const struct emu_op *
     return op + 1;
 }
 
-/* --- f64: a chain of fma in the order of k. */
+/* --- f64: a chain of fma in the order of k; NaNs as in ops_float.c. */
+static double fma_f64(double x, double y, double z)
+{
+    const double r = __builtin_fma(x, y, z);
+    const double nan = y != y ? y : z != z ? z : x != x ? x : emu_bits_f64(UINT64_C(0xfff8000000000000));
+    return r == r ? r : emu_bits_f64(emu_f64_bits(nan) | UINT64_C(0x0008000000000000));
+}
+
 static const struct emu_op *mma_f64(struct emu_warp *warp, const struct emu_op *op)
 {
     const struct mma *x = op->extra;
@@ -242,7 +282,7 @@ static const struct emu_op *mma_f64(struct emu_warp *warp, const struct emu_op *
         for (unsigned i = 0; i < n_c && (warp->exec >> lane & 1); i++) {
             double sum = c[lane][i];
             for (unsigned k = 0; k < x->k; k++)
-                sum = __builtin_fma(a[lane / 4 + 8 * (i / 2)][k], b[lane % 4 * 2 + i % 2][k], sum);
+                sum = fma_f64(a[lane / 4 + 8 * (i / 2)][k], b[lane % 4 * 2 + i % 2][k], sum);
             EMU_ROW(double, warp, x->d[i])[lane] = sum;
         }
     emu_round_leave(old);

@@ -1,9 +1,10 @@
-/* Decoding of the tensor copies, and tensormap.replace, tensormap.cp_fenceproxy. PTX ISA 9.0, "cp.async.bulk.tensor",
-   "cp.reduce.async.bulk.tensor", "tensormap.replace", "tensormap.cp_fenceproxy". What the copies do: tma.c.
+/* Decoding of the tensor copies, and tensormap.replace, tensormap.cp_fenceproxy. PTX ISA 9.0,
+   "cp.async.bulk.tensor", "cp.reduce.async.bulk.tensor", "tensormap.replace", "tensormap.cp_fenceproxy". What
+   the copies do: tma.c.
 
-   tensormap.replace changes the bits that ptxas 13.0 changes (tensor_map.h has the layout). A changed map is used by the
-   next copy whether or not a tensormap proxy fence follows, which is one of the orders that may happen.
-   Refused by name: .im2col::w and .im2col::w::128. */
+   tensormap.replace changes the bits that ptxas 13.0 changes (tensor_map.h has the layout). A changed map is
+   used by the next copy whether or not a tensormap proxy fence follows, which is one of the orders that may
+   happen. Refused by name: .im2col::w and .im2col::w::128. */
 #include <string.h>
 
 #include "emu/tma.h"
@@ -34,7 +35,7 @@ static uint32_t rank_of(const struct ptx_insn *insn)
 static enum ptx_type type_of(enum emu_tensor_type type)
 {
     static const uint8_t types[EMU_TENSOR_TYPE_COUNT] = {
-        PTX_NONE, PTX_NONE, PTX_U32,  PTX_S32, PTX_U64,  PTX_S64,  PTX_F16,  PTX_F32,
+        PTX_NONE, PTX_NONE, PTX_U32,  PTX_S32,  PTX_U64,  PTX_S64,  PTX_F16,  PTX_F32,
         PTX_F64,  PTX_BF16, PTX_NONE, PTX_NONE, PTX_NONE, PTX_NONE, PTX_NONE, PTX_NONE,
     };
     return (enum ptx_type)types[type];
@@ -49,7 +50,8 @@ static void reductions_fill(const struct ptx_insn *insn, struct emu_tensor_plan 
 }
 
 /* [map, {coordinates}] */
-static bool tensor_operand(struct emu_emit *emit, const struct ptx_operand *operand, struct emu_tensor_plan *plan)
+static bool tensor_operand(struct emu_emit *emit, const struct ptx_operand *operand,
+                           struct emu_tensor_plan *plan)
 {
     int64_t offset = 0;
     if (operand->n_elements < 2 || operand->elements[1].kind != PTX_OPERAND_VECTOR ||
@@ -80,9 +82,10 @@ static clab_status tensor_emit(struct emu_emit *emit, const struct ptx_insn *ins
     const bool load = to != PTX_SPACE_GLOBAL;
     plan->direction = load ? EMU_TENSOR_LOAD : reduces ? EMU_TENSOR_REDUCE : EMU_TENSOR_STORE;
     plan->rank = rank_of(insn);
-    plan->mode = ptx_has(insn, PTX_MOD_IM2COL) || ptx_has(insn, PTX_MOD_IM2COL_NO_OFFS)              ? EMU_TENSOR_IM2COL
-                 : ptx_has(insn, PTX_MOD_TILE__GATHER4) || ptx_has(insn, PTX_MOD_TILE__SCATTER4) ? EMU_TENSOR_FOUR_ROWS
-                                                                                                 : EMU_TENSOR_TILE;
+    plan->mode = ptx_has(insn, PTX_MOD_IM2COL) || ptx_has(insn, PTX_MOD_IM2COL_NO_OFFS) ? EMU_TENSOR_IM2COL
+                 : ptx_has(insn, PTX_MOD_TILE__GATHER4) || ptx_has(insn, PTX_MOD_TILE__SCATTER4)
+                     ? EMU_TENSOR_FOUR_ROWS
+                     : EMU_TENSOR_TILE;
     plan->pair = ptx_has(insn, PTX_MOD_CTA_GROUP__2);
     plan->mask_row = EMU_NO_ROW;
     reductions_fill(insn, plan);
@@ -98,7 +101,8 @@ static clab_status tensor_emit(struct emu_emit *emit, const struct ptx_insn *ins
     uint32_t next = load ? 3 : 2;
     if (load && plan->mode == EMU_TENSOR_IM2COL) {
         const struct ptx_operand *offsets = next < insn->n_operands ? &operands[next++] : NULL;
-        if (!offsets || offsets->kind != PTX_OPERAND_VECTOR || plan->rank < 3 || offsets->n_elements != plan->rank - 2) {
+        if (!offsets || offsets->kind != PTX_OPERAND_VECTOR || plan->rank < 3 ||
+            offsets->n_elements != plan->rank - 2) {
             return emu_unsupported(emit, "these im2col offsets");
         }
         plan->n_offsets = offsets->n_elements;
@@ -149,7 +153,8 @@ static void replace_mode(uint32_t *flags, enum ptx_mod field, uint32_t value)
     case PTX_MOD_RANK:
         bits_set(flags, 4, 3, value);
         break;
-    case PTX_MOD_ELEMTYPE: /* 11 and 12, the tf32 types, are f32's codes and bit 16; 13 and up the packed types */
+    case PTX_MOD_ELEMTYPE: /* 11 and 12, the tf32 types, are f32's codes and bit 16; 13 and up the packed
+                              types */
         bits_set(flags, 7, 4, value == 11 || value == 12 ? value - 4 : value > 12 ? value - 2 : value);
         *flags |= value == 11 || value == 12 ? UINT32_C(1) << 16 : 0;
         break;
@@ -222,10 +227,12 @@ static const struct emu_op *replace_any(struct emu_warp *warp, const struct emu_
 
 EMU_EMITTER(emu_tensormap_replace)
 {
-    static const enum ptx_mod fields[] = {PTX_MOD_GLOBAL_ADDRESS,    PTX_MOD_RANK,         PTX_MOD_BOX_DIM,
-                                          PTX_MOD_GLOBAL_DIM,        PTX_MOD_GLOBAL_STRIDE, PTX_MOD_ELEMENT_STRIDE,
-                                          PTX_MOD_ELEMTYPE,          PTX_MOD_INTERLEAVE_LAYOUT, PTX_MOD_SWIZZLE_MODE,
-                                          PTX_MOD_SWIZZLE_ATOMICITY, PTX_MOD_FILL_MODE};
+    static const enum ptx_mod fields[] = {PTX_MOD_GLOBAL_ADDRESS, PTX_MOD_RANK,
+                                          PTX_MOD_BOX_DIM,        PTX_MOD_GLOBAL_DIM,
+                                          PTX_MOD_GLOBAL_STRIDE,  PTX_MOD_ELEMENT_STRIDE,
+                                          PTX_MOD_ELEMTYPE,       PTX_MOD_INTERLEAVE_LAYOUT,
+                                          PTX_MOD_SWIZZLE_MODE,   PTX_MOD_SWIZZLE_ATOMICITY,
+                                          PTX_MOD_FILL_MODE};
     struct replace_plan *plan = emu_emit_alloc(emit, sizeof *plan);
     if (!plan) {
         return emu_unsupported(emit, "more code than there is memory");
@@ -241,7 +248,8 @@ EMU_EMITTER(emu_tensormap_replace)
     plan->row = emu_address(emit, &insn->operands[0], &offset);
     plan->imm = (uint64_t)offset;
     const bool has_ordinal = insn->n_operands == 3;
-    const uint32_t limit = plan->field == PTX_MOD_GLOBAL_STRIDE ? EMU_TENSOR_MAX_RANK - 1 : EMU_TENSOR_MAX_RANK;
+    const uint32_t limit =
+        plan->field == PTX_MOD_GLOBAL_STRIDE ? EMU_TENSOR_MAX_RANK - 1 : EMU_TENSOR_MAX_RANK;
     plan->ordinal = has_ordinal ? (uint32_t)insn->operands[1].imm : 0;
     if (plan->ordinal >= limit) {
         return emu_unsupported(emit, "dimension %u of a tensor map; there are %u", plan->ordinal, limit);
@@ -260,7 +268,8 @@ EMU_EMITTER(emu_tensormap_replace)
     return CLAB_OK;
 }
 
-/* --- tensormap.cp_fenceproxy: the warp copies 128 bytes from shared to global memory. a: source; b: destination. */
+/* --- tensormap.cp_fenceproxy: the warp copies 128 bytes from shared to global memory. a: source; b:
+ * destination. */
 
 struct fence_plan {
     struct emu_window_operand from;
@@ -278,8 +287,8 @@ static const struct emu_op *cp_fenceproxy_any(struct emu_warp *warp, const struc
     if (!emu_window_lane(warp, op, lane, &plan->from, true, EMU_TENSOR_MAP_BYTES, 128, EMU_LOAD, &from)) {
         return NULL;
     }
-    unsigned char *to = emu_access_range(warp, op, lane, EMU_REACH_GLOBAL, address, EMU_TENSOR_MAP_BYTES, 128, EMU_STORE,
-                                         &space);
+    unsigned char *to = emu_access_range(warp, op, lane, EMU_REACH_GLOBAL, address, EMU_TENSOR_MAP_BYTES, 128,
+                                         EMU_STORE, &space);
     if (!to) {
         return NULL;
     }

@@ -1,5 +1,6 @@
-/* How an instruction names memory: decoding an address operand with its state space, and resolving addresses that are
-   known while decoding ([symbol + offset]). Used by the instructions that access memory through access.h. */
+/* How an instruction names memory: decoding an address operand with its state space, and resolving addresses
+   that are known while decoding ([symbol + offset]). Used by the instructions that access memory through
+   access.h. */
 #ifndef CLAB_EMU_PLACE_H
 #define CLAB_EMU_PLACE_H
 
@@ -10,24 +11,25 @@
 enum emu_place_kind {
     EMU_AT_GLOBAL, /* a: 64-bit row, imm added */
     EMU_AT_CONST,
-    EMU_AT_PARAM, /* of the entry: a device address; of a function: an offset in local memory, and so below 4 GiB */
+    EMU_AT_PARAM, /* of the entry: a device address; of a function: an offset in local memory, and so below 4
+                     GiB */
     EMU_AT_LOCAL,
     EMU_AT_SHARED, /* a: 32-bit row, imm added */
     EMU_AT_CLUSTER,
-    EMU_AT_GENERIC,       /* a: 64-bit row, imm added */
-    EMU_AT_KNOWN_GLOBAL,  /* imm: device address */
-    EMU_AT_KNOWN_CONST,   /* the same */
-    EMU_AT_KNOWN_SHARED,  /* imm: offset from the CTA's first byte */
-    EMU_AT_KNOWN_LOCAL,   /* imm: offset in the running function's part of local memory */
-    EMU_AT_KNOWN_PARAM,   /* imm: offset in the parameter block */
+    EMU_AT_GENERIC,      /* a: 64-bit row, imm added */
+    EMU_AT_KNOWN_GLOBAL, /* imm: device address */
+    EMU_AT_KNOWN_CONST,  /* the same */
+    EMU_AT_KNOWN_SHARED, /* imm: offset from the CTA's first byte */
+    EMU_AT_KNOWN_LOCAL,  /* imm: offset in the running function's part of local memory */
+    EMU_AT_KNOWN_PARAM,  /* imm: offset in the parameter block */
     EMU_AT_COUNT
 };
 
 /* --- addresses that the instruction itself gives: [symbol + offset] */
 
-static inline enum emu_lanes_kind emu_known_one(struct emu_warp *warp, const struct emu_op *op, enum emu_reach reach,
-                                                uint64_t address, unsigned size, enum emu_access_mode mode,
-                                                struct emu_lanes *out)
+static inline enum emu_lanes_kind emu_known_one(struct emu_warp *warp, const struct emu_op *op,
+                                                enum emu_reach reach, uint64_t address, unsigned size,
+                                                enum emu_access_mode mode, struct emu_lanes *out)
 {
     const struct emu_space *space = emu_warp_space(warp);
     const unsigned bytes = 1u << size;
@@ -45,8 +47,9 @@ static inline enum emu_lanes_kind emu_known_one(struct emu_warp *warp, const str
     return emu_access_same(warp, op, reach, address, size, mode, out);
 }
 
-static inline enum emu_lanes_kind emu_known_shared(struct emu_warp *warp, const struct emu_op *op, unsigned size,
-                                                   enum emu_access_mode mode, struct emu_lanes *out)
+static inline enum emu_lanes_kind emu_known_shared(struct emu_warp *warp, const struct emu_op *op,
+                                                   unsigned size, enum emu_access_mode mode,
+                                                   struct emu_lanes *out)
 {
     const struct emu_cta *cta = warp->cta;
     const unsigned bytes = 1u << size;
@@ -61,8 +64,9 @@ static inline enum emu_lanes_kind emu_known_shared(struct emu_warp *warp, const 
     return emu_access_same(warp, op, EMU_REACH_SHARED_CTA, address, size, mode, out);
 }
 
-static inline enum emu_lanes_kind emu_known_local(struct emu_warp *warp, const struct emu_op *op, unsigned size,
-                                                  enum emu_access_mode mode, struct emu_lanes *out)
+static inline enum emu_lanes_kind emu_known_local(struct emu_warp *warp, const struct emu_op *op,
+                                                  unsigned size, enum emu_access_mode mode,
+                                                  struct emu_lanes *out)
 {
     const uint64_t room = warp->cta->local_bytes;
     const uint64_t at = warp->fragment->frame->local_base + op->imm;
@@ -79,8 +83,9 @@ static inline enum emu_lanes_kind emu_known_local(struct emu_warp *warp, const s
     return emu_access_same(warp, op, EMU_REACH_LOCAL, at, size, mode, out);
 }
 
-static inline enum emu_lanes_kind emu_known_param(struct emu_warp *warp, const struct emu_op *op, unsigned size,
-                                                  enum emu_access_mode mode, struct emu_lanes *out)
+static inline enum emu_lanes_kind emu_known_param(struct emu_warp *warp, const struct emu_op *op,
+                                                  unsigned size, enum emu_access_mode mode,
+                                                  struct emu_lanes *out)
 {
     const struct emu_run *run = warp->cta->run;
     const unsigned bytes = 1u << size;
@@ -106,8 +111,8 @@ struct emu_place_address {
 };
 
 /* [symbol + offset] whose storage is known while decoding. */
-static inline bool emu_place_known(struct emu_emit *emit, const struct ptx_operand *operand, enum ptx_space space,
-                          struct emu_place_address *out)
+static inline bool emu_place_known(struct emu_emit *emit, const struct ptx_operand *operand,
+                                   enum ptx_space space, struct emu_place_address *out)
 {
     const struct ptx_operand *base = &operand->elements[0];
     if (base->kind != PTX_OPERAND_SYMBOL || !base->var || space == PTX_SPACE_NONE) {
@@ -126,7 +131,8 @@ static inline bool emu_place_known(struct emu_emit *emit, const struct ptx_opera
         return space == PTX_SPACE_CONST || space == PTX_SPACE_GLOBAL;
     case EMU_PLACE_SHARED:
         out->place = EMU_AT_KNOWN_SHARED;
-        return space == PTX_SPACE_SHARED || space == PTX_SPACE_SHARED_CTA || space == PTX_SPACE_SHARED_CLUSTER;
+        return space == PTX_SPACE_SHARED || space == PTX_SPACE_SHARED_CTA ||
+               space == PTX_SPACE_SHARED_CLUSTER;
     case EMU_PLACE_LOCAL:
         out->place = EMU_AT_KNOWN_LOCAL;
         return space == PTX_SPACE_LOCAL || space == PTX_SPACE_PARAM || space == PTX_SPACE_PARAM_FUNC;
@@ -138,14 +144,16 @@ static inline bool emu_place_known(struct emu_emit *emit, const struct ptx_opera
 }
 
 /* Row and bytes to add of an address in shared memory, as 32-bit window addresses. */
-static inline uint32_t emu_place_shared(struct emu_emit *emit, const struct ptx_operand *operand, uint64_t *out_imm)
+static inline uint32_t emu_place_shared(struct emu_emit *emit, const struct ptx_operand *operand,
+                                        uint64_t *out_imm)
 {
     const struct ptx_operand *base = &operand->elements[0];
     *out_imm = operand->imm;
     return emu_source(emit, base, PTX_U32);
 }
 
-static inline struct emu_place_address emu_place_address(struct emu_emit *emit, const struct ptx_operand *operand, enum ptx_space space)
+static inline struct emu_place_address
+emu_place_address(struct emu_emit *emit, const struct ptx_operand *operand, enum ptx_space space)
 {
     struct emu_place_address address = {EMU_AT_GENERIC, 0, 0};
     if (emu_place_known(emit, operand, space, &address)) {

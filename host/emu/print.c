@@ -1,6 +1,7 @@
-/* vprintf: a format string and a block of arguments, both in the kernel's memory. CUDA C++ Programming Guide, "Formatted
-   Output": flags, width, precision and sizes as in C; arguments lie one after the other, each at a multiple of its own
-   size, floats widened to double. A conversion that the guide does not have is printed as it stands, as there.
+/* vprintf: a format string and a block of arguments, both in the kernel's memory. CUDA C++ Programming Guide,
+   "Formatted Output": flags, width, precision and sizes as in C; arguments lie one after the other, each at a
+   multiple of its own size, floats widened to double. A conversion that the guide does not have is printed as
+   it stands, as there.
 
    Leaves out: the 1 MiB buffer whose oldest text a GPU drops; nothing is lost here. */
 #include "emu/print.h"
@@ -16,8 +17,8 @@
 #define PRINT_FORMAT_BYTES 4096
 #define PRINT_FIELD_MAX    4096 /* widest field, and largest precision */
 
-bool emu_print_string(struct emu_warp *warp, const struct emu_op *op, unsigned lane, uint64_t address, char *out_text,
-                      size_t size)
+bool emu_print_string(struct emu_warp *warp, const struct emu_op *op, unsigned lane, uint64_t address,
+                      char *out_text, size_t size)
 {
     if (!address) {
         snprintf(out_text, size, "(null)");
@@ -25,7 +26,8 @@ bool emu_print_string(struct emu_warp *warp, const struct emu_op *op, unsigned l
     }
     for (size_t i = 0; i + 1 < size; i++) {
         enum clab_space_id space;
-        const unsigned char *at = emu_access_lane(warp, op, lane, EMU_REACH_GENERIC, address + i, 1, EMU_LOAD, &space);
+        const unsigned char *at =
+            emu_access_lane(warp, op, lane, EMU_REACH_GENERIC, address + i, 1, EMU_LOAD, &space);
         if (!at) {
             return false;
         }
@@ -51,8 +53,9 @@ static bool argument_read(struct arguments *arguments, unsigned bytes, uint64_t 
 {
     enum clab_space_id space;
     arguments->used = (arguments->used + bytes - 1) / bytes * bytes;
-    const unsigned char *at = emu_access_lane(arguments->warp, arguments->op, arguments->lane, EMU_REACH_GENERIC,
-                                              arguments->base + arguments->used, bytes, EMU_LOAD, &space);
+    const unsigned char *at =
+        emu_access_lane(arguments->warp, arguments->op, arguments->lane, EMU_REACH_GENERIC,
+                        arguments->base + arguments->used, bytes, EMU_LOAD, &space);
     if (!at) {
         return false;
     }
@@ -137,7 +140,8 @@ static void specification(const struct conversion *conversion, const char *lengt
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral" /* specifications are made of checked parts */
-static bool conversion_print(struct arguments *arguments, const struct conversion *conversion, struct clab_str *out)
+static bool conversion_print(struct arguments *arguments, const struct conversion *conversion,
+                             struct clab_str *out)
 {
     char spec[48], text[PRINT_FORMAT_BYTES];
     uint64_t value;
@@ -196,8 +200,8 @@ static bool conversion_print(struct arguments *arguments, const struct conversio
 }
 #pragma GCC diagnostic pop
 
-bool emu_print(struct emu_warp *warp, const struct emu_op *op, unsigned lane, uint64_t format, uint64_t arguments,
-               int32_t *out_count)
+bool emu_print(struct emu_warp *warp, const struct emu_op *op, unsigned lane, uint64_t format,
+               uint64_t arguments, int32_t *out_count)
 {
     char text[PRINT_FORMAT_BYTES];
     struct arguments values = {warp, op, lane, arguments, 0, 0};

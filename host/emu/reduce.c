@@ -1,5 +1,5 @@
-/* Reductions on memory chosen at run time: for asynchronous and vector forms, where an element is not worth a handler of
-   its own (reduce.h; the scalar atom and red are in ops_atomic.c). */
+/* Reductions on memory chosen at run time: for asynchronous and vector forms, where an element is not worth a
+   handler of its own (reduce.h; the scalar atom and red are in ops_atomic.c). */
 #include "emu/reduce.h"
 
 #include <stddef.h>
@@ -8,16 +8,16 @@ typedef uint16_t cell16 __attribute__((may_alias));
 typedef uint32_t cell32 __attribute__((may_alias));
 typedef uint64_t cell64 __attribute__((may_alias));
 
-#define X(id, bits, expression)                                                                                       \
-    static uint64_t apply_##id(void *at, uint64_t value)                                                              \
-    {                                                                                                                 \
-        cell##bits *cell = at;                                                                                        \
-        const uint##bits##_t b = (uint##bits##_t)value;                                                               \
-        uint##bits##_t a = __atomic_load_n(cell, __ATOMIC_RELAXED);                                                   \
-        while (!__atomic_compare_exchange_n(cell, &a, (uint##bits##_t)(expression), false, __ATOMIC_SEQ_CST,          \
-                                            __ATOMIC_RELAXED)) {                                                      \
-        }                                                                                                             \
-        return a;                                                                                                     \
+#define X(id, bits, expression)                                                                              \
+    static uint64_t apply_##id(void *at, uint64_t value)                                                     \
+    {                                                                                                        \
+        cell##bits *cell = at;                                                                               \
+        const uint##bits##_t b = (uint##bits##_t)value;                                                      \
+        uint##bits##_t a = __atomic_load_n(cell, __ATOMIC_RELAXED);                                          \
+        while (!__atomic_compare_exchange_n(cell, &a, (uint##bits##_t)(expression), false, __ATOMIC_SEQ_CST, \
+                                            __ATOMIC_RELAXED)) {                                             \
+        }                                                                                                    \
+        return a;                                                                                            \
     }
 EMU_REDUCTIONS(X)
 #undef X
@@ -64,7 +64,10 @@ enum emu_reduction emu_reduction_of(const struct ptx_insn *insn, enum ptx_type t
     if (ptx_has(insn, PTX_MOD_DEC)) {
         return EMU_REDUCE_dec_32;
     }
-    const int kind = ptx_has(insn, PTX_MOD_ADD) ? 0 : ptx_has(insn, PTX_MOD_MIN) ? 1 : ptx_has(insn, PTX_MOD_MAX) ? 2 : 3;
+    const int kind = ptx_has(insn, PTX_MOD_ADD)   ? 0
+                     : ptx_has(insn, PTX_MOD_MIN) ? 1
+                     : ptx_has(insn, PTX_MOD_MAX) ? 2
+                                                  : 3;
     if (kind == 3) {
         return EMU_REDUCE_COUNT;
     }

@@ -1,8 +1,10 @@
-/* The functions that atom, red, red.async, multimem-free bulk reductions and their vector forms combine memory with:
-   old and operand in, new value out, as bits. PTX ISA 9.0, "atom", "red", "red.async", "cp.reduce.async.bulk".
+/* The functions that atom, red, red.async, multimem-free bulk reductions and their vector forms combine
+   memory with: old and operand in, new value out, as bits. PTX ISA 9.0, "atom", "red", "red.async",
+   "cp.reduce.async.bulk".
 
-   Adding f32 to global memory flushes subnormal inputs and results to zero of the same sign, to shared memory it does
-   not ("atom"). UNVERIFIED: the same for another CTA's shared memory, and for a generic address of shared memory. */
+   Adding f32 to global memory flushes subnormal inputs and results to zero of the same sign, to shared memory
+   it does not ("atom"). UNVERIFIED: the same for another CTA's shared memory, and for a generic address of
+   shared memory. */
 #ifndef CLAB_EMU_REDUCE_H
 #define CLAB_EMU_REDUCE_H
 
@@ -26,8 +28,8 @@ static inline uint64_t emu_reduce_add_f64(uint64_t a, uint64_t b)
     const uint64_t quiet = UINT64_C(1) << 51;
     return x != x ? a | quiet : y != y ? b | quiet : r != r ? EMU_NAN_F64 : emu_f64_bits(r);
 }
-/* Sums of two halves are exact in f32 when their exponents are near, and rounding twice does no harm: f32 has more than
-   twice the digits of f16 and of bf16, plus two. */
+/* Sums of two halves are exact in f32 when their exponents are near, and rounding twice does no harm: f32 has
+   more than twice the digits of f16 and of bf16, plus two. */
 static inline uint16_t emu_reduce_add_f16(uint16_t a, uint16_t b)
 {
     return (uint16_t)emu_f32_to_f16(emu_f16_to_f32(a) + emu_f16_to_f32(b));
@@ -40,7 +42,8 @@ static inline uint16_t emu_reduce_add_bf16(uint16_t a, uint16_t b)
 static inline uint16_t emu_reduce_order_half(uint16_t a, uint16_t b, uint16_t infinity, int want_max)
 {
     const int a_nan = (a & 0x7fff) > infinity, b_nan = (b & 0x7fff) > infinity;
-    const int32_t x = a & 0x8000 ? -(int32_t)(a & 0x7fff) - 1 : a, y = b & 0x8000 ? -(int32_t)(b & 0x7fff) - 1 : b;
+    const int32_t x = a & 0x8000 ? -(int32_t)(a & 0x7fff) - 1 : a,
+                  y = b & 0x8000 ? -(int32_t)(b & 0x7fff) - 1 : b;
     if (a_nan || b_nan) {
         return (uint16_t)(a_nan && b_nan ? EMU_NAN_F16 : a_nan ? b : a);
     }
@@ -64,43 +67,44 @@ static inline uint16_t emu_reduce_max_bf16(uint16_t a, uint16_t b)
 }
 
 /* X(id, bits of memory, expression over old a and operand b). A x2 form applies to both halves. */
-#define EMU_HALVES(f, a, b)                                                                                           \
-    (uint32_t)(f((uint16_t)(a), (uint16_t)(b)) | (uint32_t)f((uint16_t)((a) >> 16), (uint16_t)((b) >> 16)) << 16)
-#define EMU_REDUCTIONS(X)                                                                                             \
-    X(add_32, 32, a + b)                                                                                              \
-    X(add_64, 64, a + b)                                                                                              \
-    X(add_f32, 32, emu_reduce_add_f32(a, b))                                                                          \
-    X(add_f32_ftz, 32, emu_reduce_add_f32_ftz(a, b))                                                                  \
-    X(add_f64, 64, emu_reduce_add_f64(a, b))                                                                          \
-    X(add_f16, 16, emu_reduce_add_f16(a, b))                                                                          \
-    X(add_bf16, 16, emu_reduce_add_bf16(a, b))                                                                        \
-    X(add_f16x2, 32, EMU_HALVES(emu_reduce_add_f16, a, b))                                                            \
-    X(add_bf16x2, 32, EMU_HALVES(emu_reduce_add_bf16, a, b))                                                          \
-    X(min_f16, 16, emu_reduce_min_f16(a, b))                                                                          \
-    X(min_bf16, 16, emu_reduce_min_bf16(a, b))                                                                        \
-    X(max_f16, 16, emu_reduce_max_f16(a, b))                                                                          \
-    X(max_bf16, 16, emu_reduce_max_bf16(a, b))                                                                        \
-    X(min_f16x2, 32, EMU_HALVES(emu_reduce_min_f16, a, b))                                                            \
-    X(min_bf16x2, 32, EMU_HALVES(emu_reduce_min_bf16, a, b))                                                          \
-    X(max_f16x2, 32, EMU_HALVES(emu_reduce_max_f16, a, b))                                                            \
-    X(max_bf16x2, 32, EMU_HALVES(emu_reduce_max_bf16, a, b))                                                          \
-    X(inc_32, 32, a >= b ? 0 : a + 1)                                                                                 \
-    X(dec_32, 32, a == 0 || a > b ? b : a - 1)                                                                        \
-    X(min_u32, 32, a < b ? a : b)                                                                                     \
-    X(max_u32, 32, a > b ? a : b)                                                                                     \
-    X(min_s32, 32, (int32_t)a < (int32_t)b ? a : b)                                                                   \
-    X(max_s32, 32, (int32_t)a > (int32_t)b ? a : b)                                                                   \
-    X(min_u64, 64, a < b ? a : b)                                                                                     \
-    X(max_u64, 64, a > b ? a : b)                                                                                     \
-    X(min_s64, 64, (int64_t)a < (int64_t)b ? a : b)                                                                   \
-    X(max_s64, 64, (int64_t)a > (int64_t)b ? a : b)                                                                   \
-    X(and_32, 32, a &b)                                                                                               \
-    X(or_32, 32, a | b)                                                                                               \
-    X(xor_32, 32, a ^ b)                                                                                              \
-    X(exch_32, 32, ((void)a, b))                                                                                      \
-    X(and_64, 64, a &b)                                                                                               \
-    X(or_64, 64, a | b)                                                                                               \
-    X(xor_64, 64, a ^ b)                                                                                              \
+#define EMU_HALVES(f, a, b)                                                                                \
+    (uint32_t)(f((uint16_t)(a), (uint16_t)(b)) | (uint32_t)f((uint16_t)((a) >> 16), (uint16_t)((b) >> 16)) \
+                                                     << 16)
+#define EMU_REDUCTIONS(X)                                    \
+    X(add_32, 32, a + b)                                     \
+    X(add_64, 64, a + b)                                     \
+    X(add_f32, 32, emu_reduce_add_f32(a, b))                 \
+    X(add_f32_ftz, 32, emu_reduce_add_f32_ftz(a, b))         \
+    X(add_f64, 64, emu_reduce_add_f64(a, b))                 \
+    X(add_f16, 16, emu_reduce_add_f16(a, b))                 \
+    X(add_bf16, 16, emu_reduce_add_bf16(a, b))               \
+    X(add_f16x2, 32, EMU_HALVES(emu_reduce_add_f16, a, b))   \
+    X(add_bf16x2, 32, EMU_HALVES(emu_reduce_add_bf16, a, b)) \
+    X(min_f16, 16, emu_reduce_min_f16(a, b))                 \
+    X(min_bf16, 16, emu_reduce_min_bf16(a, b))               \
+    X(max_f16, 16, emu_reduce_max_f16(a, b))                 \
+    X(max_bf16, 16, emu_reduce_max_bf16(a, b))               \
+    X(min_f16x2, 32, EMU_HALVES(emu_reduce_min_f16, a, b))   \
+    X(min_bf16x2, 32, EMU_HALVES(emu_reduce_min_bf16, a, b)) \
+    X(max_f16x2, 32, EMU_HALVES(emu_reduce_max_f16, a, b))   \
+    X(max_bf16x2, 32, EMU_HALVES(emu_reduce_max_bf16, a, b)) \
+    X(inc_32, 32, a >= b ? 0 : a + 1)                        \
+    X(dec_32, 32, a == 0 || a > b ? b : a - 1)               \
+    X(min_u32, 32, a < b ? a : b)                            \
+    X(max_u32, 32, a > b ? a : b)                            \
+    X(min_s32, 32, (int32_t)a < (int32_t)b ? a : b)          \
+    X(max_s32, 32, (int32_t)a > (int32_t)b ? a : b)          \
+    X(min_u64, 64, a < b ? a : b)                            \
+    X(max_u64, 64, a > b ? a : b)                            \
+    X(min_s64, 64, (int64_t)a < (int64_t)b ? a : b)          \
+    X(max_s64, 64, (int64_t)a > (int64_t)b ? a : b)          \
+    X(and_32, 32, a &b)                                      \
+    X(or_32, 32, a | b)                                      \
+    X(xor_32, 32, a ^ b)                                     \
+    X(exch_32, 32, ((void)a, b))                             \
+    X(and_64, 64, a &b)                                      \
+    X(or_64, 64, a | b)                                      \
+    X(xor_64, 64, a ^ b)                                     \
     X(exch_64, 64, ((void)a, b))
 
 enum emu_reduction {
@@ -110,7 +114,8 @@ enum emu_reduction {
         EMU_REDUCE_COUNT
 };
 
-/* The reduction that an instruction's .op and the type name; EMU_REDUCE_COUNT for none. f32: the flushing one. */
+/* The reduction that an instruction's .op and the type name; EMU_REDUCE_COUNT for none. f32: the flushing
+ * one. */
 enum emu_reduction emu_reduction_of(const struct ptx_insn *insn, enum ptx_type type);
 /* Bytes of one element: 2, 4 or 8. */
 unsigned emu_reduction_bytes(enum emu_reduction reduction);

@@ -1,15 +1,16 @@
-/* The device's memory: reservation of the arena, allocation and release, the granule map, registered host memory, and
-   the words of an address fault. Implements the memory functions of core.h and space.h (PTX ISA 9.0, "State Spaces",
-   "Generic Addressing"; CUDA driver API, "Memory Management").
+/* The device's memory: reservation of the arena, allocation and release, the granule map, parameter blocks.
+   Implements the memory functions of core.h and space.h (PTX ISA 9.0, "State Spaces", "Generic Addressing";
+   CUDA driver API, "Memory Management").
 
-   The arena is address space without pages (PROT_NONE); pages are made accessible as the highest address in use grows,
-   so that a stray host access above it traps and the number of mappings stays at three. Inside it only the granule map
-   decides. Allocations are page-aligned with one page left out after each; placement goes round the arena, so that
-   freed memory is used again as late as possible and a use after free is recognised for long.
+   The arena is address space without pages (PROT_NONE); pages are made accessible as the highest address in
+   use grows, so that a stray host access above it traps and the number of mappings stays at three. Inside it
+   only the granule map decides. Allocations are page-aligned with one page left out after each; placement
+   goes round the arena, so that freed memory is used again as late as possible and a use after free is
+   recognised for long.
 
    Leaves out: sharing between processes, virtual memory management (cuMemMap). */
-#include "emu/space.h"
 #include "emu/machine.h"
+#include "emu/space_private.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -19,52 +20,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define SPACE_COMMIT_STEP     (UINT64_C(64) << 20)
-#define SPACE_LEAST_BYTES     (UINT64_C(64) << 20)
-#define SPACE_PARAMS_BYTES    UINT32_C(32768) /* one pooled parameter block; 32764 is the most that PTX allows */
-#define SPACE_FREED_MEMORY    64u
-#define SPACE_NULL_PAGE_BYTES UINT64_C(65536)
-/* Where the windows go when there is no address space to reserve for them: above every user address of x86-64 and
-   arm64, so that no host memory can be taken for them. */
+#define SPACE_COMMIT_STEP (UINT64_C(64) << 20)
+#define SPACE_LEAST_BYTES (UINT64_C(64) << 20)
+/* One pooled parameter block; 32764 bytes is the most that PTX allows. */
+#define SPACE_PARAMS_BYTES UINT32_C(32768)
+/* Where the windows go when there is no address space to reserve for them: above every user address of x86-64
+   and arm64, so that no host memory can be taken for them. */
 #define SPACE_FALLBACK_WINDOW (UINT64_C(0x0100) << 48)
-
-struct space_allocation {
-    uint64_t base, bytes;
-    enum emu_memory_kind kind;
-    bool internal; /* parameter blocks: not the program's, not counted */
-};
-
-struct space_host {
-    uint64_t base, bytes;
-    bool writable;
-};
-
-struct space_freed {
-    uint64_t base, bytes;
-};
-
-struct emu_space_private {
-    pthread_mutex_t lock;
-    unsigned char *reservation;
-    size_t reservation_bytes;
-    size_t map_bytes;
-    uint64_t page_bytes;
-    uint64_t total_bytes;  /* what the device says it has */
-    uint64_t limit_bytes;  /* what this host can back */
-    uint64_t used_bytes;
-    uint64_t committed;    /* [base, committed) is accessible to the host */
-    uint64_t rover;        /* next placement */
-    size_t n_visible;      /* allocations that the host program can write by itself: managed, pinned */
-    struct space_allocation *allocations; /* sorted by base */
-    size_t n_allocations, capacity;
-    struct space_freed freed[SPACE_FREED_MEMORY]; /* ring */
-    unsigned n_freed;
-    uint64_t *params; /* free parameter blocks */
-    size_t n_params, params_capacity;
-    pthread_rwlock_t host_lock;
-    struct space_host *hosts; /* sorted by base, disjoint */
-    size_t n_hosts, hosts_capacity;
-};
 
 static uint64_t round_up(uint64_t value, uint64_t step)
 {
@@ -112,7 +74,8 @@ static bool reserve(struct emu_space *space, uint64_t memory, bool windows)
     space->local_window = space->shared_window + EMU_WINDOW_BYTES;
     space->granules = memory >> EMU_GRANULE_SHIFT;
     p->map_bytes = (size_t)((space->granules + 1) * sizeof *space->map);
-    void *map = mmap(NULL, p->map_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *map =
+        mmap(NULL, p->map_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (map == MAP_FAILED) {
         munmap(at, (size_t)wanted);
         p->reservation = NULL;
@@ -203,8 +166,7 @@ static void map_clear(struct emu_space *space, uint64_t base, uint64_t bytes)
 
 /* --- allocation. All of it under the lock. */
 
-/* Index of the first allocation whose base is above `address`. */
-static size_t allocation_above(const struct emu_space_private *p, uint64_t address)
+size_t emu_space_above(const struct emu_space_private *p, uint64_t address)
 {
     size_t low = 0, high = p->n_allocations;
     while (low < high) {
@@ -220,7 +182,7 @@ static size_t allocation_above(const struct emu_space_private *p, uint64_t addre
 
 static struct space_allocation *allocation_of(const struct emu_space_private *p, uint64_t address)
 {
-    const size_t above = allocation_above(p, address);
+    const size_t above = emu_space_above(p, address);
     if (!above) {
         return NULL;
     }
@@ -241,7 +203,7 @@ static bool place(const struct emu_space *space, uint64_t need, uint64_t *out_ba
     const uint64_t end = space->base + (space->granules << EMU_GRANULE_SHIFT);
     for (int pass = 0; pass < 2; pass++) {
         uint64_t at = pass ? space->base + p->page_bytes : p->rover;
-        size_t i = allocation_above(p, at);
+        size_t i = emu_space_above(p, at);
         if (i && allocation_end(p, &p->allocations[i - 1]) > at) {
             at = allocation_end(p, &p->allocations[i - 1]);
         }
@@ -280,7 +242,7 @@ static bool commit(struct emu_space *space, uint64_t end)
     return true;
 }
 
-static bool grow(void **items, size_t count, size_t *capacity, size_t size)
+bool emu_space_grow(void **items, size_t count, size_t *capacity, size_t size)
 {
     if (count < *capacity) {
         return true;
@@ -314,14 +276,15 @@ static uint64_t allocate(struct emu_space *space, uint64_t bytes, enum emu_memor
     uint64_t base;
     size_t index;
     void *items = p->allocations;
-    if (!grow(&items, p->n_allocations, &p->capacity, sizeof *p->allocations)) {
+    if (!emu_space_grow(&items, p->n_allocations, &p->capacity, sizeof *p->allocations)) {
         return 0;
     }
     p->allocations = items;
     if (!place(space, need, &base, &index) || !commit(space, base + need - p->page_bytes)) {
         return 0;
     }
-    memmove(&p->allocations[index + 1], &p->allocations[index], (p->n_allocations - index) * sizeof *p->allocations);
+    memmove(&p->allocations[index + 1], &p->allocations[index],
+            (p->n_allocations - index) * sizeof *p->allocations);
     p->allocations[index] = (struct space_allocation){base, bytes, kind, internal};
     p->n_allocations++;
     p->rover = base + need;
@@ -340,7 +303,8 @@ uint64_t emu_memory_alloc(struct emu_machine *machine, uint64_t bytes, enum emu_
     const uint64_t base = allocate(space, bytes, kind, false);
     if (base) {
         map_set(space, base, bytes,
-                kind == EMU_MEMORY_CONST ? (uint16_t)(EMU_GRANULE_CONST | EMU_GRANULE_READ_ONLY) : (uint16_t)0);
+                kind == EMU_MEMORY_CONST ? (uint16_t)(EMU_GRANULE_CONST | EMU_GRANULE_READ_ONLY)
+                                         : (uint16_t)0);
     }
     pthread_mutex_unlock(&p->lock);
     return base;
@@ -367,8 +331,8 @@ bool emu_memory_free(struct emu_machine *machine, uint64_t address)
     return found;
 }
 
-bool emu_memory_find(const struct emu_machine *machine, uint64_t address, uint64_t *out_base, uint64_t *out_bytes,
-                     enum emu_memory_kind *out_kind)
+bool emu_memory_find(const struct emu_machine *machine, uint64_t address, uint64_t *out_base,
+                     uint64_t *out_bytes, enum emu_memory_kind *out_kind)
 {
     struct emu_space_private *p = machine->space->private;
     pthread_mutex_lock(&p->lock);
@@ -440,129 +404,12 @@ void emu_space_params_give(struct emu_space *space, uint64_t address)
     pthread_mutex_lock(&p->lock);
     map_clear(space, address, SPACE_PARAMS_BYTES);
     void *items = p->params;
-    if (grow(&items, p->n_params, &p->params_capacity, sizeof *p->params)) { /* else the block stays unused */
+    if (emu_space_grow(&items, p->n_params, &p->params_capacity,
+                       sizeof *p->params)) { /* else the block stays unused */
         p->params = items;
         p->params[p->n_params++] = address;
     }
     pthread_mutex_unlock(&p->lock);
-}
-
-/* --- host memory that the program registered */
-
-/* Whether every page of [base, base + bytes) is mapped readable, and *out_writable: from /proc/self/maps. */
-static bool host_accessible(uint64_t base, uint64_t bytes, bool *out_writable)
-{
-    FILE *file = fopen("/proc/self/maps", "re");
-    if (!file) {
-        return false;
-    }
-    uint64_t at = base;
-    const uint64_t end = base + bytes;
-    *out_writable = true;
-    char line[512];
-    bool whole_line = true;
-    while (at < end && fgets(line, sizeof line, file)) {
-        const bool starts = whole_line;
-        whole_line = strchr(line, '\n') != NULL;
-        unsigned long long from, to;
-        char permissions[5];
-        if (!starts || sscanf(line, "%llx-%llx %4s", &from, &to, permissions) != 3 || to <= at) {
-            continue;
-        }
-        if (from > at || permissions[0] != 'r') {
-            break;
-        }
-        *out_writable = *out_writable && permissions[1] == 'w';
-        at = to;
-    }
-    fclose(file);
-    return at >= end;
-}
-
-bool emu_memory_register(struct emu_machine *machine, void *host, uint64_t bytes)
-{
-    struct emu_space *space = machine->space;
-    struct emu_space_private *p = space->private;
-    const uint64_t base = (uint64_t)(uintptr_t)host;
-    const uint64_t arena = (uint64_t)(uintptr_t)p->reservation;
-    bool writable;
-    if (!bytes || base + bytes < base || (base < arena + p->reservation_bytes && base + bytes > arena) ||
-        !host_accessible(base, bytes, &writable)) {
-        return false;
-    }
-    pthread_rwlock_wrlock(&p->host_lock);
-    size_t i = 0;
-    while (i < p->n_hosts && p->hosts[i].base < base) {
-        i++;
-    }
-    const bool overlaps = (i < p->n_hosts && p->hosts[i].base < base + bytes) ||
-                          (i && p->hosts[i - 1].base + p->hosts[i - 1].bytes > base);
-    void *items = p->hosts;
-    const bool done = !overlaps && grow(&items, p->n_hosts, &p->hosts_capacity, sizeof *p->hosts);
-    if (done) {
-        p->hosts = items;
-        memmove(&p->hosts[i + 1], &p->hosts[i], (p->n_hosts - i) * sizeof *p->hosts);
-        p->hosts[i] = (struct space_host){base, bytes, writable};
-        p->n_hosts++;
-    }
-    pthread_rwlock_unlock(&p->host_lock);
-    return done;
-}
-
-bool emu_memory_unregister(struct emu_machine *machine, void *host)
-{
-    struct emu_space_private *p = machine->space->private;
-    bool found = false;
-    pthread_rwlock_wrlock(&p->host_lock);
-    for (size_t i = 0; i < p->n_hosts && !found; i++) {
-        if (p->hosts[i].base == (uint64_t)(uintptr_t)host) {
-            p->n_hosts--;
-            memmove(&p->hosts[i], &p->hosts[i + 1], (p->n_hosts - i) * sizeof *p->hosts);
-            found = true;
-        }
-    }
-    pthread_rwlock_unlock(&p->host_lock);
-    return found;
-}
-
-bool emu_space_host_visible(const struct emu_space *space)
-{
-    struct emu_space_private *p = space->private;
-    pthread_rwlock_rdlock(&p->host_lock);
-    bool visible = p->n_hosts != 0;
-    pthread_rwlock_unlock(&p->host_lock);
-    pthread_mutex_lock(&p->lock);
-    visible = visible || p->n_visible != 0;
-    pthread_mutex_unlock(&p->lock);
-    return visible;
-}
-
-static void *host_range(const struct emu_space *space, uint64_t address, uint64_t bytes, bool write)
-{
-    struct emu_space_private *p = space->private;
-    void *found = NULL;
-    pthread_rwlock_rdlock(&p->host_lock);
-    for (size_t i = 0; i < p->n_hosts; i++) {
-        const struct space_host *h = &p->hosts[i];
-        if (address - h->base < h->bytes) {
-            if (bytes <= h->bytes - (address - h->base) && (!write || h->writable)) {
-                found = (void *)(uintptr_t)address;
-            }
-            break;
-        }
-    }
-    pthread_rwlock_unlock(&p->host_lock);
-    return found;
-}
-
-void *emu_space_host_read(const struct emu_space *space, uint64_t address, uint64_t bytes)
-{
-    return host_range(space, address, bytes, false);
-}
-
-void *emu_space_host_write(const struct emu_space *space, uint64_t address, uint64_t bytes)
-{
-    return host_range(space, address, bytes, true);
 }
 
 /* --- ranges and classes */
@@ -572,14 +419,16 @@ static void *arena_range(const struct emu_space *space, uint64_t address, uint64
     const uint64_t start = address - space->base;
     const uint64_t span = space->granules << EMU_GRANULE_SHIFT;
     if (start >= span) {
-        return host_range(space, address, bytes, write);
+        return write ? emu_space_host_write(space, address, bytes)
+                     : emu_space_host_read(space, address, bytes);
     }
     if (!bytes || bytes > span - start) {
         return NULL;
     }
     const uint64_t last = (start + bytes - 1) >> EMU_GRANULE_SHIFT;
     for (uint64_t i = start >> EMU_GRANULE_SHIFT; i <= last; i++) {
-        const unsigned need = i == last ? (unsigned)((start + bytes - 1) & (EMU_GRANULE_BYTES - 1)) + 1 : EMU_GRANULE_BYTES;
+        const unsigned need =
+            i == last ? (unsigned)((start + bytes - 1) & (EMU_GRANULE_BYTES - 1)) + 1 : EMU_GRANULE_BYTES;
         const uint16_t entry = space->map[i];
         if ((entry & EMU_GRANULE_VALID) < need || (write && (entry & EMU_GRANULE_READ_ONLY))) {
             return NULL;
@@ -617,91 +466,4 @@ enum emu_address_class emu_space_classify(const struct emu_space *space, uint64_
         }
     }
     return EMU_ADDRESS_GLOBAL;
-}
-
-/* --- words */
-
-void emu_space_explain(const struct emu_space *space, uint64_t address, uint64_t bytes, bool write, char *out_text,
-                       size_t size)
-{
-    struct emu_space_private *p = space->private;
-    const unsigned long long wanted = bytes;
-    if (address < SPACE_NULL_PAGE_BYTES) {
-        snprintf(out_text, size, "null address");
-        return;
-    }
-    switch (emu_space_classify(space, address)) {
-    case EMU_ADDRESS_SHARED:
-        snprintf(out_text, size, "a generic address of the shared window, offset 0x%llx, is not in global memory",
-                 (unsigned long long)(address - space->shared_window));
-        return;
-    case EMU_ADDRESS_LOCAL:
-        snprintf(out_text, size, "a generic address of the local window, offset 0x%llx, is not in global memory",
-                 (unsigned long long)(address - space->local_window));
-        return;
-    case EMU_ADDRESS_CONST:
-        if (write) {
-            snprintf(out_text, size, "read-only: constant memory");
-            return;
-        }
-        break;
-    case EMU_ADDRESS_PARAM:
-        if (write) {
-            snprintf(out_text, size, "read-only: parameters of the launch");
-            return;
-        }
-        break;
-    case EMU_ADDRESS_GLOBAL:
-        break;
-    }
-    pthread_mutex_lock(&p->lock);
-    const size_t above = allocation_above(p, address);
-    const struct space_allocation *below = above ? &p->allocations[above - 1] : NULL;
-    const struct space_allocation *after = above < p->n_allocations ? &p->allocations[above] : NULL;
-    const struct space_freed *freed = NULL;
-    for (unsigned i = 0; i < SPACE_FREED_MEMORY && i < p->n_freed; i++) {
-        const struct space_freed *f = &p->freed[(p->n_freed - 1 - i) % SPACE_FREED_MEMORY];
-        if (address - f->base < f->bytes) {
-            freed = f;
-            break;
-        }
-    }
-    const uint64_t index = (address - space->base) >> EMU_GRANULE_SHIFT;
-    if (below && !below->internal && address - below->base < below->bytes) {
-        snprintf(out_text, size, "out of bounds: %llu bytes at offset %llu of the %llu bytes allocated at 0x%llx", wanted,
-                 (unsigned long long)(address - below->base), (unsigned long long)below->bytes,
-                 (unsigned long long)below->base);
-    } else if (freed) {
-        snprintf(out_text, size, "freed: offset %llu of the %llu bytes that were allocated at 0x%llx",
-                 (unsigned long long)(address - freed->base), (unsigned long long)freed->bytes,
-                 (unsigned long long)freed->base);
-    } else if (index < space->granules && (space->map[index] & EMU_GRANULE_FREED)) {
-        snprintf(out_text, size, "freed: the allocation here was released before");
-    } else if (below && !below->internal && (!after || address - (below->base + below->bytes) < after->base - address)) {
-        snprintf(out_text, size, "out of bounds: %llu bytes beyond the %llu bytes allocated at 0x%llx",
-                 (unsigned long long)(address - below->base - below->bytes), (unsigned long long)below->bytes,
-                 (unsigned long long)below->base);
-    } else if (after && !after->internal && after->base - address < EMU_WINDOW_BYTES) {
-        snprintf(out_text, size, "out of bounds: %llu bytes before the %llu bytes allocated at 0x%llx",
-                 (unsigned long long)(after->base - address), (unsigned long long)after->bytes,
-                 (unsigned long long)after->base);
-    } else {
-        snprintf(out_text, size, "not an address of device memory");
-    }
-    pthread_mutex_unlock(&p->lock);
-    pthread_rwlock_rdlock(&p->host_lock);
-    for (size_t i = 0; i < p->n_hosts; i++) {
-        const struct space_host *h = &p->hosts[i];
-        if (address - h->base < h->bytes) {
-            if (write && !h->writable) {
-                snprintf(out_text, size, "read-only: registered host memory at 0x%llx", (unsigned long long)h->base);
-            } else {
-                snprintf(out_text, size,
-                         "out of bounds: %llu bytes at offset %llu of the %llu bytes of host memory registered at 0x%llx",
-                         wanted, (unsigned long long)(address - h->base), (unsigned long long)h->bytes,
-                         (unsigned long long)h->base);
-            }
-        }
-    }
-    pthread_rwlock_unlock(&p->host_lock);
 }

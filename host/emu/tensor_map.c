@@ -21,7 +21,8 @@ uint32_t emu_tensor_element_bytes(enum emu_tensor_type type)
 }
 
 /* Codes of word 2, 10:7, with 1 << 4 for its bit 16. */
-static const uint8_t type_codes[EMU_TENSOR_TYPE_COUNT] = {0, 1, 2, 3, 4, 5, 6, 7, 9, 10, 8, 7 | 16, 8 | 16, 11, 12, 13};
+static const uint8_t type_codes[EMU_TENSOR_TYPE_COUNT] = {0, 1,  2, 3,      4,      5,  6,  7,
+                                                          9, 10, 8, 7 | 16, 8 | 16, 11, 12, 13};
 
 static uint32_t swizzle_bits(enum emu_tensor_swizzle swizzle)
 {
@@ -54,7 +55,8 @@ static enum emu_tensor_swizzle swizzle_of(uint32_t flags)
                : EMU_SWIZZLE_COUNT;
 }
 
-/* Corners of an im2col box in word 14: fields of `bits`, the lower corner's from bit 0, the upper's from bit 16. */
+/* Corners of an im2col box in word 14: fields of `bits`, the lower corner's from bit 0, the upper's from
+ * bit 16. */
 static unsigned corner_bits(uint32_t rank)
 {
     return rank == 3 ? 16 : rank == 4 ? 8 : 5;
@@ -66,7 +68,8 @@ static uint32_t corners_encode(const struct emu_tensor_map *map)
     const uint32_t mask = (1u << bits) - 1;
     uint32_t word = 0;
     for (unsigned i = 0; i < map->rank - 2; i++) {
-        word |= ((uint32_t)map->lower[i] & mask) << bits * i | ((uint32_t)map->upper[i] & mask) << (16 + bits * i);
+        word |= ((uint32_t)map->lower[i] & mask) << bits * i | ((uint32_t)map->upper[i] & mask)
+                                                                   << (16 + bits * i);
     }
     return word;
 }
@@ -106,8 +109,9 @@ void emu_tensor_map_encode(const struct emu_tensor_map *map, uint32_t out_words[
     out_words[0] = (uint32_t)map->address;
     out_words[1] = (uint32_t)(map->address >> 32);
     const uint32_t code = type_codes[map->type];
-    out_words[WORD_FLAGS] = (uint32_t)map->im2col | (map->rank - 1) << 4 | (code & 15) << 7 | (code >> 4) << 16 | map->interleave << 11 |
-                            swizzle_bits(map->swizzle) | (uint32_t)map->nan_fill << 15 | map->l2_promotion << 17;
+    out_words[WORD_FLAGS] = (uint32_t)map->im2col | (map->rank - 1) << 4 | (code & 15) << 7 |
+                            (code >> 4) << 16 | map->interleave << 11 | swizzle_bits(map->swizzle) |
+                            (uint32_t)map->nan_fill << 15 | map->l2_promotion << 17;
     uint64_t box_bytes = emu_tensor_element_bytes(map->type);
     for (uint32_t k = 0; k < map->rank; k++) {
         out_words[WORD_DIMS + k] = (uint32_t)(map->dims[k] - 1);
@@ -150,8 +154,8 @@ const char *emu_tensor_map_decode(const uint32_t words[WORDS], struct emu_tensor
             out->type = (enum emu_tensor_type)type;
         }
     }
-    if (out->rank > EMU_TENSOR_MAX_RANK || out->type == EMU_TENSOR_TYPE_COUNT || out->swizzle == EMU_SWIZZLE_COUNT ||
-        out->interleave == 3) {
+    if (out->rank > EMU_TENSOR_MAX_RANK || out->type == EMU_TENSOR_TYPE_COUNT ||
+        out->swizzle == EMU_SWIZZLE_COUNT || out->interleave == 3) {
         return "the 128 bytes are not a tensor map";
     }
     for (uint32_t k = 0; k < EMU_TENSOR_MAX_RANK; k++) {

@@ -1,15 +1,15 @@
-/* Tensor copies between global memory and shared memory through a tensor map. PTX ISA 9.0, "Tensors" (tiled mode, im2col
-   mode, swizzling, out-of-bound access), "cp.async.bulk.tensor", "cp.reduce.async.bulk.tensor"; CUDA driver API 13.0,
-   cuTensorMapEncodeTiled, cuTensorMapEncodeIm2col.
+/* Tensor copies between global memory and shared memory through a tensor map. PTX ISA 9.0, "Tensors" (tiled
+   mode, im2col mode, swizzling, out-of-bound access), "cp.async.bulk.tensor", "cp.reduce.async.bulk.tensor";
+   CUDA driver API 13.0, cuTensorMapEncodeTiled, cuTensorMapEncodeIm2col.
 
-   A copy is a sequence of rows: the elements along dimension 0, dense in shared memory, each row at one place of the
-   tensor's outer dimensions. A row outside the tensor, and the part of a row outside dimension 0, is filled on a load
-   (the whole box is written, measured on an H200) and skipped on a store. The swizzle moves 16-byte pieces of rows by
-   their address in shared memory. completion counts the whole box.
+   A copy is a sequence of rows: the elements along dimension 0, dense in shared memory, each row at one place
+   of the tensor's outer dimensions. A row outside the tensor, and the part of a row outside dimension 0, is
+   filled on a load (the whole box is written, measured on an H200) and skipped on a store. The swizzle moves
+   16-byte pieces of rows by their address in shared memory. completion counts the whole box.
 
-   UNVERIFIED: NaN fill patterns; .tf32 types, which are copied as they are; swizzles of CC 10 and boxes narrower than
-   the swizzle's span; f32 addition of a reduction flushes subnormals as red on global memory does.
-   Refused by name: interleaved maps, the packed sub-byte types. */
+   UNVERIFIED: NaN fill patterns; .tf32 types, which are copied as they are; swizzles of CC 10 and boxes
+   narrower than the swizzle's span; f32 addition of a reduction flushes subnormals as red on global memory
+   does. Refused by name: interleaved maps, the packed sub-byte types. */
 #include "emu/tma.h"
 
 #include <stdio.h>
@@ -59,13 +59,14 @@ uint32_t emu_tensor_swizzle(enum emu_tensor_swizzle swizzle, uint32_t address)
 
 /* --- rows */
 
-static void fail(struct tensor_copy *t, struct emu_cta *cta, const char *space, uint64_t address, const char *text)
+static void fail(struct tensor_copy *t, struct emu_cta *cta, const char *space, uint64_t address,
+                 const char *text)
 {
     if (!t->failed) {
         t->failed = true;
         emu_fault_async(t->copy.cta->cluster, cta, EMU_FAULT_ILLEGAL_ADDRESS, space, address,
-                        "tensor copy issued by CTA (%u,%u,%u): %s", t->copy.cta->ctaid[0], t->copy.cta->ctaid[1],
-                        t->copy.cta->ctaid[2], text);
+                        "tensor copy issued by CTA (%u,%u,%u): %s", t->copy.cta->ctaid[0],
+                        t->copy.cta->ctaid[1], t->copy.cta->ctaid[2], text);
     }
 }
 
@@ -96,7 +97,8 @@ static void row_flush(unsigned char *row, uint32_t bytes)
 }
 
 /* Copies between a row and shared memory, through the swizzle. `linear`: the row's offset in the box. */
-static void row_shared(struct tensor_copy *t, struct emu_cta *cta, uint32_t base, uint64_t linear, unsigned char *row)
+static void row_shared(struct tensor_copy *t, struct emu_cta *cta, uint32_t base, uint64_t linear,
+                       unsigned char *row)
 {
     const uint32_t bytes = t->row_elements * t->element_bytes;
     const uint32_t step = t->map.swizzle == EMU_SWIZZLE_NONE                    ? bytes
@@ -104,8 +106,9 @@ static void row_shared(struct tensor_copy *t, struct emu_cta *cta, uint32_t base
                                                                                 : 16;
     for (uint32_t done = 0; done < bytes; done += step) {
         const uint32_t piece = bytes - done < step ? bytes - done : step;
-        const uint32_t offset = emu_tensor_swizzle(t->map.swizzle, (base & 0xffffff) + (uint32_t)linear + done) -
-                                EMU_SHARED_FIRST;
+        const uint32_t offset =
+            emu_tensor_swizzle(t->map.swizzle, (base & 0xffffff) + (uint32_t)linear + done) -
+            EMU_SHARED_FIRST;
         if ((uint64_t)offset + piece > cta->shared_bytes) {
             fail(t, cta, "shared", base, "the swizzled box leaves the CTA's shared memory");
             return;
@@ -266,12 +269,16 @@ static void tensor_perform(struct emu_copy *copy)
     }
     if (t->from_cta) {
         cluster->thread->traffic.bulk_delivered_bytes += t->bytes;
+        emu_async_tell(copy->cta, NULL, NULL, copy->lane, NULL, t->map.address, t->bytes);
         return;
     }
     for (uint32_t left = t->target.ranks; left; left &= left - 1) {
-        const uint32_t rank = (uint32_t)__builtin_ctz(left), signalled = emu_bulk_signalled(&t->target, t->pair, rank);
+        const uint32_t rank = (uint32_t)__builtin_ctz(left),
+                       signalled = emu_bulk_signalled(&t->target, t->pair, rank);
         cluster->thread->traffic.bulk_delivered_bytes += t->bytes;
-        if (signalled < cluster->size && emu_copy_alive(copy, &cluster->ctas[signalled], "signals an mbarrier in")) {
+        emu_async_tell(copy->cta, NULL, NULL, copy->lane, &cluster->ctas[rank], t->target.to, t->bytes);
+        if (signalled < cluster->size &&
+            emu_copy_alive(copy, &cluster->ctas[signalled], "signals an mbarrier in")) {
             emu_copy_signal(copy, &cluster->ctas[signalled], t->target.mbarrier, (uint32_t)t->bytes);
         }
     }
@@ -279,22 +286,22 @@ static void tensor_perform(struct emu_copy *copy)
 
 /* --- issue */
 
-static bool refuse(struct emu_warp *warp, const struct emu_op *op, unsigned lane, clab_status status, uint64_t address,
-                   const char *text)
+static bool refuse(struct emu_warp *warp, const struct emu_op *op, unsigned lane, clab_status status,
+                   uint64_t address, const char *text)
 {
     emu_fault_kind_set(warp, EMU_FAULT_ILLEGAL_INSTRUCTION);
     emu_fault(warp, op, lane, status, "generic", address, "%s", text);
     return false;
 }
 
-static bool map_read(struct emu_warp *warp, const struct emu_op *op, unsigned lane, const struct emu_tensor_plan *plan,
-                     struct emu_tensor_map *out)
+static bool map_read(struct emu_warp *warp, const struct emu_op *op, unsigned lane,
+                     const struct emu_tensor_plan *plan, struct emu_tensor_map *out)
 {
     const uint64_t address = EMU_ROW(uint64_t, warp, plan->map_row)[lane] + plan->map_imm;
     uint32_t words[EMU_TENSOR_MAP_BYTES / 4];
     enum clab_space_id space;
-    const unsigned char *at = emu_access_range(warp, op, lane, EMU_REACH_GENERIC, address, EMU_TENSOR_MAP_BYTES, 64,
-                                               EMU_LOAD, &space);
+    const unsigned char *at = emu_access_range(warp, op, lane, EMU_REACH_GENERIC, address,
+                                               EMU_TENSOR_MAP_BYTES, 64, EMU_LOAD, &space);
     if (!at) {
         return false;
     }
@@ -340,8 +347,8 @@ static void geometry(struct tensor_copy *t)
     }
 }
 
-static bool tensor_fill(struct emu_warp *warp, const struct emu_op *op, unsigned lane, const struct emu_tensor_plan *plan,
-                        struct tensor_copy *t)
+static bool tensor_fill(struct emu_warp *warp, const struct emu_op *op, unsigned lane,
+                        const struct emu_tensor_plan *plan, struct tensor_copy *t)
 {
     const bool multicast = plan->mask_row != EMU_NO_ROW;
     if (!map_read(warp, op, lane, plan, &t->map)) {
@@ -360,12 +367,15 @@ static bool tensor_fill(struct emu_warp *warp, const struct emu_op *op, unsigned
     }
     geometry(t);
     if (t->direction == EMU_TENSOR_REDUCE && t->reduction == EMU_REDUCE_COUNT) {
-        return refuse(warp, op, lane, CLAB_FAULT, 0, "the reduction does not exist for the tensor map's element type");
+        return refuse(warp, op, lane, CLAB_FAULT, 0,
+                      "the reduction does not exist for the tensor map's element type");
     }
-    const uint32_t bytes = t->bytes > UINT32_C(1) << EMU_RANK_SHIFT ? UINT32_C(1) << EMU_RANK_SHIFT : (uint32_t)t->bytes;
+    const uint32_t bytes =
+        t->bytes > UINT32_C(1) << EMU_RANK_SHIFT ? UINT32_C(1) << EMU_RANK_SHIFT : (uint32_t)t->bytes;
     if (plan->direction == EMU_TENSOR_LOAD) {
         return emu_bulk_target_get(warp, op, lane, &plan->shared, &plan->mbarrier, bytes, 128, multicast,
-                                   multicast ? EMU_ROW(uint16_t, warp, plan->mask_row)[lane] : 0, plan->pair, &t->target);
+                                   multicast ? EMU_ROW(uint16_t, warp, plan->mask_row)[lane] : 0, plan->pair,
+                                   &t->target);
     }
     struct emu_window_place from;
     if (!emu_window_lane(warp, op, lane, &plan->shared, true, bytes, 128, EMU_LOAD, &from)) {
@@ -376,7 +386,8 @@ static bool tensor_fill(struct emu_warp *warp, const struct emu_op *op, unsigned
     return true;
 }
 
-bool emu_tensor_issue(struct emu_warp *warp, const struct emu_op *op, unsigned lane, const struct emu_tensor_plan *plan)
+bool emu_tensor_issue(struct emu_warp *warp, const struct emu_op *op, unsigned lane,
+                      const struct emu_tensor_plan *plan)
 {
     struct tensor_copy *t = calloc(1, sizeof *t);
     if (t && !tensor_fill(warp, op, lane, plan, t)) {
@@ -384,8 +395,14 @@ bool emu_tensor_issue(struct emu_warp *warp, const struct emu_op *op, unsigned l
         return false;
     }
     const uint64_t bytes = t ? t->bytes : 0;
+    if (t && t->from_cta) {
+        emu_async_tell(warp->cta, warp, op, lane, NULL, t->map.address, bytes);
+    } else if (t) {
+        emu_bulk_tell(warp, op, lane, &t->target, bytes);
+    }
     if (!t || !emu_copy_post(warp, &t->copy, lane, plan->direction != EMU_TENSOR_LOAD)) {
-        emu_fault(warp, op, lane, CLAB_NO_MEMORY, NULL, 0, "the emulator is out of memory for asynchronous copies");
+        emu_fault(warp, op, lane, CLAB_NO_MEMORY, NULL, 0,
+                  "the emulator is out of memory for asynchronous copies");
         return false;
     }
     warp->traffic->bulk_copies++;

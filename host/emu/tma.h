@@ -1,4 +1,5 @@
-/* Tensor copies of one thread (cp.async.bulk.tensor, cp.reduce.async.bulk.tensor): checked when issued, performed later. */
+/* Tensor copies of one thread (cp.async.bulk.tensor, cp.reduce.async.bulk.tensor): checked when issued,
+ * performed later. */
 #ifndef CLAB_EMU_TMA_H
 #define CLAB_EMU_TMA_H
 
@@ -6,7 +7,11 @@
 #include "emu/tensor_map.h"
 
 enum emu_tensor_direction { EMU_TENSOR_LOAD, EMU_TENSOR_STORE, EMU_TENSOR_REDUCE };
-enum emu_tensor_mode { EMU_TENSOR_TILE, EMU_TENSOR_IM2COL, EMU_TENSOR_FOUR_ROWS }; /* four rows: gather4, scatter4 */
+enum emu_tensor_mode {
+    EMU_TENSOR_TILE,
+    EMU_TENSOR_IM2COL,
+    EMU_TENSOR_FOUR_ROWS
+}; /* four rows: gather4, scatter4 */
 
 /* One instruction, decoded. */
 struct emu_tensor_plan {
@@ -14,7 +19,7 @@ struct emu_tensor_plan {
     enum emu_tensor_mode mode;
     uint32_t rank;
     struct emu_window_operand shared, mbarrier; /* mbarrier: of loads */
-    uint32_t map_row; /* 64-bit lanes */
+    uint32_t map_row;                           /* 64-bit lanes */
     uint64_t map_imm;
     uint32_t n_coords, coord_rows[EMU_TENSOR_MAX_RANK]; /* signed 32-bit lanes */
     uint32_t n_offsets, offset_rows[3];                 /* im2col: 16-bit lanes */
@@ -23,7 +28,8 @@ struct emu_tensor_plan {
     uint8_t reductions[EMU_TENSOR_TYPE_COUNT];          /* enum emu_reduction, by the map's type */
 };
 /* Issues the copy of `lane`. False after a fault. */
-bool emu_tensor_issue(struct emu_warp *warp, const struct emu_op *op, unsigned lane, const struct emu_tensor_plan *plan);
+bool emu_tensor_issue(struct emu_warp *warp, const struct emu_op *op, unsigned lane,
+                      const struct emu_tensor_plan *plan);
 
 /* Where the swizzle puts a byte: acts on window addresses. */
 uint32_t emu_tensor_swizzle(enum emu_tensor_swizzle swizzle, uint32_t address);

@@ -1,8 +1,10 @@
 /* Sums of the memory operations' counters (traffic.h) in the form of the driver channel. */
 #include "emu/traffic.h"
 
-static void sizes_add(struct clab_traffic *to, const uint64_t *lanes)
+static void sizes_add(struct clab_traffic *to, const uint64_t *lanes, const struct clab_traffic *odd)
 {
+    to->accesses += odd->accesses;
+    to->bytes += odd->bytes;
     for (unsigned size = 0; size < EMU_TRAFFIC_SIZES; size++) {
         to->accesses += lanes[size];
         to->bytes += lanes[size] << size;
@@ -12,8 +14,8 @@ static void sizes_add(struct clab_traffic *to, const uint64_t *lanes)
 void emu_traffic_add(struct clab_counters *to, const struct emu_traffic *from)
 {
     for (unsigned space = 0; space < CLAB_SPACE_COUNT; space++) {
-        sizes_add(&to->loads[space], from->loads[space]);
-        sizes_add(&to->stores[space], from->stores[space]);
+        sizes_add(&to->loads[space], from->loads[space], &from->odd_loads[space]);
+        sizes_add(&to->stores[space], from->stores[space], &from->odd_stores[space]);
     }
     to->atomics_global += from->atomics_global;
     to->atomics_shared += from->atomics_shared;

@@ -1,5 +1,6 @@
-/* What the memory operations count, in the form that costs a handler one addition: lanes by size of access. One struct
-   per host thread (or per cluster), zeroed at its start; emu_traffic_add turns it into the contract's counters. */
+/* What the memory operations count, in the form that costs a handler one addition: lanes by size of access.
+   One struct per host thread (or per cluster), zeroed at its start; emu_traffic_add turns it into the
+   contract's counters. */
 #ifndef CLAB_EMU_TRAFFIC_H
 #define CLAB_EMU_TRAFFIC_H
 
@@ -12,6 +13,8 @@
 struct emu_traffic {
     uint64_t loads[CLAB_SPACE_COUNT][EMU_TRAFFIC_SIZES];
     uint64_t stores[CLAB_SPACE_COUNT][EMU_TRAFFIC_SIZES];
+    struct clab_traffic odd_loads[CLAB_SPACE_COUNT],
+        odd_stores[CLAB_SPACE_COUNT]; /* accesses of other sizes */
     uint64_t atomics_global, atomics_shared, atomics_remote;
     uint64_t mbarrier_arrives, mbarrier_phases;
     uint64_t async_stores;

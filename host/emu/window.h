@@ -1,4 +1,5 @@
-/* One lane's address in shared memory, for operations that act on an object there (mbarrier, asynchronous copies). */
+/* One lane's address in shared memory, for operations that act on an object there (mbarrier, asynchronous
+ * copies). */
 #ifndef CLAB_EMU_WINDOW_H
 #define CLAB_EMU_WINDOW_H
 
@@ -31,16 +32,16 @@ static inline enum emu_reach emu_window_reach(enum ptx_space space)
     }
 }
 
-static inline struct emu_window_operand emu_window_operand(struct emu_emit *emit, const struct ptx_operand *operand,
-                                                           enum emu_reach reach)
+static inline struct emu_window_operand
+emu_window_operand(struct emu_emit *emit, const struct ptx_operand *operand, enum emu_reach reach)
 {
     int64_t offset = 0;
     const uint32_t row = emu_address(emit, operand, &offset);
     return (struct emu_window_operand){row, (uint64_t)offset, reach};
 }
 
-/* Checks [address, address + bytes) of `lane`; false after emu_fault. `own`: a generic address may not leave the
-   executing CTA. */
+/* Checks [address, address + bytes) of `lane`; false after emu_fault. `own`: a generic address may not leave
+   the executing CTA. */
 bool emu_window_lane(struct emu_warp *warp, const struct emu_op *op, unsigned lane,
                      const struct emu_window_operand *operand, bool own, uint32_t bytes, uint32_t align,
                      enum emu_access_mode mode, struct emu_window_place *out);

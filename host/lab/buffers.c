@@ -358,7 +358,7 @@ static void fills_text(const struct clab_buffer_set *set, unsigned pass, char *t
         const struct clab_buffer *buffer = &set->buffers[i];
         const struct clab_fill *fill = &buffer->fills[pass % buffer->n_fills];
         char one[64];
-        if (fill->kind == CLAB_FILL_ZERO)
+        if (fill->kind == CLAB_FILL_ZERO || fill->kind == CLAB_FILL_VALUES)
             continue;
         int n = snprintf(text + used, bytes - used, "%s%s = %s", used != 0 ? ", " : "", buffer->name,
                          clab_fill_text(fill, one, sizeof one));
@@ -411,10 +411,10 @@ static clab_status oracle_init(const struct clab_buffer_set *set, const struct c
         const struct clab_buffer *other = find(set, same_as);
         oracle->other = other->address;
         oracle->other_type = other->element;
-        snprintf(oracle->note, sizeof oracle->note, " as in '%s'", same_as);
+        snprintf(oracle->note, sizeof oracle->note, " (as in '%s')", same_as);
     } else if (json_is_object(reference)) {
         oracle->other = buffer->shadows[pass % CLAB_MAX_FILLS];
-        snprintf(oracle->note, sizeof oracle->note, " as the reference '%s' has it",
+        snprintf(oracle->note, sizeof oracle->note, " (as the reference '%s' has it)",
                  clab_json_text(reference, "entry", ""));
         if (oracle->other == 0)
             return clab_error_set(error, CLAB_INTERNAL, "buffer '%s': the reference kernel did not run", buffer->name);
@@ -497,19 +497,19 @@ static clab_status check_guard(const struct clab_device *device, const struct cl
                                    buffer->name);
     if (status != CLAB_OK)
         return status;
-    uint64_t changed = 0, nearest = 0;
+    uint64_t changed = 0, first = 0, last = 0;
     for (uint64_t i = 0; i < bytes; i++)
         if (guard[i] != GUARD_BYTE) {
-            if (changed == 0 || !past_end)
-                nearest = past_end ? i : bytes - i;
-            changed++;
+            first = changed++ == 0 ? i : first;
+            last = i;
         }
     if (changed == 0)
         return CLAB_OK;
     return clab_error_set(error, CLAB_WRONG,
-                          "the kernel wrote outside '%s': %llu of the %llu bytes %s it changed, the nearest %llu bytes %s",
+                          "the kernel wrote outside '%s': %llu of the %llu bytes %s it changed, %llu to %llu bytes %s",
                           buffer->name, (unsigned long long)changed, (unsigned long long)bytes,
-                          past_end ? "after" : "before", (unsigned long long)nearest,
+                          past_end ? "after" : "before", (unsigned long long)(past_end ? first : bytes - first),
+                          (unsigned long long)(past_end ? last : bytes - last),
                           past_end ? "past its end" : "before its start");
 }
 

@@ -71,10 +71,7 @@ clab_status clab_companion_wait(const struct clab_device *device, const struct c
 {
     if (companion->stream == NULL)
         return CLAB_OK;
-    clab_status status =
-        CLAB_CALL(device->driver, error, cuStreamSynchronize, (companion->stream), "the companion kernel '%s'",
-                  companion->launch.loaded->entry);
-    return status == CLAB_OK || error == NULL ? status : clab_launch_blame(error, companion->launch.loaded);
+    return CLAB_CALL(device->driver, error, cuStreamSynchronize, (companion->stream), NULL);
 }
 
 void clab_companion_fini(const struct clab_device *device, struct clab_companion *companion)

@@ -117,6 +117,41 @@ static void set_attribute(json_t *facts, const char *key, const struct clab_devi
     json_object_set_new(facts, key, known ? json_integer(value) : json_null());
 }
 
+/* The largest cluster that a small kernel of our own can have, portably and opted in: no kernel has a larger
+   one. Opt in before asking: the answer stays portable otherwise (cuda.h, cuOccupancyMaxPotentialClusterSize).
+   Null where the device has no clusters. */
+static void set_potential(json_t *facts, const struct clab_device *device)
+{
+    static const char *const keys[] = {"potential_cluster", "potential_cluster_opted_in"};
+    const struct clab_driver *driver = device->driver;
+    const bool asks = attribute(device, CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH) != 0 &&
+                      clab_helpers_load(device, NULL) == CLAB_OK;
+    const CUlaunchConfig config = {.gridDimX = 1,
+                                   .gridDimY = 1,
+                                   .gridDimZ = 1,
+                                   .blockDimX = 32,
+                                   .blockDimY = 1,
+                                   .blockDimZ = 1};
+    for (int opt_in = 0; opt_in < 2; opt_in++) {
+        int size = 0;
+        const bool known =
+            asks &&
+            driver->cuFuncSetAttribute(device->helpers->fill,
+                                       CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, opt_in) == CUDA_SUCCESS &&
+            driver->cuOccupancyMaxPotentialClusterSize(&size, device->helpers->fill, &config) == CUDA_SUCCESS &&
+            size > 0;
+        json_object_set_new(facts, keys[opt_in], known ? json_integer(size) : json_null());
+    }
+    json_object_set(facts, "max_cluster", json_object_get(facts, keys[1]));
+}
+
+/* The profile of a MIG instance, from the device's name ("NVIDIA H200 MIG 1g.18gb"), or null. */
+static json_t *mig_profile(const char *name)
+{
+    const char *mig = strstr(name, " MIG ");
+    return mig != NULL ? json_string(mig + 5) : json_null();
+}
+
 json_t *clab_device_facts(const struct clab_device *device)
 {
     const struct clab_driver *driver = device->driver;
@@ -135,6 +170,7 @@ json_t *clab_device_facts(const struct clab_device *device)
     if (driver->cuDeviceGetName(text, sizeof text, device->device) != CUDA_SUCCESS)
         snprintf(text, sizeof text, "unknown");
     json_object_set_new(facts, "name", json_string(text));
+    json_object_set_new(facts, "mig", mig_profile(text));
     snprintf(text, sizeof text, "%d.%d", device->cc_major, device->cc_minor);
     json_object_set_new(facts, "cc", json_string(text));
     json_object_set_new(facts, "cc_major", json_integer(device->cc_major));
@@ -168,5 +204,6 @@ json_t *clab_device_facts(const struct clab_device *device)
     };
     for (size_t i = 0; i < sizeof more / sizeof *more; i++)
         set_attribute(facts, more[i].key, device, more[i].which);
+    set_potential(facts, device);
     return facts;
 }

@@ -334,13 +334,41 @@ static clab_status finish_plan(const struct job *job, json_t *plan, struct clab_
     return CLAB_OK;
 }
 
+/* Plans and records are JSON, and JSON text is UTF-8. */
+static clab_status check_utf8(const char *text, struct clab_error *error)
+{
+    json_t *string = text != NULL ? json_string(text) : json_null();
+    if (string == NULL)
+        return clab_error_set(error, CLAB_USAGE, "'%s' is not UTF-8, which records need", text);
+    json_decref(string);
+    return CLAB_OK;
+}
+
+static clab_status check_request(const struct clab_lab_request *request, const char *path, struct clab_error *error)
+{
+    clab_status status = check_utf8(path, error);
+    if (status == CLAB_OK)
+        status = check_utf8(request->clusters, error);
+    for (size_t i = 0; i < request->n_sets && status == CLAB_OK; i++)
+        status = check_utf8(request->sets[i], error);
+    for (size_t i = 0; i < request->n_variants && status == CLAB_OK; i++)
+        status = check_utf8(request->variants[i], error);
+    for (size_t i = 0; i < request->n_withs && status == CLAB_OK; i++)
+        status = check_utf8(request->withs[i], error);
+    return status;
+}
+
 clab_status clab_lab_plan(const struct clab_lab_request *request, json_t **out_plan, struct clab_error *error)
 {
     char *path = NULL;
     *out_plan = NULL;
     clab_status status = clab_experiment_find(request->experiment, &path, error);
-    if (status != CLAB_OK)
+    if (status == CLAB_OK)
+        status = check_request(request, path, error);
+    if (status != CLAB_OK) {
+        free(path);
         return status;
+    }
     struct job job = {.task = TASK_PLAN, .request = request};
     json_t *plan = NULL;
     status = job_init(&job, path, error);

@@ -261,7 +261,8 @@ json_t *clab_plan_row(struct clab_plan *plan, size_t index, json_t *params, cons
     if (reason == NULL && cluster != NULL)
         reason = unmet_static(variant, sides);
     if (reason == NULL && most > 0 && sides[0] * sides[1] * sides[2] > most)
-        reason = json_sprintf("a cluster of %lld CTAs; the device takes at most %lld",
+        reason = json_sprintf("the device takes no cluster of %lld CTAs of this kernel (its occupancy "
+                              "query: at most %lld)",
                               sides[0] * sides[1] * sides[2], most);
     if (reason == NULL)
         reason = asked_waiver(plan, plan->root, &waive, variant, params);

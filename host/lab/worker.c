@@ -28,6 +28,8 @@ struct image {
     struct clab_loaded loaded;
 };
 
+struct work;
+
 struct worker {
     int out_fd;
     bool open;
@@ -36,7 +38,7 @@ struct worker {
     struct clab_buffer_set sets[MAX_SETS];
     size_t n_sets;
     struct clab_watch *watch; /* NVML beside a real GPU; NULL otherwise */
-    const struct clab_companion *beside; /* the timed row's companion that may still run; NULL none */
+    const struct work *beside; /* the timed row whose companion may still run; NULL none */
 };
 
 static struct clab_loaded *image_get(struct worker *worker, int64_t key)
@@ -202,6 +204,19 @@ static clab_status work_prepare(struct worker *worker, const json_t *request, st
     return status == CLAB_OK ? CLAB_OK : other_failed(error, companion, "the companion kernel");
 }
 
+static clab_status companion_start(const struct clab_device *device, struct work *work, struct clab_error *error)
+{
+    clab_status status = clab_companion_start(device, &work->companion, error);
+    return status == CLAB_OK ? CLAB_OK : other_failed(error, work->companion_json, "the companion kernel");
+}
+
+static clab_status companion_wait(const struct clab_device *device, const struct work *work,
+                                  struct clab_error *error)
+{
+    clab_status status = clab_companion_wait(device, &work->companion, error);
+    return status == CLAB_OK ? CLAB_OK : other_failed(error, work->companion_json, "the companion kernel");
+}
+
 /* A buffer set in which one buffer's name stands for its shadow. */
 struct shadowed {
     struct clab_buffer_set *set;
@@ -267,17 +282,14 @@ static clab_status run_pass(struct worker *worker, struct work *work, struct cla
         status = clab_buffers_fill(device, set, pass, error);
     if (status == CLAB_OK)
         status = stage(worker, "launch", error);
-    if (status == CLAB_OK) {
-        status = clab_companion_start(device, &work->companion, error);
-        if (status != CLAB_OK)
-            return other_failed(error, work->companion_json, "the companion kernel");
-    }
+    if (status == CLAB_OK)
+        status = companion_start(device, work, error);
     if (status == CLAB_OK)
         status = clab_launch_submit(device, &work->launch, error);
     if (status == CLAB_OK)
         status = clab_device_wait(device, error);
     if (status == CLAB_OK)
-        status = clab_companion_wait(device, &work->companion, error);
+        status = companion_wait(device, work, error);
     if (status == CLAB_OK && channel != NULL) {
         struct clab_counters last;
         json_decref(*counters);
@@ -359,7 +371,7 @@ static clab_status prepare_timed(void *context, struct clab_error *error)
     struct worker *worker = row->worker;
     clab_status status = CLAB_OK;
     if (worker->beside != NULL)
-        status = clab_companion_wait(&worker->device, worker->beside, error);
+        status = companion_wait(&worker->device, worker->beside, error);
     worker->beside = NULL;
     if (status != CLAB_OK || row->hot)
         return status;
@@ -369,8 +381,8 @@ static clab_status prepare_timed(void *context, struct clab_error *error)
 static clab_status accompany_timed(void *context, struct clab_error *error)
 {
     struct timed_row *row = context;
-    row->worker->beside = &row->work.companion;
-    return clab_companion_start(&row->worker->device, &row->work.companion, error);
+    row->worker->beside = &row->work;
+    return companion_start(&row->worker->device, &row->work, error);
 }
 
 static clab_status submit_timed(void *context, struct clab_error *error)
@@ -489,7 +501,7 @@ static clab_status do_time(struct worker *worker, const json_t *request, json_t 
     json_object_set_new(answer, "done", json_true());
     const bool lost = status != CLAB_OK && clab_call_is_sticky((CUresult)error->native_code);
     if (worker->beside != NULL && !lost)
-        (void)clab_companion_wait(&worker->device, worker->beside, NULL);
+        (void)companion_wait(&worker->device, worker->beside, NULL);
     worker->beside = NULL;
     for (size_t i = 0; i < count && timed != NULL; i++) {
         free(timed[i].earlier);

@@ -91,6 +91,27 @@ static unsigned selector_limit(const struct ptx_insn *insn, enum ptx_row row)
     }
 }
 
+/* Where a qualifier was written, counted among those that are neither type nor space. */
+static unsigned position(const struct ptx_insn *insn, enum ptx_mod mod)
+{
+    unsigned i = 0;
+    while (i < insn->n_mods && insn->mods[i] != mod)
+        i++;
+    return i;
+}
+
+/* .row and .col name the layout of a and of b by their order where the syntax has both; .popc follows its operator. */
+static bool check_order(const struct ptx_insn *insn, enum ptx_row row, char *why, size_t size)
+{
+    if (strstr(ptx_rows[row].syntax, ".row.col") && position(insn, PTX_MOD_COL) < position(insn, PTX_MOD_ROW))
+        return say(why, size, "this form needs .row for a and .col for b, in this order");
+    if (ptx_has(insn, PTX_MOD_POPC) && (position(insn, PTX_MOD_AND) < insn->n_mods ? position(insn, PTX_MOD_AND)
+                                                                                 : position(insn, PTX_MOD_XOR)) >
+                                           position(insn, PTX_MOD_POPC))
+        return say(why, size, ".popc follows .and or .xor");
+    return true;
+}
+
 static bool check_mma(const struct ptx_insn *insn, enum ptx_row row, char *why, size_t size)
 {
     switch (row) {
@@ -165,9 +186,22 @@ bool ptx_check_row(const struct ptx_match_context *context, const struct ptx_ins
         return say(why, size, ".b128 with .sys requires PTX ISA .version 8.4 or later");
     if (ptx_has(insn, PTX_MOD_L2__CACHE_HINT) && insn->n_spaces == 1 && insn->spaces[0] != PTX_SPACE_GLOBAL)
         return say(why, size, ".L2::cache_hint is for .global and generic addresses only");
+    if ((row == PTX_CP_ASYNC_CA || row == PTX_CP_ASYNC_CG) && insn->n_operands > 3 &&
+        insn->operands[3].kind == PTX_OPERAND_INT && insn->operands[3].imm > insn->operands[2].imm)
+        return say(why, size, "the source size must not exceed the size copied");
+    if (row == PTX_STACKRESTORE && insn->operands[0].kind != PTX_OPERAND_REG)
+        return say(why, size, "a register is needed here");
+    if (row == PTX_ALLOCA && insn->n_operands > 2 &&
+        (insn->operands[2].imm == 0 || (insn->operands[2].imm & (insn->operands[2].imm - 1)) != 0))
+        return say(why, size, "an alignment must be a power of two");
+    if (strcmp(ptx_rows[row].section, "createpolicy") == 0 && insn->n_mods > 2 &&
+        insn->mods[2] != PTX_MOD_L2__EVICT_FIRST && insn->mods[2] != PTX_MOD_L2__EVICT_UNCHANGED)
+        return say(why, size, "the secondary priority is .L2::evict_first or .L2::evict_unchanged");
     if (row == PTX_CVT_INT && ptx_has(insn, PTX_MOD_SAT) &&
         !can_saturate((enum ptx_type)insn->types[0], (enum ptx_type)insn->types[1]))
         return say(why, size, ".sat has no effect between these types");
+    if (strcmp(ptx_rows[row].class, "MATRIX") == 0 && !check_order(insn, row, why, size))
+        return false;
     if (strncmp(ptx_rows[row].section, "mma", 3) == 0)
         return check_mma(insn, row, why, size);
     if (strncmp(ptx_rows[row].section, "wgmma", 5) == 0)

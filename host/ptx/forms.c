@@ -148,7 +148,7 @@ static bool choices_read(const char *at, const char *end, bool optional, struct 
     struct ptx_choice *choices = clab_arena_array(&tables.arena, count, sizeof *choices);
     if (!choices)
         return false;
-    *slot = (struct ptx_slot){choices, (uint16_t)count, optional};
+    *slot = (struct ptx_slot){.choices = choices, .n_choices = (uint16_t)count, .optional = optional};
     for (unsigned i = 0; i < count; i++) {
         if (i && *at++ != '|')
             return false;
@@ -184,6 +184,12 @@ static bool expand(struct expansion *out, const char *text, struct ptx_slot *slo
 {
     const char *at = text;
     while (*at && *at != ' ') {
+        if (*at == '!') {
+            for (unsigned i = 0; i < count; i++)
+                slots[i].fixed = true;
+            at++;
+            continue;
+        }
         if (count >= MAX_SLOTS)
             return false;
         if (at[0] == '.' && at[1] == '{') {
@@ -261,6 +267,17 @@ static bool role_type_read(const char **at, struct ptx_role *role)
     return true;
 }
 
+/* + _ - . after the letter or after the type. */
+static void role_flags_read(const char **at, struct ptx_role *role)
+{
+    for (; **at && strchr("+_-.", **at); (*at)++) {
+        role->widens |= **at == '+';
+        role->sinks |= **at == '_';
+        role->negates |= **at == '-';
+        role->selects |= **at == '.';
+    }
+}
+
 static bool role_read(const char **at, struct ptx_role *role)
 {
     *role = (struct ptx_role){0};
@@ -268,7 +285,7 @@ static bool role_read(const char **at, struct ptx_role *role)
         role->optional = true;
         (*at)++;
     }
-    if (!strchr("wxreailfupk", **at))
+    if (!strchr("wxreailfupksyg", **at))
         return false;
     role->letter = *(*at)++;
     if (**at == 'v') {
@@ -285,17 +302,13 @@ static bool role_read(const char **at, struct ptx_role *role)
         if (*(*at)++ != ']')
             return false;
     }
+    role_flags_read(at, role);
     if (**at == ':') {
         (*at)++;
         if (!role_type_read(at, role))
             return false;
     }
-    for (; **at && strchr("+_-.", **at); (*at)++) {
-        role->widens |= **at == '+';
-        role->sinks |= **at == '_';
-        role->negates |= **at == '-';
-        role->selects |= **at == '.';
-    }
+    role_flags_read(at, role);
     if (**at == '=') { /* =4|8|16 or =24..256/8 */
         do {
             (*at)++;
@@ -369,7 +382,7 @@ static bool roles_read(const char *text, struct ptx_form *form)
 
 static size_t root_length(const char *syntax)
 {
-    return strcspn(syntax, ".{ ");
+    return strcspn(syntax, ".{! ");
 }
 
 static bool roots_build(void)

@@ -23,6 +23,7 @@ struct ptx_slot {
     const struct ptx_choice *choices;
     uint16_t n_choices;
     bool optional;
+    bool fixed; /* before the `!`: filled by the first qualifiers, in this order */
 };
 /* A row with each of its groups either present or absent: a flat list of slots. */
 struct ptx_variant {

@@ -226,3 +226,68 @@ struct ptx_fragment ptx_fragment_of(const struct ptx_insn *insn, enum ptx_row ro
         return fragment(ptx_has(insn, PTX_MOD_CTA_GROUP__2) ? 8 : 4, PTX_B32);
     return fragment(0, PTX_NONE);
 }
+
+unsigned ptx_coordinates_of(const struct ptx_insn *insn, enum ptx_row row, unsigned role)
+{
+    const char *section = ptx_rows[row].section;
+    if (strstr(section, "bulk.tensor") || strstr(section, "prefetch.tensor")) {
+        unsigned map = strstr(ptx_rows[row].syntax, "[dst], [tensorMap") ? 1 : 0;
+        if (role != map)
+            return 0;
+        bool rows = ptx_has(insn, PTX_MOD_TILE__GATHER4) || ptx_has(insn, PTX_MOD_TILE__SCATTER4);
+        return rows ? 5 : dimensions(insn);
+    }
+    if (strcmp(section, "tex") == 0 || strcmp(section, "tld4") == 0 || strcmp(section, "suld") == 0 ||
+        strcmp(section, "sust") == 0 || strcmp(section, "sured") == 0)
+        return ptx_has(insn, PTX_MOD_1D) ? 1 : ptx_has(insn, PTX_MOD_2D) || ptx_has(insn, PTX_MOD_A1D) ? 2 : 4;
+    return 0;
+}
+
+/* Is this a register (or constant) that a coordinate can be? Floating point only where the texture says so. */
+static bool is_coordinate(const struct ptx_match_context *context, const struct ptx_operand *operand, bool floating)
+{
+    if (operand->kind == PTX_OPERAND_INT)
+        return !floating;
+    if (operand->kind == PTX_OPERAND_FLOAT)
+        return floating;
+    if (operand->kind != PTX_OPERAND_REG)
+        return false;
+    const struct ptx_type_info *type = &ptx_types[context->regs[operand->reg].type];
+    return type->bits == 32 && (type->class == PTX_CLASS_BITS || (type->class == PTX_CLASS_FLOAT) == floating);
+}
+
+const char *ptx_check_address(const struct ptx_match_context *context, const struct ptx_insn *insn, enum ptx_row row,
+                              unsigned role, const struct ptx_operand *address)
+{
+    unsigned count = ptx_coordinates_of(insn, row, role);
+    bool texture = strcmp(ptx_rows[row].class, "TEXTURE") == 0;
+    const struct ptx_operand *base = &address->elements[0];
+    if (strcmp(ptx_rows[row].class, "MULTIMEM") == 0 && base->kind == PTX_OPERAND_REG &&
+        ptx_types[context->regs[base->reg].type].bits != 64)
+        return "a multimem address has 64 bits";
+    if (count == 0)
+        return address->n_elements == 1 ? NULL : "this address has no coordinates";
+    if (address->n_elements != 2 && !(texture && address->n_elements == 3))
+        return "this address needs its coordinates: [a, {…}]";
+    if (address->n_elements == 3) {
+        const struct ptx_operand *sampler = &address->elements[1];
+        bool is_reference = sampler->kind == PTX_OPERAND_SYMBOL ||
+                            (sampler->kind == PTX_OPERAND_REG &&
+                             ptx_types[context->regs[sampler->reg].type].bits == 64 &&
+                             ptx_types[context->regs[sampler->reg].type].class != PTX_CLASS_FLOAT);
+        if (!is_reference)
+            return "a sampler is a .samplerref or a 64-bit register";
+    }
+    const struct ptx_operand *coordinates = &address->elements[address->n_elements - 1];
+    bool floating = texture && insn->n_types && insn->types[insn->n_types - 1] == PTX_F32;
+    bool layered = ptx_has(insn, PTX_MOD_A1D) || ptx_has(insn, PTX_MOD_A2D) || ptx_has(insn, PTX_MOD_ACUBE) ||
+                   ptx_has(insn, PTX_MOD_A2DMS);
+    if (coordinates->kind != PTX_OPERAND_VECTOR)
+        return count == 1 && is_coordinate(context, coordinates, floating) ? NULL : "the coordinates must be a vector {…}";
+    if (coordinates->n_elements != count)
+        return "the number of coordinates is not the geometry's";
+    for (unsigned i = 0; i < count; i++)
+        if (!is_coordinate(context, &coordinates->elements[i], floating && !(layered && i == 0)))
+            return "a coordinate must be a 32-bit register or constant of the coordinates' type";
+    return NULL;
+}

@@ -48,7 +48,7 @@ static bool assign(struct assignment *a, unsigned at, unsigned least_type, unsig
     unsigned kind = word & PTX_WORD_KIND;
     unsigned first = kind == PTX_WORD_TYPE ? least_type : kind == PTX_WORD_SPACE ? least_space : 0;
     for (unsigned i = first; i < a->variant->n_slots; i++) {
-        if (a->chosen[i])
+        if (a->chosen[i] || a->variant->slots[i].fixed)
             continue;
         a->chosen[i] = choice_of(&a->variant->slots[i], word);
         if (!a->chosen[i])
@@ -58,6 +58,21 @@ static bool assign(struct assignment *a, unsigned at, unsigned least_type, unsig
         a->chosen[i] = NULL;
     }
     return false;
+}
+
+/* The fixed slots take the first words in order; the others are placed freely. */
+static bool assign_all(struct assignment *a)
+{
+    unsigned at = 0;
+    for (unsigned i = 0; i < a->variant->n_slots && a->variant->slots[i].fixed; i++) {
+        const struct ptx_slot *slot = &a->variant->slots[i];
+        a->chosen[i] = at < a->words->count ? choice_of(slot, a->words->words[at]) : NULL;
+        if (a->chosen[i])
+            at++;
+        else if (!slot->optional)
+            return false;
+    }
+    return assign(a, at, 0, 0);
 }
 
 static struct ptx_candidate candidate_of(const struct assignment *a)
@@ -224,7 +239,7 @@ struct ptx_opcode *ptx_opcode_read(struct clab_arena *arena, const char *text, s
     struct ptx_candidate found[MAX_CANDIDATES];
     for (unsigned v = 0; v < root->n_variants && opcode->n_candidates < MAX_CANDIDATES; v++) {
         struct assignment a = {.words = &words, .variant = &root->variants[v]};
-        if (assign(&a, 0, 0, 0))
+        if (assign_all(&a))
             found[opcode->n_candidates++] = candidate_of(&a);
     }
     if (opcode->n_candidates == 0) {
@@ -367,10 +382,14 @@ static bool scalar_fits(struct attempt *attempt, unsigned index, const struct pt
         if (operand->component != PTX_COMPONENT_NONE && !role->selects)
             return refuse(attempt, index, "a part selector is for video instructions only");
         if (type == PTX_NONE)
-            return reg != PTX_PRED || refuse(attempt, index, "a predicate cannot be used here");
+            return (ptx_types[reg].bits >= 32 && ptx_types[reg].bits <= 64 &&
+                    (ptx_types[reg].class == PTX_CLASS_BITS || is_integer(ptx_types[reg].class))) ||
+                   refuse(attempt, index, "a 32- or 64-bit integer or .b register is needed here");
         return register_fits(reg, type, role->widens) || mismatch(attempt, index, type, operand);
     }
     case PTX_OPERAND_INT:
+        if (role->letter == 'g')
+            return refuse(attempt, index, "a register is needed here");
         if (written)
             return refuse(attempt, index, "the result must be a register");
         if (value_allowed(role, (int64_t)operand->imm))
@@ -390,7 +409,7 @@ static bool scalar_fits(struct attempt *attempt, unsigned index, const struct pt
             return refuse(attempt, index, "an integer constant is needed here");
         return literal_fits(operand, type) || mismatch(attempt, index, type, operand);
     case PTX_OPERAND_SREG: {
-        if (role->letter != 'e')
+        if (role->letter != 'e' && role->letter != 's')
             return refuse(attempt, index, "a special register can be read by mov and cvt only");
         const struct ptx_sreg_info *sreg = &ptx_sregs[operand->sreg];
         if (sreg->components > 1 && operand->component == PTX_COMPONENT_NONE)
@@ -405,7 +424,7 @@ static bool scalar_fits(struct attempt *attempt, unsigned index, const struct pt
     }
     case PTX_OPERAND_SYMBOL:
     case PTX_OPERAND_FUNCTION:
-        if (role->letter != 'e')
+        if (role->letter != 'e' && role->letter != 'y')
             return refuse(attempt, index, "a register is needed here, not the address of a variable or function");
         if (type == PTX_PRED || (ptx_types[type].class != PTX_CLASS_BITS && !is_integer(ptx_types[type].class)) ||
             ptx_types[type].bits < 32 || ptx_types[type].bits > 64)
@@ -466,17 +485,21 @@ static enum ptx_space plain_space(enum ptx_space space)
     }
 }
 
-static bool address_fits(struct attempt *attempt, unsigned index, const struct ptx_operand *operand)
+static bool address_fits(struct attempt *attempt, unsigned index, unsigned role_index,
+                         const struct ptx_operand *operand)
 {
     if (operand->kind != PTX_OPERAND_ADDRESS)
         return refuse(attempt, index, "an address in brackets is needed here");
     const struct ptx_operand *base = &operand->elements[0];
     if (base->kind == PTX_OPERAND_REG) {
         const struct ptx_type_info *type = &ptx_types[attempt->context->regs[base->reg].type];
-        if ((type->class != PTX_CLASS_BITS && !is_integer(type->class)) || (type->bits != 32 && type->bits != 64))
-            return refuse(attempt, index, "an address register must be a 32- or 64-bit integer or .b register");
+        if ((type->class != PTX_CLASS_BITS && !is_integer(type->class)) || (type->bits < 16 || type->bits > 64))
+            return refuse(attempt, index, "an address register must be an integer or .b register of 16 to 64 bits");
     }
     const struct ptx_insn *insn = attempt->insn;
+    const char *why = ptx_check_address(attempt->context, insn, attempt->row, role_index, operand);
+    if (why)
+        return refuse(attempt, index, why);
     if (base->kind == PTX_OPERAND_INT && !(insn->n_spaces == 1 && insn->spaces[0] == PTX_SPACE_LOCAL))
         return refuse(attempt, index, "a number as address is allowed for .local only");
     if (base->kind == PTX_OPERAND_SYMBOL && insn->n_spaces == 1 && base->var) {
@@ -509,7 +532,7 @@ static bool operand_fits(struct attempt *attempt, unsigned index, unsigned role_
         return refuse(attempt, index, "a pair d|p is needed here");
     switch (role->letter) {
     case 'a':
-        return address_fits(attempt, index, operand);
+        return address_fits(attempt, index, role_index, operand);
     case 'f':
         return operand->kind == PTX_OPERAND_FUNCTION ||
                (operand->kind == PTX_OPERAND_REG &&
@@ -530,6 +553,8 @@ static bool operand_fits(struct attempt *attempt, unsigned index, unsigned role_
         struct ptx_fragment wanted = ptx_fragment_of(attempt->insn, attempt->row, role_index);
         struct ptx_role element = *role;
         unsigned length = operand->kind == PTX_OPERAND_VECTOR ? operand->n_elements : 1;
+        if (operand->kind != PTX_OPERAND_VECTOR)
+            return refuse(attempt, index, "a vector {…} is needed here, even of one element");
         if (wanted.type != PTX_NONE) {
             element.by = PTX_ROLE_FIXED;
             element.type = (uint8_t)wanted.type;

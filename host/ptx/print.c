@@ -154,12 +154,12 @@ static void print_operand(struct printer *p, const struct ptx_operand *operand)
     }
 }
 
-/* Qualifiers in the order of the row's syntax would need the choices again; any order is accepted, so: the ones that are
-   neither type nor space first, then spaces, then types, each in the order written. */
+/* Almost any order is accepted, so: the qualifiers that are neither type nor space first, then spaces, then types, each
+   in the order written. */
 static void print_opcode(struct printer *p, const struct ptx_insn *insn)
 {
     const char *syntax = ptx_rows[insn->row].syntax;
-    clab_str_add_bytes(p->out, syntax, strcspn(syntax, ".{ "));
+    clab_str_add_bytes(p->out, syntax, strcspn(syntax, ".{! "));
     for (unsigned i = 0; i < insn->n_mods; i++)
         clab_str_addf(p->out, ".%s", ptx_mod_text[insn->mods[i]]);
     for (unsigned i = 0; i < insn->n_spaces; i++)

@@ -148,6 +148,10 @@ static void number_cell(struct clab_table *table, size_t column, const json_t *v
 static void cluster_cell(struct clab_table *table, size_t column, const json_t *cluster)
 {
     json_int_t size[3] = {1, 1, 1};
+    if (json_is_integer(cluster)) {
+        clab_table_cell(table, column, "%lld", (long long)json_integer_value(cluster));
+        return;
+    }
     if (!json_is_array(cluster)) {
         clab_table_cell(table, column, "-");
         return;
@@ -160,6 +164,16 @@ static void cluster_cell(struct clab_table *table, size_t column, const json_t *
         clab_table_cell(table, column, "%lldx%lld", (long long)size[0], (long long)size[1]);
     else
         clab_table_cell(table, column, "%lld", (long long)size[0]);
+}
+
+/* The cluster that a row was launched with; a row that was waived before there was a launch has the one that was asked
+   for, as a list or a number. */
+static const json_t *row_cluster(const json_t *row)
+{
+    const json_t *launch = json_object_get(row, "launch"), *launched = json_object_get(launch, "cluster");
+    if (json_is_array(launched) || json_is_array(json_object_get(launch, "grid")))
+        return launched;
+    return json_object_get(json_object_get(row, "params"), "cluster");
 }
 
 static void verdict_cell(struct clab_table *table, size_t column, const json_t *row)
@@ -227,7 +241,7 @@ void clab_run_table(const json_t *rows, struct clab_str *out)
         size_t column = 2;
         clab_table_row(&table);
         clab_table_cell(&table, 0, "%s", text_of(row, "variant"));
-        cluster_cell(&table, 1, json_object_get(json_object_get(row, "launch"), "cluster"));
+        cluster_cell(&table, 1, row_cluster(row));
         json_object_foreach(params, key, value)
         {
             number_cell(&table, column++, json_object_get(json_object_get(row, "params"), key));

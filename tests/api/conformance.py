@@ -12,7 +12,7 @@ import difflib
 import subprocess
 import sys
 
-SECTIONS = "calls clusters context device errors faults function graph launch tensormap".split()
+SECTIONS = "calls clusters context device errors faults function graph launch linking tensormap".split()
 
 
 def main():

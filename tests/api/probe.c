@@ -2,7 +2,7 @@
    driver its output is compared with that record (conformance.py).
 
    usage: probe LIBCUDA SECTION…       sections: errors device context calls launch clusters tensormap function graph
-                                       faults
+                                       linking faults
 
    Nothing is linked to: the functions come from dlopen through host/driver/cuda.def. Each section runs in a child. A
    call that crashes the driver is recorded as such: the section starts again, in silence up to that call, and leaves it
@@ -57,7 +57,7 @@ static struct progress {
     int crashes, at[MAX_CRASHES]; /* calls that crashed so far */
 } *progress;                   /* shared with the parent */
 static int step;
-static bool quiet;
+static bool quiet; /* on the way to a call after a crash */
 
 static void say(const char *format, ...)
 {
@@ -205,12 +205,10 @@ static void contexts(void)
     say("pop %d", (int)cu.cuCtxPopCurrent_v2(&popped));
     say(" %d\n", popped == made);
     say("destroy %d\n", (int)cu.cuCtxDestroy_v2(made));
-    SAY("set destroyed", cu.cuCtxSetCurrent(made));
-    SAY("push destroyed", cu.cuCtxPushCurrent_v2(made));
-    SAY("destroy destroyed", cu.cuCtxDestroy_v2(made));
     SAY("destroy primary", cu.cuCtxDestroy_v2(context));
     SAY("destroy NULL", cu.cuCtxDestroy_v2(NULL));
     SAY("id of NULL", cu.cuCtxGetId(NULL, &(unsigned long long){0}));
+    SAY("id into NULL", cu.cuCtxGetId(context, NULL));
     SAY("device of the current", cu.cuCtxGetDevice(&(CUdevice){0}));
     cu.cuCtxSetCurrent(NULL);
     size_t bytes;
@@ -350,7 +348,6 @@ static void calls(void)
     SAY("entry v1 too new", cu.cuGetProcAddress("cuStreamGetDevice", &entry, 11000, 0));
     SAY("entry flags", cu.cuGetProcAddress_v2("cuMemAlloc", &entry, 13000, 8, &status));
     SAY("entry both flags", cu.cuGetProcAddress_v2("cuMemAlloc", &entry, 13000, 3, &status));
-    SAY("entry NULL", cu.cuGetProcAddress_v2(NULL, &entry, 13000, 0, &status));
     unsigned type = 99;
     SAY("pointer type of stack", cu.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
                                                           (CUdeviceptr)(uintptr_t)local));
@@ -369,12 +366,9 @@ static void calls(void)
     SAY("attribute of NULL function", cu.cuFuncGetAttribute((int *)&type, CU_FUNC_ATTRIBUTE_NUM_REGS, NULL));
     SAY("launch NULL function", cu.cuLaunchKernel(NULL, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
     SAY("unload NULL", cu.cuModuleUnload(NULL));
-    SAY("synchronize destroyed stream", cu.cuStreamSynchronize(gone));
-    SAY("query garbage stream", cu.cuStreamQuery((CUstream)(uintptr_t)0x1230));
     SAY("destroy event NULL", cu.cuEventDestroy_v2(NULL));
     SAY("host function NULL", cu.cuLaunchHostFunc(NULL, NULL, NULL));
     SAY("prefetch of device memory", cu.cuMemPrefetchAsync_v2(a, 4, (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_DEVICE}, 0, NULL));
-    SAY("symbol v1 NULL", cu.cuGetProcAddress(NULL, &entry, 12000, 0));
     SAY("2D pitch too small",
         cu.cuMemcpy2D_v2(&(CUDA_MEMCPY2D){.srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = a, .srcPitch = 8,
                                           .dstMemoryType = CU_MEMORYTYPE_DEVICE, .dstDevice = a + 512, .dstPitch = 16,
@@ -410,6 +404,69 @@ static void calls(void)
         say("pool attribute %d %d %llu\n", attribute, (int)result, (unsigned long long)value);
     }
     SAY("destroy default pool", cu.cuMemPoolDestroy(pool));
+}
+
+/* Linking, and which flaws of a text are found when. */
+static void linking(void)
+{
+    static char good[] = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry e() { ret; }\n";
+    static char unknown[] = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry e() { frob.u32 %r1; ret; }\n";
+    static char unused[] = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry e() { ret; }\n"
+                           ".func f() { frob.u32 %r1; ret; }\n";
+    static char calls_f[] = ".version 8.0\n.target sm_90\n.address_size 64\n.extern .func f();\n"
+                            ".visible .entry e2() { call f; ret; }\n";
+    static char has_f[] = ".version 7.8\n.target sm_80\n.address_size 64\n.visible .func f() { ret; }\n";
+    static char newer[] = ".version 8.7\n.target sm_100\n.address_size 64\n.visible .entry e3() { ret; }\n";
+    static char undeclared[] = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry e() { mov.u32 r9, 1; ret; }\n";
+    static char extern_global[] = ".version 8.0\n.target sm_90\n.address_size 64\n.extern .global .u32 g;\n"
+                                  ".visible .entry e() { .reg .u32 r; ld.global.u32 r, [g]; ret; }\n";
+    static char twice[] = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry e() { ret; }\n"
+                          ".visible .entry e() { ret; }\n";
+    static char sm_100_only[] = ".version 8.6\n.target sm_90\n.address_size 64\n.visible .entry e(.param .u32 p) {\n"
+                                ".reg .b32 a; .shared .align 16 .b8 s[16]; mov.u32 a, s;\n"
+                                "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [a], [a];"
+                                " ret; }\n";
+    CUlinkState state = NULL;
+    void *image = NULL;
+    size_t bytes = 0;
+    CUmodule other = NULL;
+    CUfunction function = NULL;
+    load();
+    SAY("load unknown", cu.cuModuleLoadData(&other, unknown));
+    SAY("load unknown, unused", cu.cuModuleLoadData(&other, unused));
+    SAY("load undeclared register", cu.cuModuleLoadData(&other, undeclared));
+    SAY("load extern variable", cu.cuModuleLoadData(&other, extern_global));
+    SAY("load entry twice", cu.cuModuleLoadData(&other, twice));
+    SAY("load form of sm_100 for sm_90", cu.cuModuleLoadData(&other, sm_100_only));
+    SAY("link create", cu.cuLinkCreate_v2(0, NULL, NULL, &state));
+    SAY("link complete empty", cu.cuLinkComplete(state, &image, &bytes));
+    SAY("link destroy", cu.cuLinkDestroy(state));
+    SAY("link create", cu.cuLinkCreate_v2(0, NULL, NULL, &state));
+    SAY("link add unknown", cu.cuLinkAddData_v2(state, CU_JIT_INPUT_PTX, unknown, sizeof unknown, "a", 0, NULL, NULL));
+    SAY("link add newer", cu.cuLinkAddData_v2(state, CU_JIT_INPUT_PTX, newer, sizeof newer, "a", 0, NULL, NULL));
+    SAY("link destroy", cu.cuLinkDestroy(state));
+    SAY("link create", cu.cuLinkCreate_v2(0, NULL, NULL, &state));
+    SAY("link add caller", cu.cuLinkAddData_v2(state, CU_JIT_INPUT_PTX, calls_f, sizeof calls_f, "b", 0, NULL, NULL));
+    SAY("link complete without callee", cu.cuLinkComplete(state, &image, &bytes));
+    SAY("link destroy", cu.cuLinkDestroy(state));
+    SAY("link create", cu.cuLinkCreate_v2(0, NULL, NULL, &state));
+    SAY("link add caller", cu.cuLinkAddData_v2(state, CU_JIT_INPUT_PTX, calls_f, sizeof calls_f, "b", 0, NULL, NULL));
+    SAY("link add callee", cu.cuLinkAddData_v2(state, CU_JIT_INPUT_PTX, has_f, sizeof has_f, "c", 0, NULL, NULL));
+    SAY("link add good", cu.cuLinkAddData_v2(state, CU_JIT_INPUT_PTX, good, sizeof good, NULL, 0, NULL, NULL));
+    SAY("link complete", cu.cuLinkComplete(state, &image, &bytes));
+    SAY("link load", cu.cuModuleLoadData(&other, image));
+    SAY("link get", cu.cuModuleGetFunction(&function, other, "e2"));
+    SAY("link launch", cu.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
+    SAY("link add after complete", cu.cuLinkAddData_v2(state, CU_JIT_INPUT_PTX, good, sizeof good, NULL, 0, NULL, NULL));
+    SAY("link destroy", cu.cuLinkDestroy(state));
+    SAY("link finish", cu.cuCtxSynchronize());
+    static char duplicate[] = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry e() { ret; }\n";
+    SAY("link create", cu.cuLinkCreate_v2(0, NULL, NULL, &state));
+    SAY("link add good", cu.cuLinkAddData_v2(state, CU_JIT_INPUT_PTX, good, sizeof good, NULL, 0, NULL, NULL));
+    SAY("link add the same", cu.cuLinkAddData_v2(state, CU_JIT_INPUT_PTX, duplicate, sizeof duplicate, "d", 0, NULL, NULL));
+    SAY("link complete twice defined", cu.cuLinkComplete(state, &image, &bytes));
+    SAY("link add garbage cubin", cu.cuLinkAddData_v2(state, CU_JIT_INPUT_CUBIN, good, sizeof good, "d", 0, NULL, NULL));
+    SAY("link add missing file", cu.cuLinkAddFile_v2(state, CU_JIT_INPUT_PTX, "/nonexistent", 0, NULL, NULL));
 }
 
 static CUlaunchAttribute cluster(unsigned x, unsigned y, unsigned z)
@@ -521,6 +578,18 @@ static void launch(void)
     SAY("launch cooperative clusters", cu.cuLaunchKernelEx(&config, plain, params, NULL));
     config.gridDimX = 266;
     SAY("launch cooperative clusters too large", cu.cuLaunchKernelEx(&config, plain, params, NULL));
+    for (unsigned block = 64; block <= 256; block *= 2)
+        for (unsigned grid = 1056; grid <= 4226; grid *= 2)
+            for (unsigned more = 0; more <= 2; more += 2) {
+                char label[64];
+                config = shape(grid + more, 1, 1, block, 1, 1, 0);
+                config.attrs = both;
+                config.numAttrs = 2;
+                snprintf(label, sizeof label, "launch cooperative clusters of 2, block %u, grid %u", block, grid + more);
+                SAY(label, cu.cuLaunchKernelEx(&config, plain, params, NULL));
+            }
+    config = shape(2, 1, 1, 32, 1, 1, 0);
+    config.attrs = both;
     both[0].id = (CUlaunchAttributeID)99;
     config.numAttrs = 1;
     SAY("launch attribute 99", cu.cuLaunchKernelEx(&config, plain, params, NULL));
@@ -706,8 +775,15 @@ static void clusters(void)
 
 /* ---- graphs and capture ---- */
 
-static void nothing(void *data)
+static void CUDA_CB nothing(void *data)
 {
+    (void)data;
+}
+
+static void CUDA_CB no_callback(CUstream stream, CUresult status, void *data)
+{
+    (void)stream;
+    (void)status;
     (void)data;
 }
 
@@ -804,6 +880,33 @@ static void graph(void)
     SAY("end tenth", cu.cuStreamEndCapture(two, &made));
     SAY("empty graph instantiate", cu.cuGraphInstantiateWithFlags(&exec, made, 0));
     SAY("empty graph launch", cu.cuGraphLaunch(exec, one));
+    SAY("begin joined", cu.cuStreamBeginCapture_v2(one, CU_STREAM_CAPTURE_MODE_RELAXED));
+    SAY("record joined", cu.cuEventRecord(event, one));
+    SAY("wait joined", cu.cuStreamWaitEvent(two, event, 0));
+    SAY("set joined", cu.cuMemsetD32Async(a, 1, 4, two));
+    SAY("end of another's", cu.cuStreamEndCapture(two, &made));
+    SAY("end after that", cu.cuStreamEndCapture(one, &made));
+    SAY("begin unjoined", cu.cuStreamBeginCapture_v2(one, CU_STREAM_CAPTURE_MODE_RELAXED));
+    SAY("record unjoined", cu.cuEventRecord(event, one));
+    SAY("wait unjoined", cu.cuStreamWaitEvent(two, event, 0));
+    SAY("set unjoined", cu.cuMemsetD32Async(a, 1, 4, two));
+    SAY("end unjoined too", cu.cuStreamEndCapture(one, &made));
+    SAY("begin for event", cu.cuStreamBeginCapture_v2(one, CU_STREAM_CAPTURE_MODE_RELAXED));
+    SAY("record for event", cu.cuEventRecord(event, one));
+    SAY("end for event", cu.cuStreamEndCapture(one, &made));
+    SAY("query after the end", cu.cuEventQuery(event));
+    SAY("synchronize after the end", cu.cuEventSynchronize(event));
+    SAY("wait after the end", cu.cuStreamWaitEvent(two, event, 0));
+    SAY("empty graph", cu.cuGraphInstantiateWithFlags(&exec, made, 0));
+    SAY("empty graph launched", cu.cuGraphLaunch(exec, one));
+    SAY("begin external", cu.cuStreamBeginCapture_v2(one, CU_STREAM_CAPTURE_MODE_RELAXED));
+    SAY("external record", cu.cuEventRecordWithFlags(event, one, CU_EVENT_RECORD_EXTERNAL));
+    SAY("external wait", cu.cuStreamWaitEvent(one, outside, CU_EVENT_WAIT_EXTERNAL));
+    SAY("query external", cu.cuEventQuery(event));
+    SAY("synchronous copy while relaxed", cu.cuMemcpyHtoD_v2(a, local, 4));
+    SAY("graph launch while capturing", cu.cuGraphLaunch(exec, one));
+    SAY("stream callback while capturing", cu.cuStreamAddCallback(one, no_callback, NULL, 0));
+    SAY("end external", cu.cuStreamEndCapture(one, &made));
     SAY("begin eleventh", cu.cuStreamBeginCapture_v2(one, CU_STREAM_CAPTURE_MODE_RELAXED));
     SAY("allocate async", cu.cuMemAllocAsync(&b, 64, one));
     SAY("free async", cu.cuMemFreeAsync(b, one));
@@ -919,6 +1022,7 @@ static void run_section(const char *name, void (*run)(void))
         fflush(stdout);
         pid_t child = fork();
         if (child == 0) {
+            quiet = progress->crashes > 0;
             run();
             fflush(stdout);
             _exit(0);
@@ -944,7 +1048,8 @@ int main(int argc, char **argv)
         void (*run)(void);
     } sections[] = {{"errors", errors},       {"device", device},       {"context", contexts}, {"calls", calls},
                     {"launch", launch},       {"clusters", clusters},   {"tensormap", tensormap},
-                    {"function", functions},  {"graph", graph},         {"faults", faults}};
+                    {"function", functions},  {"graph", graph},         {"linking", linking},
+                    {"faults", faults}};
     if (argc < 3)
         return 2;
     void *library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);

@@ -281,6 +281,8 @@ static void test_linker(void **state)
     OK(cuMemcpyDtoH(&value, word, 4));
     assert_int_equal(value, 1005);
 
+    assert_int_equal((uintptr_t)values[1], 0); /* nothing to say: the size was set to that */
+    values[1] = (void *)(uintptr_t)sizeof log;
     OK(cuLinkCreate(2, options, values, &link));
     static char bad[] = HEADER ".visible .entry e() { nonsense; }\n";
     WANT(CUDA_ERROR_INVALID_PTX, cuLinkAddData(link, CU_JIT_INPUT_PTX, bad, sizeof bad, "bad.ptx", 0, NULL, NULL));

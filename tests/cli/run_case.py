@@ -35,9 +35,11 @@ def parse(path):
 
 
 def missing(thing, clusterlab):
-    if thing == "nvrtc":
-        doctor = subprocess.run([clusterlab, "doctor"], capture_output=True, text=True, check=False)
-        return not re.search(r"NVRTC\s+ok", doctor.stdout)
+    if thing in ("nvrtc", "nvjitlink", "sass"):
+        doctor = subprocess.run([clusterlab, "doctor"], capture_output=True, text=True, check=False).stdout
+        if thing == "sass":
+            return not re.search(r"^(nvdisasm|cuobjdump)\s+ok", doctor, re.MULTILINE)
+        return not re.search(r"^" + thing + r"\s+ok", doctor, re.MULTILINE | re.IGNORECASE)
     if thing in ("gpu", "no-gpu"):
         devices = subprocess.run([clusterlab, "devices", "--device", "cuda:0"], capture_output=True, text=True, check=False)
         return (devices.returncode != 0) == (thing == "gpu")

@@ -1,5 +1,5 @@
-/* Runs every memory/FILE.ptx on the machine (core.h) and compares with what the file expects. A file holds one entry and
-   comment lines:
+/* Runs every memory/FILE.ptx on the machine (core.h) and compares with what the file expects. A file holds
+   one entry and comment lines:
 
      // DEVICE: sm_100                     default sm_90
      // LAUNCH: grid=2 block=64 cluster=2 smem=1024          default grid=1 block=32 cluster=1 smem=0
@@ -9,10 +9,13 @@
      // COUNT: loads.global.accesses = 32
      // PRINT: a line of what the kernel prints (all of them, in order)
 
+   Each file runs without an observer and with one, which must see the accesses that the counters count.
+
    The entry takes two u64 parameters, in and out: 4096 words each; in[i] = i, out is zeroed. */
 #include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -24,6 +27,7 @@
 
 #include "base/str.h"
 #include "emu/core.h"
+#include "emu/hook.h"
 
 #define WORDS 4096u
 
@@ -110,14 +114,16 @@ static unsigned check_expects(const char *text, const struct run *run)
 
 static uint64_t counter_named(const struct run *run, const char *name)
 {
-    static const char *const spaces[CLAB_SPACE_COUNT] = {"global", "shared", "remote", "local", "const", "param"};
+    static const char *const spaces[CLAB_SPACE_COUNT] = {"global", "shared", "remote",
+                                                         "local",  "const",  "param"};
     const struct clab_counters *c = &run->counters;
     for (unsigned i = 0; i < CLAB_SPACE_COUNT; i++) {
         for (unsigned store = 0; store < 2; store++) {
             for (unsigned bytes = 0; bytes < 2; bytes++) {
                 char text[64];
                 const struct clab_traffic *traffic = store ? &c->stores[i] : &c->loads[i];
-                snprintf(text, sizeof text, "%s.%s.%s", store ? "stores" : "loads", spaces[i], bytes ? "bytes" : "accesses");
+                snprintf(text, sizeof text, "%s.%s.%s", store ? "stores" : "loads", spaces[i],
+                         bytes ? "bytes" : "accesses");
                 if (!strcmp(name, text)) {
                     return bytes ? traffic->bytes : traffic->accesses;
                 }
@@ -179,7 +185,8 @@ static unsigned check_fault(const char *text, const struct run *run)
         return 0;
     }
     assert_int_equal(sscanf(line, "%63s %n", code, &used), 1);
-    if (run->status != CLAB_FAULT || strcmp(run->error.native_name, code) || !strstr(run->error.message, line + used)) {
+    if (run->status != CLAB_FAULT || strcmp(run->error.native_name, code) ||
+        !strstr(run->error.message, line + used)) {
         fail_msg("%s: wanted %s '%s', got %s '%s'", run->path, code, line + used, run->error.native_name,
                  run->status ? run->error.message : "success");
     }
@@ -227,7 +234,37 @@ static char *stdout_restore(FILE *file, int saved)
     return text;
 }
 
-static void launch_once(struct emu_machine *machine, struct emu_kernel *kernel, struct run *run, uint64_t in, uint64_t out)
+/* What the observer saw: accesses by kind and space. Clusters may run on several host threads. */
+static _Atomic uint64_t seen[3][CLAB_SPACE_COUNT];
+
+static void see_access(void *user, const struct emu_warp *warp, const struct emu_op *op,
+                       const struct emu_access *access)
+{
+    (void)user, (void)warp, (void)op;
+    assert_true(access->lane < 32 && access->bytes > 0 && access->space < CLAB_SPACE_COUNT);
+    atomic_fetch_add(&seen[access->kind][access->space], 1);
+}
+
+static void check_seen(const struct run *run)
+{
+    for (unsigned i = 0; i < CLAB_SPACE_COUNT; i++) {
+        const uint64_t counted[3] = {run->counters.loads[i].accesses, run->counters.stores[i].accesses,
+                                     i == CLAB_SPACE_GLOBAL   ? run->counters.atomics_global
+                                     : i == CLAB_SPACE_SHARED ? run->counters.atomics_shared
+                                     : i == CLAB_SPACE_REMOTE ? run->counters.atomics_remote
+                                                              : 0};
+        for (unsigned kind = 0; kind < 3; kind++) {
+            const uint64_t got = atomic_exchange(&seen[kind][i], 0);
+            if (got != counted[kind]) {
+                fail_msg("%s: an observer saw %llu accesses of kind %u to space %u, %llu were counted",
+                         run->path, (unsigned long long)got, kind, i, (unsigned long long)counted[kind]);
+            }
+        }
+    }
+}
+
+static void launch_once(struct emu_machine *machine, struct emu_kernel *kernel, struct run *run, uint64_t in,
+                        uint64_t out)
 {
     struct emu_kernel_info info;
     emu_kernel_info_get(kernel, &info);
@@ -252,6 +289,7 @@ static void launch_once(struct emu_machine *machine, struct emu_kernel *kernel, 
     assert_non_null(file);
     const int saved = stdout_catch(file);
     run->status = emu_launch_run(machine, &launch, &run->counters, &run->error);
+    free(run->printed);
     run->printed = stdout_restore(file, saved);
     run->out = emu_memory_host(machine, out, WORDS * 4);
 }
@@ -275,16 +313,21 @@ static void file_run(const char *path)
     }
     const uint64_t in = emu_memory_alloc(machine, WORDS * 4, EMU_MEMORY_DEVICE);
     const uint64_t out = emu_memory_alloc(machine, WORDS * 4, EMU_MEMORY_DEVICE);
-    for (uint32_t seed = 0; seed < run.seeds; seed++) {
-        emu_machine_options(machine)->seed = seed;
+    static const struct emu_hooks observer = {.access = see_access};
+    for (uint32_t seed = 0; seed < 2 * run.seeds; seed++) {
+        emu_machine_options(machine)->seed = seed / 2;
+        emu_machine_options(machine)->hooks = seed % 2 ? &observer : NULL;
         launch_once(machine, kernel, &run, in, out);
-        const unsigned checks = check_fault(text, &run) + check_expects(text, &run) + check_counts(text, &run) +
-                                check_prints(text, &run);
-        free(run.printed);
+        const unsigned checks = check_fault(text, &run) + check_expects(text, &run) +
+                                check_counts(text, &run) + check_prints(text, &run);
         if (!checks) {
             fail_msg("%s: expects nothing", path);
         }
+        if (seed % 2) {
+            check_seen(&run);
+        }
     }
+    free(run.printed);
     emu_module_unload(module);
     emu_machine_free(machine);
     clab_error_clear(&run.error);
@@ -312,7 +355,8 @@ int main(int argc, char **argv)
     }
     for (const struct dirent *entry; (entry = readdir(folder));) {
         const size_t length = strlen(entry->d_name);
-        if (length < 4 || strcmp(entry->d_name + length - 4, ".ptx") || (argc > 1 && !strstr(entry->d_name, argv[1]))) {
+        if (length < 4 || strcmp(entry->d_name + length - 4, ".ptx") ||
+            (argc > 1 && !strstr(entry->d_name, argv[1]))) {
             continue;
         }
         char *path = malloc(length + 8);

@@ -143,6 +143,31 @@ static void unknown_names_are_refused(void **state)
     clab_error_clear(&error);
 }
 
+static void values_are_stored_as_listed(void **state)
+{
+    (void)state;
+    json_t *json = json_loads("{\"kind\":\"values\",\"values\":[3,-1,2.5,9007199254740993]}", 0, NULL);
+    json_t *empty = json_loads("{\"kind\":\"values\",\"values\":[]}", 0, NULL);
+    struct clab_fill fill;
+    struct clab_error error = {0};
+    assert_int_equal(clab_fill_from_json(json, &fill, &error), CLAB_OK);
+    int64_t whole[4], part[2];
+    float single[4];
+    clab_fill_store(&fill, CLAB_S64, 0, 4, whole);
+    assert_true(whole[0] == 3 && whole[1] == -1 && whole[2] == 2 && whole[3] == INT64_C(9007199254740993));
+    clab_fill_store(&fill, CLAB_S64, 2, 2, part);
+    assert_memory_equal(part, whole + 2, sizeof part);
+    clab_fill_store(&fill, CLAB_F32, 0, 4, single);
+    assert_true(single[1] == -1.0f && single[2] == 2.5f);
+    assert_true(clab_fill_sum(&fill, CLAB_F32, 3) == 4.5L);
+    clab_fill_store(&fill, CLAB_S64, 3, 2, part); /* beyond the list */
+    assert_true(part[1] == 0);
+    assert_int_equal(clab_fill_from_json(empty, &fill, &error), CLAB_EXPERIMENT);
+    json_decref(json);
+    json_decref(empty);
+    clab_error_clear(&error);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -153,6 +178,7 @@ int main(void)
         cmocka_unit_test(integers_wrap),
         cmocka_unit_test(closeness),
         cmocka_unit_test(unknown_names_are_refused),
+        cmocka_unit_test(values_are_stored_as_listed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

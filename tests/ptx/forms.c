@@ -72,35 +72,10 @@ static enum ptx_type type_of_role(const struct ptx_insn *insn, const struct ptx_
     }
 }
 
-static unsigned dimensions_of(const struct ptx_insn *insn)
-{
-    return ptx_has(insn, PTX_MOD_1D) ? 1 : ptx_has(insn, PTX_MOD_2D) ? 2 : ptx_has(insn, PTX_MOD_3D) ? 3
-                                       : ptx_has(insn, PTX_MOD_4D)   ? 4
-                                                                     : 5;
-}
-
-/* Coordinates behind the first part of a tensor, texture or surface address; 0: a plain address. */
-static unsigned coordinates_of(const struct ptx_insn *insn, enum ptx_row row, unsigned role_index)
-{
-    const char *section = ptx_rows[row].section;
-    bool tensor = strstr(section, "bulk.tensor") || strstr(section, "prefetch.tensor");
-    if (tensor) {
-        unsigned map = strstr(ptx_rows[row].syntax, "[dst], [tensorMap") ? 1 : 0;
-        if (role_index != map)
-            return 0;
-        bool rows = ptx_has(insn, PTX_MOD_TILE__GATHER4) || ptx_has(insn, PTX_MOD_TILE__SCATTER4);
-        return rows ? 5 : dimensions_of(insn);
-    }
-    if (strcmp(section, "tex") == 0 || strcmp(section, "tld4") == 0 || strcmp(section, "suld") == 0 ||
-        strcmp(section, "sust") == 0 || strcmp(section, "sured") == 0)
-        return ptx_has(insn, PTX_MOD_1D) ? 1 : ptx_has(insn, PTX_MOD_2D) || ptx_has(insn, PTX_MOD_A1D) ? 2 : 4;
-    return 0;
-}
-
 static void address_text(struct clab_str *out, const struct ptx_insn *insn, enum ptx_row row, unsigned role_index,
                          unsigned *at)
 {
-    unsigned count = coordinates_of(insn, row, role_index);
+    unsigned count = ptx_coordinates_of(insn, row, role_index);
     bool tmem = strncmp(ptx_rows[row].section, "tcgen05", 7) == 0 && strcmp(ptx_rows[row].section, "tcgen05.commit") &&
                 strcmp(ptx_rows[row].section, "tcgen05.alloc");
     clab_str_addf(out, "[%s_%u", tmem ? "b32" : "b64", (*at)++ % 16);

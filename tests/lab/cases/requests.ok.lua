@@ -35,7 +35,7 @@
 -- EXPECT: rows[0].buffers = null
 -- RUN: --cluster 8,16 --device {"max_cluster":8}
 -- EXPECT: rows[0].waived = null
--- EXPECT: rows[1].waived = "a cluster of 16 CTAs; the device takes at most 8"
+-- EXPECT: rows[1].waived = "the device takes no cluster of 16 CTAs of this kernel (its occupancy query: at most 8)"
 return {
   summary = "case",
   params = { n = 1000, block = 256 },

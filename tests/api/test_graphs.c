@@ -1,0 +1,255 @@
+/* Graphs: captured, built by hand, replayed, updated, copied. */
+#include <stdbool.h>
+
+#include "api_test.h"
+
+static const char add_text[] =
+    HEADER ".visible .entry add(.param .u64 p, .param .u32 n) { .reg .b64 a; .reg .b32 v, w; ld.param.u64 a, [p];\n"
+           "  ld.param.u32 w, [n]; ld.global.u32 v, [a]; add.u32 v, v, w; st.global.u32 [a], v; ret; }\n"
+           ".visible .entry twice(.param .u64 p, .param .u32 n) { .reg .b64 a; .reg .b32 v; ld.param.u64 a, [p];\n"
+           "  ld.global.u32 v, [a]; add.u32 v, v, v; st.global.u32 [a], v; ret; }\n";
+
+static uint32_t read_word(CUdeviceptr word)
+{
+    uint32_t value = 0;
+    OK(cuMemcpyDtoH(&value, word, 4));
+    return value;
+}
+
+/* set 1; in one stream add 2, in a second (joined) twice after it; replayed. */
+static void test_capture(void **state)
+{
+    (void)state;
+    CUfunction add = load(add_text, "add"), twice = load(add_text, "twice");
+    CUstream one, two;
+    CUevent fork, join;
+    CUdeviceptr word;
+    CUgraph graph;
+    CUgraphExec exec;
+    CUgraphNode nodes[8];
+    CUgraphNodeType type;
+    CUstreamCaptureStatus status;
+    size_t count = 8;
+    uint32_t n = 2;
+    OK(cuMemAlloc(&word, 4));
+    OK(cuMemsetD32(word, 77, 1));
+    OK(cuStreamCreate(&one, CU_STREAM_NON_BLOCKING));
+    OK(cuStreamCreate(&two, CU_STREAM_NON_BLOCKING));
+    OK(cuEventCreate(&fork, CU_EVENT_DISABLE_TIMING));
+    OK(cuEventCreate(&join, CU_EVENT_DISABLE_TIMING));
+    void *params[] = {&word, &n};
+    OK(cuStreamBeginCapture(one, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+    OK(cuMemsetD32Async(word, 1, 1, one));
+    OK(cuLaunchKernel(add, 1, 1, 1, 1, 1, 1, 0, one, params, NULL));
+    n = 1000; /* parameters were copied */
+    OK(cuEventRecord(fork, one));
+    OK(cuStreamWaitEvent(two, fork, 0));
+    OK(cuStreamIsCapturing(two, &status));
+    assert_int_equal(status, CU_STREAM_CAPTURE_STATUS_ACTIVE);
+    OK(cuLaunchKernel(twice, 1, 1, 1, 1, 1, 1, 0, two, params, NULL));
+    OK(cuEventRecord(join, two));
+    OK(cuStreamWaitEvent(one, join, 0));
+    OK(cuStreamEndCapture(one, &graph));
+    OK(cuStreamIsCapturing(two, &status));
+    assert_int_equal(status, CU_STREAM_CAPTURE_STATUS_NONE);
+    OK(cuGraphGetNodes(graph, nodes, &count));
+    assert_int_equal(count, 3);
+    OK(cuGraphNodeGetType(nodes[0], &type));
+    assert_int_equal(type, CU_GRAPH_NODE_TYPE_MEMSET);
+    OK(cuGraphNodeGetType(nodes[2], &type));
+    assert_int_equal(type, CU_GRAPH_NODE_TYPE_KERNEL);
+    assert_int_equal(read_word(word), 77); /* nothing ran */
+    OK(cuGraphInstantiate(&exec, graph, 0));
+    OK(cuGraphDestroy(graph));
+    for (int i = 0; i < 3; i++)
+        OK(cuGraphLaunch(exec, two));
+    OK(cuStreamSynchronize(two));
+    assert_int_equal(read_word(word), 6);
+    OK(cuGraphExecDestroy(exec));
+    WANT(CUDA_ERROR_INVALID_VALUE, cuGraphLaunch(exec, two));
+    OK(cuStreamDestroy(one));
+    OK(cuStreamDestroy(two));
+}
+
+static void test_capture_faults(void **state)
+{
+    (void)state;
+    CUstream one, two;
+    CUevent event;
+    CUdeviceptr word, more;
+    CUgraph graph;
+    OK(cuMemAlloc(&word, 4));
+    OK(cuStreamCreate(&one, CU_STREAM_NON_BLOCKING));
+    OK(cuStreamCreate(&two, CU_STREAM_NON_BLOCKING));
+    OK(cuEventCreate(&event, 0));
+    /* unjoined */
+    OK(cuStreamBeginCapture(one, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    OK(cuEventRecord(event, one));
+    OK(cuStreamWaitEvent(two, event, 0));
+    OK(cuMemsetD32Async(word, 1, 1, two));
+    WANT(CUDA_ERROR_STREAM_CAPTURE_UNMATCHED, cuStreamEndCapture(two, &graph));
+    WANT(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, cuStreamEndCapture(one, &graph));
+    OK(cuStreamBeginCapture(one, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    OK(cuEventRecord(event, one));
+    OK(cuStreamWaitEvent(two, event, 0));
+    OK(cuMemsetD32Async(word, 1, 1, two));
+    WANT(CUDA_ERROR_STREAM_CAPTURE_UNJOINED, cuStreamEndCapture(one, &graph));
+    assert_null(graph);
+    /* a call that is not allowed, in the mode that forbids it and in the one that does not */
+    OK(cuStreamBeginCapture(one, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    WANT(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, cuMemAlloc(&more, 4));
+    WANT(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, cuStreamEndCapture(one, &graph));
+    OK(cuStreamBeginCapture(one, CU_STREAM_CAPTURE_MODE_RELAXED));
+    OK(cuMemAlloc(&more, 4));
+    OK(cuStreamEndCapture(one, &graph));
+    OK(cuGraphDestroy(graph));
+    OK(cuMemsetD32Async(word, 1, 1, one)); /* the streams work again */
+    OK(cuStreamSynchronize(one));
+    OK(cuStreamDestroy(one));
+    OK(cuStreamDestroy(two));
+}
+
+static void CUDA_CB count_up(void *data)
+{
+    ++*(int *)data;
+}
+
+/* word = 10; add 5 and a host function; copy word to other; a child graph adds 1. */
+static void test_by_hand(void **state)
+{
+    CUcontext context = *state;
+    CUfunction add = load(add_text, "add");
+    CUgraph graph, child, copy, inner;
+    CUgraphExec exec;
+    CUgraphNode set, kernel, host, move, nested, found, from[8], to[8];
+    CUdeviceptr word, other;
+    uint32_t five = 5, one = 1, nine = 9;
+    int calls = 0;
+    size_t count = 0;
+    unsigned enabled = 9;
+    OK(cuMemAlloc(&word, 4));
+    OK(cuMemAlloc(&other, 4));
+    void *params[] = {&word, &five}, *child_params[] = {&word, &one}, *new_params[] = {&word, &nine};
+    CUDA_KERNEL_NODE_PARAMS run = {.func = add, .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 1,
+                                   .blockDimY = 1, .blockDimZ = 1, .kernelParams = params};
+    CUDA_MEMSET_NODE_PARAMS fill = {.dst = word, .value = 10, .elementSize = 4, .width = 1, .height = 1};
+    CUDA_MEMCPY3D box = {.srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = word,
+                         .dstMemoryType = CU_MEMORYTYPE_DEVICE, .dstDevice = other, .WidthInBytes = 4, .Height = 1,
+                         .Depth = 1};
+    CUDA_HOST_NODE_PARAMS call = {.fn = count_up, .userData = &calls};
+    OK(cuGraphCreate(&graph, 0));
+    OK(cuGraphCreate(&child, 0));
+    /* added in the wrong order on purpose: edges decide */
+    OK(cuGraphAddMemcpyNode(&move, graph, NULL, 0, &box, context));
+    OK(cuGraphAddKernelNode(&kernel, graph, NULL, 0, &run));
+    OK(cuGraphAddMemsetNode(&set, graph, NULL, 0, &fill, context));
+    OK(cuGraphAddHostNode(&host, graph, &kernel, 1, &call));
+    run.kernelParams = child_params;
+    OK(cuGraphAddKernelNode(&nested, child, NULL, 0, &run));
+    OK(cuGraphAddChildGraphNode(&nested, graph, &host, 1, child));
+    OK(cuGraphDestroy(child)); /* was copied */
+    OK(cuGraphAddDependencies(graph, (CUgraphNode[]){set, nested}, (CUgraphNode[]){kernel, move}, NULL, 2));
+    WANT(CUDA_ERROR_INVALID_VALUE, cuGraphAddDependencies(graph, &set, &kernel, NULL, 1));
+    OK(cuGraphGetEdges(graph, NULL, NULL, NULL, &count));
+    assert_int_equal(count, 4);
+    count = 8;
+    OK(cuGraphGetEdges(graph, from, to, NULL, &count));
+    assert_int_equal(count, 4);
+    OK(cuGraphGetRootNodes(graph, from, &count));
+    assert_int_equal(count, 1);
+    assert_ptr_equal(from[0], set);
+    OK(cuGraphChildGraphNodeGetGraph(nested, &inner));
+    WANT(CUDA_ERROR_INVALID_VALUE, cuGraphDestroy(inner)); /* the node's */
+
+    OK(cuGraphInstantiate(&exec, graph, 0));
+    OK(cuGraphLaunch(exec, NULL));
+    OK(cuCtxSynchronize());
+    assert_int_equal(calls, 1);
+    assert_int_equal(read_word(other), 16);
+
+    /* the instance is changed, the graph is not */
+    run.kernelParams = new_params;
+    OK(cuGraphExecKernelNodeSetParams(exec, kernel, &run));
+    OK(cuGraphLaunch(exec, NULL));
+    assert_int_equal(read_word(other), 20);
+    OK(cuGraphNodeSetEnabled(exec, kernel, 0));
+    OK(cuGraphNodeGetEnabled(exec, kernel, &enabled));
+    assert_int_equal(enabled, 0);
+    OK(cuGraphLaunch(exec, NULL));
+    assert_int_equal(read_word(other), 11);
+    CUDA_KERNEL_NODE_PARAMS back;
+    OK(cuGraphKernelNodeGetParams(kernel, &back));
+    assert_ptr_equal(back.func, add);
+    assert_int_equal(*(uint32_t *)back.kernelParams[1], 5);
+
+    /* a copy, changed; taken over by the instance */
+    OK(cuGraphClone(&copy, graph));
+    OK(cuGraphNodeFindInClone(&found, set, copy));
+    fill.value = 100;
+    OK(cuGraphMemsetNodeSetParams(found, &fill));
+    CUgraphExecUpdateResultInfo info;
+    OK(cuGraphNodeSetEnabled(exec, kernel, 1));
+    OK(cuGraphExecUpdate(exec, copy, &info));
+    assert_int_equal(info.result, CU_GRAPH_EXEC_UPDATE_SUCCESS);
+    OK(cuGraphLaunch(exec, NULL));
+    assert_int_equal(read_word(other), 106);
+    OK(cuGraphDestroyNode(found));
+    WANT(CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE, cuGraphExecUpdate(exec, copy, &info));
+    assert_int_equal(info.result, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED);
+    assert_int_equal(calls, 4);
+    OK(cuGraphDestroy(copy));
+    OK(cuGraphDestroy(graph));
+    OK(cuGraphExecDestroy(exec));
+    WANT(CUDA_ERROR_INVALID_VALUE, cuGraphNodeGetDependencies(set, NULL, NULL, &count));
+}
+
+/* Events in graphs; a cluster as a node attribute. */
+static void test_events_and_attributes(void **state)
+{
+    (void)state;
+    CUfunction add = load(add_text, "add");
+    CUgraph graph;
+    CUgraphExec exec;
+    CUgraphNode kernel, first, last;
+    CUevent start, end;
+    CUdeviceptr word;
+    uint32_t one = 1;
+    float ms = -1;
+    OK(cuMemAlloc(&word, 4));
+    OK(cuMemsetD32(word, 0, 1));
+    OK(cuEventCreate(&start, 0));
+    OK(cuEventCreate(&end, 0));
+    void *params[] = {&word, &one};
+    CUDA_KERNEL_NODE_PARAMS run = {.func = add, .gridDimX = 6, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 1,
+                                   .blockDimY = 1, .blockDimZ = 1, .kernelParams = params};
+    OK(cuGraphCreate(&graph, 0));
+    OK(cuGraphAddEventRecordNode(&first, graph, NULL, 0, start));
+    OK(cuGraphAddKernelNode(&kernel, graph, &first, 1, &run));
+    OK(cuGraphAddEventRecordNode(&last, graph, &kernel, 1, end));
+    CUlaunchAttributeValue value = {.clusterDim = {4, 1, 1}};
+    WANT(CUDA_ERROR_INVALID_CLUSTER_SIZE,
+         cuGraphKernelNodeSetAttribute(kernel, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, &value)); /* 6 CTAs */
+    value.clusterDim.x = 3;
+    OK(cuGraphKernelNodeSetAttribute(kernel, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, &value));
+    memset(&value, 0, sizeof value);
+    OK(cuGraphKernelNodeGetAttribute(kernel, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, &value));
+    assert_int_equal(value.clusterDim.x, 3);
+    OK(cuGraphInstantiate(&exec, graph, 0));
+    OK(cuGraphLaunch(exec, NULL));
+    OK(cuEventSynchronize(end));
+    OK(cuEventElapsedTime(&ms, start, end));
+    assert_true(ms >= 0);
+    OK(cuGraphExecDestroy(exec));
+    OK(cuGraphDestroy(graph));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        IN_CONTEXT(test_capture),
+        IN_CONTEXT(test_capture_faults),
+        IN_CONTEXT(test_by_hand),
+        IN_CONTEXT(test_events_and_attributes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
