@@ -1,4 +1,5 @@
-/* clusterlab's entry point: picks the subcommand, prints the last error, exits. The only printer of last resort. */
+/* clusterlab's entry point: picks the subcommand, prints the last error, exits. The only printer of last
+ * resort. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -32,8 +33,8 @@ static void print_help(FILE *file)
     fputs("\nTry: clusterlab run reduce\n", file);
 }
 
-/* A closed descriptor 0, 1 or 2 would be given to the next pipe or file opened, and what is printed would go there. Held
-   by something that can only be read, it stays what it was: a place where writing fails. */
+/* A closed descriptor 0, 1 or 2 would be given to the next pipe or file opened, and what is printed would go
+   there. Held by something that can only be read, it stays what it was: a place where writing fails. */
 static void hold_closed_streams(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
@@ -101,7 +102,8 @@ int main(int argc, char **argv)
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGHUP, &action, NULL);
-    if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
+    if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+        strcmp(argv[1], "help") == 0) {
         print_help(argc < 2 ? stderr : stdout);
         return argc < 2 ? clab_status_exit(CLAB_USAGE) : finish(0);
     }
@@ -109,8 +111,12 @@ int main(int argc, char **argv)
         puts("clusterlab " CLAB_VERSION);
         return finish(0);
     }
-    struct clab_cli cli = {.out = stdout, .err = stderr, .err_is_terminal = isatty(STDERR_FILENO) == 1,
-                           .interrupted = &interrupted, .argc = argc, .argv = argv};
+    struct clab_cli cli = {.out = stdout,
+                           .err = stderr,
+                           .err_is_terminal = isatty(STDERR_FILENO) == 1,
+                           .interrupted = &interrupted,
+                           .argc = argc,
+                           .argv = argv};
     struct clab_error error = {0};
     int status = dispatch(&cli, argc - 1, argv + 1, &error);
     if (error.status != CLAB_OK) {

@@ -18,8 +18,8 @@ struct clab_cli {
     char *const *argv;
 };
 
-/* A subcommand. argv[0] is its name. Returns the process's exit status; a status that needs words fills `error`, which
-   main prints. */
+/* A subcommand. argv[0] is its name. Returns the process's exit status; a status that needs words fills
+   `error`, which main prints. */
 typedef int clab_command(struct clab_cli *cli, int argc, char **argv, struct clab_error *error);
 
 struct clab_command_info {
@@ -30,39 +30,43 @@ struct clab_command_info {
 };
 extern const struct clab_command_info clab_commands[]; /* ends with a NULL name */
 
-clab_command clab_cmd_list, clab_cmd_devices, clab_cmd_doctor, clab_cmd_run, clab_cmd_launch, clab_cmd_compile,
-    clab_cmd_compare, clab_cmd_with_emulator;
+clab_command clab_cmd_list, clab_cmd_devices, clab_cmd_doctor, clab_cmd_run, clab_cmd_launch,
+    clab_cmd_compile, clab_cmd_compare, clab_cmd_with_emulator;
 
-/* --- options (options.c) ------------------------------------------------------------------------------------------ */
+/* --- options (options.c)
+ * ------------------------------------------------------------------------------------------ */
 #define CLAB_MAX_REPEAT 64
 enum clab_option_kind { CLAB_OPTION_FLAG, CLAB_OPTION_TEXT, CLAB_OPTION_LIST };
 struct clab_option {
     const char *name; /* "--cluster" */
     enum clab_option_kind kind;
     bool set;
-    const char *text;                   /* TEXT: last value */
+    const char *text;                  /* TEXT: last value */
     const char *list[CLAB_MAX_REPEAT]; /* LIST: every value in order */
     size_t count;
 };
-/* Parses argv[1..] into `options` (ended by a NULL name); the rest goes to `positional` (room for `max_positional`),
-   everything after "--" too. "--name value" and "--name=value". --help is the caller's: it is looked for first by main.
-   CLAB_USAGE with the nearest option for an unknown one. */
+/* Parses argv[1..] into `options` (ended by a NULL name); the rest goes to `positional` (room for
+   `max_positional`), everything after "--" too. "--name value" and "--name=value". --help is the caller's: it
+   is looked for first by main. CLAB_USAGE with the nearest option for an unknown one. */
 clab_status clab_options_parse(struct clab_option *options, int argc, char **argv, const char **positional,
                                size_t max_positional, size_t *out_positional, struct clab_error *error);
 const struct clab_option *clab_option_get(const struct clab_option *options, const char *name);
 /* A decimal number within [low, high]; CLAB_USAGE otherwise. */
-clab_status clab_option_number(const struct clab_option *option, long long low, long long high, long long *out_value,
-                               struct clab_error *error);
+clab_status clab_option_number(const struct clab_option *option, long long low, long long high,
+                               long long *out_value, struct clab_error *error);
 
-/* CLAB_USAGE unless the file's name says what it holds: .cu, .ptx, .cubin or .fatbin. Whether it exists is not asked. */
+/* CLAB_USAGE unless the file's name says what it holds: .cu, .ptx, .cubin or .fatbin. Whether it exists is
+ * not asked. */
 clab_status clab_cli_source_check(const char *path, struct clab_error *error);
 
-/* --- devices (session_default.c) ---------------------------------------------------------------------------------- */
-/* Opens `device`, or the default for NULL: cuda:0 where a driver and a CC 9.0 or later GPU exist, else emu:sm_90, said in
-   one line on cli->err. */
-clab_status clab_cli_open(struct clab_cli *cli, const char *device, json_t *options, struct clab_session *session,
-                          struct clab_error *error);
-/* Emulator options given as --emu-NAME VALUE: an object for clab_session_open, NULL when none (new reference). */
+/* --- devices (session_default.c)
+ * ---------------------------------------------------------------------------------- */
+/* Opens `device`, or the default for NULL: cuda:0 where a driver and a CC 9.0 or later GPU exist, else
+   emu:sm_90, said in one line on cli->err. */
+clab_status clab_cli_open(struct clab_cli *cli, const char *device, json_t *options,
+                          struct clab_session *session, struct clab_error *error);
+/* Emulator options given as --emu-NAME VALUE: an object for clab_session_open, NULL when none (new
+ * reference). */
 json_t *clab_cli_emulator_options(const struct clab_option *options);
 
 #endif

@@ -1,6 +1,7 @@
-/* clusterlab compare: the rows of two record files, paired by experiment, variant, parameters and device. Two runs have no
-   rounds in common, so their medians are compared by their own intervals (distribution-free, 95 %), which come from the
-   sample records; where a file has none, the 5 % and 95 % quantiles stand in, which is stricter. Compares cold times. */
+/* clusterlab compare: the rows of two record files, paired by experiment, variant, parameters and device. Two
+   runs have no rounds in common, so their medians are compared by their own intervals (distribution-free, 95
+   %), which come from the sample records; where a file has none, the 5 % and 95 % quantiles stand in, which
+   is stricter. Compares cold times. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,7 +53,8 @@ static const json_t *partner(const json_t *records, const json_t *row)
 
 static double cold(const json_t *row, const char *which)
 {
-    return json_number_value(json_object_get(json_object_get(json_object_get(row, "time"), "cold_ns"), which));
+    return json_number_value(
+        json_object_get(json_object_get(json_object_get(row, "time"), "cold_ns"), which));
 }
 
 /* The row's median with its interval. The samples of a row carry its run, variant, parameters and device. */
@@ -100,7 +102,10 @@ static void compare_times(struct comparison *all, const struct time *a, const st
     const double low = b->low / a->high, high = b->high / a->low, ratio = b->median / a->median;
     const bool slower = low > 1 && ratio > 1 + TOLERANCE, faster = high < 1 && ratio < 1 - TOLERANCE;
     clab_table_cell(&all->table, 4, "%.3f", ratio);
-    clab_table_cell(&all->table, 5, "%s", slower ? "regression: slower" : faster ? "faster" : "same within the interval");
+    clab_table_cell(&all->table, 5, "%s",
+                    slower   ? "regression: slower"
+                    : faster ? "faster"
+                             : "same within the interval");
     all->regressions += slower;
 }
 
@@ -127,7 +132,8 @@ static void compare_pair(struct comparison *all, const json_t *a, const json_t *
 
 static void compare_all(struct comparison *all)
 {
-    static const char *const titles[] = {"variant", "params", "before us", "after us", "after/before", "verdict"};
+    static const char *const titles[] = {"variant",  "params",       "before us",
+                                         "after us", "after/before", "verdict"};
     for (size_t i = 0; i < 6; i++)
         clab_table_column(&all->table, titles[i], i >= 2 && i <= 4);
     for (size_t i = 0; i < json_array_size(all->before); i++) {
@@ -156,10 +162,12 @@ static void compare_all(struct comparison *all)
 static void note_devices(struct clab_cli *cli, const struct comparison *all)
 {
     for (size_t i = 0; i < json_array_size(all->before); i++) {
-        const json_t *a = json_array_get(all->before, i), *b = is_type(a, "row") ? partner(all->after, a) : NULL;
+        const json_t *a = json_array_get(all->before, i),
+                     *b = is_type(a, "row") ? partner(all->after, a) : NULL;
         if (b == NULL || strcmp(device(a, "name"), device(b, "name")) == 0)
             continue;
-        fprintf(cli->err, "clusterlab: note: before is %s, after is %s\n", device(a, "name"), device(b, "name"));
+        fprintf(cli->err, "clusterlab: note: before is %s, after is %s\n", device(a, "name"),
+                device(b, "name"));
         return;
     }
 }
@@ -196,5 +204,7 @@ int clab_cmd_compare(struct clab_cli *cli, int argc, char **argv, struct clab_er
     clab_table_free(&all.table);
     json_decref(before);
     json_decref(after);
-    return status != CLAB_OK ? clab_status_exit(status) : all.regressions != 0 ? clab_status_exit(CLAB_REGRESSION) : 0;
+    return status != CLAB_OK      ? clab_status_exit(status)
+           : all.regressions != 0 ? clab_status_exit(CLAB_REGRESSION)
+                                  : 0;
 }

@@ -47,7 +47,8 @@ static clab_status parse_emit(const char *text, unsigned *out_emit, struct clab_
             if (strlen(names[i]) == length && memcmp(names[i], p, length) == 0)
                 found = 1u << i;
         if (found == 0)
-            return clab_error_set(error, CLAB_USAGE, "--emit takes ptx, cubin and sass, separated by commas, got '%s'", text);
+            return clab_error_set(error, CLAB_USAGE,
+                                  "--emit takes ptx, cubin and sass, separated by commas, got '%s'", text);
         *out_emit |= found;
         p += length;
         if (*p == '\0')
@@ -56,8 +57,8 @@ static clab_status parse_emit(const char *text, unsigned *out_emit, struct clab_
 }
 
 /* FOLDER/STEM.ARCH.KIND: where one product goes. */
-static clab_status product_path(const char *folder, const char *file, const char *arch, const char *kind, char *path,
-                                size_t bytes, struct clab_error *error)
+static clab_status product_path(const char *folder, const char *file, const char *arch, const char *kind,
+                                char *path, size_t bytes, struct clab_error *error)
 {
     const char *base = strrchr(file, '/') != NULL ? strrchr(file, '/') + 1 : file, *dot = strrchr(base, '.');
     const int stem = dot != NULL && dot != base ? (int)(dot - base) : (int)strlen(base);
@@ -67,8 +68,8 @@ static clab_status product_path(const char *folder, const char *file, const char
     return CLAB_OK;
 }
 
-static clab_status write_product(struct clab_cli *cli, const char *path, const void *data, size_t bytes, const char *maker,
-                                 const char *note, struct clab_error *error)
+static clab_status write_product(struct clab_cli *cli, const char *path, const void *data, size_t bytes,
+                                 const char *maker, const char *note, struct clab_error *error)
 {
     if (clab_file_write_atomic(path, data, bytes) != 0)
         return clab_error_set(error, CLAB_OUTPUT, "cannot write %s: %s", path, strerror(errno));
@@ -84,17 +85,20 @@ static clab_status write_image(struct clab_cli *cli, const char *folder, const c
     clab_status status =
         product_path(folder, file, arch, clab_image_kind_name(image->kind), path, sizeof path, error);
     if (status == CLAB_OK)
-        status = write_product(cli, path, image->data, image->bytes, image->compiler, image->cached ? " (cached)" : "", error);
+        status = write_product(cli, path, image->data, image->bytes, image->compiler,
+                               image->cached ? " (cached)" : "", error);
     if (status == CLAB_OK && r->known)
-        fprintf(cli->out, "  %d registers, %d bytes shared, %d bytes stack, spills %d/%d bytes\n", r->registers,
-                r->static_smem_bytes, r->stack_bytes, r->spill_store_bytes, r->spill_load_bytes);
+        fprintf(cli->out, "  %d registers, %d bytes shared, %d bytes stack, spills %d/%d bytes\n",
+                r->registers, r->static_smem_bytes, r->stack_bytes, r->spill_store_bytes,
+                r->spill_load_bytes);
     if (status == CLAB_OK && image->log != NULL)
         fprintf(cli->err, "%s\n", image->log);
     return status;
 }
 
 static clab_status write_sass(struct clab_cli *cli, const struct clab_compiler *compiler, const char *folder,
-                              const char *file, const char *arch, const struct clab_image *cubin, struct clab_error *error)
+                              const char *file, const char *arch, const struct clab_image *cubin,
+                              struct clab_error *error)
 {
     char path[4096], *text = NULL;
     clab_status status = product_path(folder, file, arch, "sass", path, sizeof path, error);
@@ -107,8 +111,9 @@ static clab_status write_sass(struct clab_cli *cli, const struct clab_compiler *
 }
 
 /* Everything that was asked for, for one architecture. */
-static clab_status compile_for(struct clab_cli *cli, struct clab_compiler *compiler, struct clab_compile_request *request,
-                               unsigned emit, const char *folder, struct clab_error *error)
+static clab_status compile_for(struct clab_cli *cli, struct clab_compiler *compiler,
+                               struct clab_compile_request *request, unsigned emit, const char *folder,
+                               struct clab_error *error)
 {
     clab_status status = CLAB_OK;
     for (int kind = 0; kind < 2 && status == CLAB_OK; kind++) {
@@ -118,8 +123,9 @@ static clab_status compile_for(struct clab_cli *cli, struct clab_compiler *compi
         request->want = kind == 0 ? CLAB_IMAGE_PTX : CLAB_IMAGE_CUBIN;
         status = clab_compile(compiler, request, &image, error);
         if (status == CLAB_OK && image.kind != request->want)
-            status = clab_error_set(error, CLAB_USAGE, "%s is a %s: no %s can be made of it", request->source_path,
-                                    clab_image_kind_name(image.kind), kind == 0 ? "PTX" : "cubin");
+            status =
+                clab_error_set(error, CLAB_USAGE, "%s is a %s: no %s can be made of it", request->source_path,
+                               clab_image_kind_name(image.kind), kind == 0 ? "PTX" : "cubin");
         if (status == CLAB_OK && (kind == 0 || (emit & EMIT_CUBIN) != 0))
             status = write_image(cli, folder, request->source_path, request->arch, &image, error);
         if (status == CLAB_OK && kind == 1 && (emit & EMIT_SASS) != 0)
@@ -135,7 +141,8 @@ static char *default_archs(const char *file)
     struct clab_image image = {0};
     const char *dot = strrchr(file, '.');
     char *archs = NULL;
-    if (dot != NULL && strcmp(dot, ".cu") != 0 && clab_image_read(file, &image, NULL) == CLAB_OK && image.arch[0] != '\0')
+    if (dot != NULL && strcmp(dot, ".cu") != 0 && clab_image_read(file, &image, NULL) == CLAB_OK &&
+        image.arch[0] != '\0')
         archs = strdup(image.arch);
     clab_image_free(&image);
     return archs != NULL ? archs : strdup("sm_90");
@@ -144,18 +151,19 @@ static char *default_archs(const char *file)
 int clab_cmd_compile(struct clab_cli *cli, int argc, char **argv, struct clab_error *error)
 {
     struct clab_option o[] = {
-        {.name = "--arch", .kind = CLAB_OPTION_TEXT},    {.name = "--emit", .kind = CLAB_OPTION_TEXT},
-        {.name = "--entry", .kind = CLAB_OPTION_TEXT},   {.name = "--include", .kind = CLAB_OPTION_LIST},
-        {.name = "--define", .kind = CLAB_OPTION_LIST},  {.name = "--option", .kind = CLAB_OPTION_LIST},
-        {.name = "--out", .kind = CLAB_OPTION_TEXT},     {0},
+        {.name = "--arch", .kind = CLAB_OPTION_TEXT},   {.name = "--emit", .kind = CLAB_OPTION_TEXT},
+        {.name = "--entry", .kind = CLAB_OPTION_TEXT},  {.name = "--include", .kind = CLAB_OPTION_LIST},
+        {.name = "--define", .kind = CLAB_OPTION_LIST}, {.name = "--option", .kind = CLAB_OPTION_LIST},
+        {.name = "--out", .kind = CLAB_OPTION_TEXT},    {0},
     };
     const char *positional[1];
     size_t n_positional = 0;
     int n_words = 0;
     unsigned emit = 0;
     char **words = lengthen(argc, argv, &n_words);
-    clab_status status = words == NULL ? clab_error_set(error, CLAB_NO_MEMORY, "no memory for the options")
-                                       : clab_options_parse(o, n_words, words, positional, 1, &n_positional, error);
+    clab_status status = words == NULL
+                             ? clab_error_set(error, CLAB_NO_MEMORY, "no memory for the options")
+                             : clab_options_parse(o, n_words, words, positional, 1, &n_positional, error);
     const char *folder = o[6].set ? o[6].text : ".";
     if (status == CLAB_OK && n_positional != 1)
         status = clab_error_set(error, CLAB_USAGE, "compile needs one FILE");
@@ -164,13 +172,16 @@ int clab_cmd_compile(struct clab_cli *cli, int argc, char **argv, struct clab_er
     if (status == CLAB_OK)
         status = clab_cli_source_check(positional[0], error);
     /* Every architecture is looked at before the first is compiled. */
-    char *archs = status != CLAB_OK ? NULL : o[0].set ? strdup(o[0].text) : default_archs(positional[0]), *rest = NULL;
+    char *archs = status != CLAB_OK ? NULL
+                  : o[0].set        ? strdup(o[0].text)
+                                    : default_archs(positional[0]),
+         *rest = NULL;
     const struct clab_target *targets[MAX_ARCHS];
     size_t n_targets = 0;
     if (status == CLAB_OK && archs == NULL)
         status = clab_error_set(error, CLAB_NO_MEMORY, "no memory for the architectures");
-    for (char *arch = status == CLAB_OK ? strtok_r(archs, ",", &rest) : NULL; arch != NULL && status == CLAB_OK;
-         arch = strtok_r(NULL, ",", &rest)) {
+    for (char *arch = status == CLAB_OK ? strtok_r(archs, ",", &rest) : NULL;
+         arch != NULL && status == CLAB_OK; arch = strtok_r(NULL, ",", &rest)) {
         if (n_targets == MAX_ARCHS)
             status = clab_error_set(error, CLAB_USAGE, "--arch names more than %d architectures", MAX_ARCHS);
         else
@@ -185,11 +196,15 @@ int clab_cmd_compile(struct clab_cli *cli, int argc, char **argv, struct clab_er
     if (status == CLAB_OK && compiler == NULL)
         status = clab_error_set(error, CLAB_NO_MEMORY, "no memory for the compile service");
     for (size_t i = 0; i < n_targets && status == CLAB_OK; i++) {
-        struct clab_compile_request request = {
-            .source_path = positional[0], .arch = targets[i]->name, .entry = o[2].text,
-            .include_dirs = o[3].list, .include_dir_count = o[3].count,
-            .defines = o[4].list, .define_count = o[4].count,
-            .options = o[5].list, .option_count = o[5].count};
+        struct clab_compile_request request = {.source_path = positional[0],
+                                               .arch = targets[i]->name,
+                                               .entry = o[2].text,
+                                               .include_dirs = o[3].list,
+                                               .include_dir_count = o[3].count,
+                                               .defines = o[4].list,
+                                               .define_count = o[4].count,
+                                               .options = o[5].list,
+                                               .option_count = o[5].count};
         status = compile_for(cli, compiler, &request, emit, folder, error);
         if (status != CLAB_OK && n_targets > 1)
             clab_error_context(error, "%s", targets[i]->name);

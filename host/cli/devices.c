@@ -1,4 +1,5 @@
-/* clusterlab devices: what each device is, and which clusters it holds, as its own occupancy query answers. */
+/* clusterlab devices: what each device is, and which clusters it holds, as its own occupancy query answers.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,32 +12,38 @@
 #include "report/table.h"
 
 /* A kernel that does nothing, for the occupancy query; dynamic shared memory makes it one CTA an SM. */
-static const char probe_ptx[] = ".version 7.8\n.target sm_90\n.address_size 64\n.extern .shared .align 16 .b8 pool[];\n"
-                                ".visible .entry clab_probe()\n{\nret;\n}\n";
+static const char probe_ptx[] =
+    ".version 7.8\n.target sm_90\n.address_size 64\n.extern .shared .align 16 .b8 pool[];\n"
+    ".visible .entry clab_probe()\n{\nret;\n}\n";
 #define ALL_DEVICES_LIMIT 16
-static const char *const emulated[] = {"emu:sm_90", "emu:sm_100", "emu:sm_103", "emu:sm_110", "emu:sm_120", "emu:sm_121"};
+static const char *const emulated[] = {"emu:sm_90",  "emu:sm_100", "emu:sm_103",
+                                       "emu:sm_110", "emu:sm_120", "emu:sm_121"};
 
-static clab_status ask_clusters(struct clab_session *session, bool opt_in, json_t **out_answer, struct clab_error *error)
+static clab_status ask_clusters(struct clab_session *session, bool opt_in, json_t **out_answer,
+                                struct clab_error *error)
 {
     char path[4096];
     if (clab_temporary_file("probe", path, sizeof path) != 0)
-        return clab_error_set(error, CLAB_OUTPUT, "cannot make a temporary file in %s: %s", clab_temporary_root(),
-                              strerror(errno));
+        return clab_error_set(error, CLAB_OUTPUT, "cannot make a temporary file in %s: %s",
+                              clab_temporary_root(), strerror(errno));
     clab_status status = CLAB_OK;
     json_t *answer = NULL;
     if (clab_file_write_atomic(path, probe_ptx, sizeof probe_ptx - 1) != 0)
         status = clab_error_set(error, CLAB_OUTPUT, "cannot write %s: %s", path, strerror(errno));
     if (status == CLAB_OK)
-        status = clab_session_ask(session, json_pack("{s:s,s:i,s:s,s:s,s:s}", "op", "load", "key", (int)opt_in, "path",
-                                                     path, "source", "the occupancy probe", "entry", "clab_probe"),
+        status = clab_session_ask(session,
+                                  json_pack("{s:s,s:i,s:s,s:s,s:s}", "op", "load", "key", (int)opt_in, "path",
+                                            path, "source", "the occupancy probe", "entry", "clab_probe"),
                                   30000, NULL, NULL, &answer, error);
     json_decref(answer);
     unlink(path);
     if (status != CLAB_OK)
         return status;
     int64_t shared = clab_json_int(session->facts, "shared_per_block_optin_bytes", 0);
-    return clab_session_ask(session, json_pack("{s:s,s:i,s:i,s:I,s:i,s:b}", "op", "clusters", "key", (int)opt_in, "block",
-                                               32, "smem_bytes", (json_int_t)shared, "sizes", 16, "opt_in", (int)opt_in),
+    return clab_session_ask(session,
+                            json_pack("{s:s,s:i,s:i,s:I,s:i,s:b}", "op", "clusters", "key", (int)opt_in,
+                                      "block", 32, "smem_bytes", (json_int_t)shared, "sizes", 16, "opt_in",
+                                      (int)opt_in),
                             30000, NULL, NULL, out_answer, error);
 }
 
@@ -60,18 +67,20 @@ static void print_device(FILE *file, const json_t *facts, const json_t *portable
             clab_json_bool(facts, "emulated", false) ? "  (emulated)" : "");
     fprintf(file, "  compute capability %s, %lld SMs, %lld MHz, L2 %lld KiB, memory %lld MiB\n",
             clab_json_text(facts, "cc", ""), (long long)clab_json_int(facts, "sms", 0),
-            (long long)clab_json_int(facts, "clock_khz", 0) / 1000, (long long)clab_json_int(facts, "l2_bytes", 0) / 1024,
+            (long long)clab_json_int(facts, "clock_khz", 0) / 1000,
+            (long long)clab_json_int(facts, "l2_bytes", 0) / 1024,
             (long long)clab_json_int(facts, "memory_bytes", 0) / (1024 * 1024));
     fprintf(file, "  shared memory %lld KiB an SM, %lld KiB a CTA with opt-in; driver %s, %s\n",
             (long long)clab_json_int(facts, "shared_per_sm_bytes", 0) / 1024,
-            (long long)clab_json_int(facts, "shared_per_block_optin_bytes", 0) / 1024, clab_json_text(facts, "driver", ""),
-            clab_json_text(facts, "driver_path", ""));
+            (long long)clab_json_int(facts, "shared_per_block_optin_bytes", 0) / 1024,
+            clab_json_text(facts, "driver", ""), clab_json_text(facts, "driver_path", ""));
     fputs("  of 1 to 16 CTAs, one CTA an SM:\n", file);
     print_active(file, "portable", portable);
     print_active(file, "opted in", opted);
 }
 
-static clab_status one_device(struct clab_cli *cli, const char *id, bool json, json_t *all, struct clab_error *error)
+static clab_status one_device(struct clab_cli *cli, const char *id, bool json, json_t *all,
+                              struct clab_error *error)
 {
     struct clab_session session;
     json_t *portable = NULL, *opted = NULL;
@@ -84,8 +93,9 @@ static clab_status one_device(struct clab_cli *cli, const char *id, bool json, j
             status = ask_clusters(&session, true, &opted, error);
     }
     if (status == CLAB_OK && json) {
-        json_t *record = json_pack("{s:s,s:s,s:O,s:O?,s:O?}", "type", "device", "schema", "clusterlab/1", "device",
-                                   session.facts, "clusters_portable", portable, "clusters_opted_in", opted);
+        json_t *record =
+            json_pack("{s:s,s:s,s:O,s:O?,s:O?}", "type", "device", "schema", "clusterlab/1", "device",
+                      session.facts, "clusters_portable", portable, "clusters_opted_in", opted);
         json_array_append_new(all, record);
     } else if (status == CLAB_OK) {
         print_device(cli->out, session.facts, portable, opted);
@@ -98,7 +108,8 @@ static clab_status one_device(struct clab_cli *cli, const char *id, bool json, j
 
 int clab_cmd_devices(struct clab_cli *cli, int argc, char **argv, struct clab_error *error)
 {
-    struct clab_option o[] = {{.name = "--json", .kind = CLAB_OPTION_FLAG}, {.name = "--device", .kind = CLAB_OPTION_LIST}, {0}};
+    struct clab_option o[] = {
+        {.name = "--json", .kind = CLAB_OPTION_FLAG}, {.name = "--device", .kind = CLAB_OPTION_LIST}, {0}};
     size_t n;
     clab_status status = clab_options_parse(o, argc, argv, NULL, 0, &n, error);
     if (status != CLAB_OK)

@@ -10,7 +10,8 @@
 #include "lab/wire.h"
 #include "report/table.h"
 
-static void device_line(struct clab_cli *cli, struct clab_table *table, const char *title, const char *id, bool *out_ok)
+static void device_line(struct clab_cli *cli, struct clab_table *table, const char *title, const char *id,
+                        bool *out_ok)
 {
     struct clab_session session;
     struct clab_error error = {0};
@@ -106,7 +107,8 @@ int clab_cmd_doctor(struct clab_cli *cli, int argc, char **argv, struct clab_err
     clab_table_free(&table);
     const bool nvrtc = toolkit->parts[CLAB_PART_NVRTC].found;
     if (!gpu && emulator)
-        fprintf(cli->out, "\nNo GPU: experiments run on emu:sm_90 and others, checked and counted but not timed.\n");
+        fprintf(cli->out,
+                "\nNo GPU: experiments run on emu:sm_90 and others, checked and counted but not timed.\n");
     if (!nvrtc)
         fprintf(cli->out, "\nNo NVRTC: .cu variants are waived; hand-written PTX runs.\n");
     clab_compiler_free(compiler);

@@ -1,5 +1,5 @@
-/* clusterlab launch: one kernel of one file, with a launch shape and arguments from the command line. The request goes
-   through the same worker as an experiment's rows: a fault, a hang or a crash is one message. */
+/* clusterlab launch: one kernel of one file, with a launch shape and arguments from the command line. The
+   request goes through the same worker as an experiment's rows: a fault, a hang or a crash is one message. */
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
@@ -16,7 +16,8 @@
 #include "lab/wire.h"
 
 /* "8", "8,4" or "8x4x2" as an array of three. */
-static clab_status parse_shape(const char *option, const char *text, json_t **out_shape, struct clab_error *error)
+static clab_status parse_shape(const char *option, const char *text, json_t **out_shape,
+                               struct clab_error *error)
 {
     json_t *shape = json_array();
     const char *p = text;
@@ -26,7 +27,8 @@ static clab_status parse_shape(const char *option, const char *text, json_t **ou
             char *end;
             errno = 0;
             value = strtoll(p, &end, 10);
-            if (end == p || errno != 0 || value < 0 || value > UINT32_MAX || (*end != '\0' && *end != ',' && *end != 'x'))
+            if (end == p || errno != 0 || value < 0 || value > UINT32_MAX ||
+                (*end != '\0' && *end != ',' && *end != 'x'))
                 break;
             p = *end != '\0' ? end + 1 : end;
         }
@@ -64,14 +66,16 @@ static bool parse_fill(const char *text, json_t **out_fill)
     }
     double value = strtod(text, &end);
     if (end != text && *end == '\0') {
-        *out_fill = value == 0 ? json_pack("{s:s}", "kind", "zero") : json_pack("{s:s,s:f}", "kind", "value", "value", value);
+        *out_fill = value == 0 ? json_pack("{s:s}", "kind", "zero")
+                               : json_pack("{s:s,s:f}", "kind", "value", "value", value);
         return true;
     }
     if (n >= sizeof kind)
         return false;
     memcpy(kind, text, n);
     kind[n] = '\0';
-    if (text[n] == '\0' && (strcmp(kind, "zero") == 0 || strcmp(kind, "ones") == 0 || strcmp(kind, "iota") == 0)) {
+    if (text[n] == '\0' &&
+        (strcmp(kind, "zero") == 0 || strcmp(kind, "ones") == 0 || strcmp(kind, "iota") == 0)) {
         *out_fill = json_pack("{s:s}", "kind", kind);
         return true;
     }
@@ -97,9 +101,11 @@ static json_t *parse_scalar(const char *type, const char *text)
         return end != text && *end == '\0' && (errno == 0 || fabs(real) < 1) ? json_real(real) : NULL;
     }
     const bool negative = text[0] == '-';
-    const unsigned long long limit = (is_signed ? UINT64_MAX >> (65 - bits) : UINT64_MAX >> (64 - bits)) + (negative ? 1 : 0);
+    const unsigned long long limit =
+        (is_signed ? UINT64_MAX >> (65 - bits) : UINT64_MAX >> (64 - bits)) + (negative ? 1 : 0);
     const unsigned long long size = strtoull(text + negative, &end, 0);
-    if (!isdigit((unsigned char)text[negative]) || *end != '\0' || errno != 0 || size > limit || (negative && !is_signed))
+    if (!isdigit((unsigned char)text[negative]) || *end != '\0' || errno != 0 || size > limit ||
+        (negative && !is_signed))
         return NULL;
     return json_integer((json_int_t)(negative ? 0 - size : size));
 }
@@ -120,16 +126,19 @@ static clab_status parse_argument(const char *text, size_t index, json_t *argume
     snprintf(type, sizeof type, "%.*s", (int)n, spec);
     if (clab_element_get(type) == CLAB_ELEMENT_COUNT) {
         clab_error_set(error, CLAB_USAGE, "--arg '%s': unknown type '%s'", text, type);
-        return clab_error_remedy(error, "types: u8 s8 u16 s16 u32 s32 u64 s64 f16 bf16 f32 f64; u32:7, f32[1024]:ones");
+        return clab_error_remedy(
+            error, "types: u8 s8 u16 s16 u32 s32 u64 s64 f16 bf16 f32 f64; u32:7, f32[1024]:ones");
     }
     if (spec[n] == ':') {
         const char *number = spec + n + 1;
         json_t *value = parse_scalar(type, number);
         if (value == NULL)
-            return clab_error_set(error, CLAB_USAGE, "--arg '%s': '%s' is not a %s value", text, number, type);
+            return clab_error_set(error, CLAB_USAGE, "--arg '%s': '%s' is not a %s value", text, number,
+                                  type);
         if (named) {
             json_decref(value);
-            return clab_error_set(error, CLAB_USAGE, "--arg '%s': only buffers have names, TYPE[COUNT]:FILL", text);
+            return clab_error_set(error, CLAB_USAGE, "--arg '%s': only buffers have names, TYPE[COUNT]:FILL",
+                                  text);
         }
         json_array_append_new(arguments, json_pack("{s:s,s:o}", "type", type, "value", value));
         return CLAB_OK;
@@ -138,9 +147,10 @@ static clab_status parse_argument(const char *text, size_t index, json_t *argume
     char *end = NULL;
     errno = 0;
     long long count = spec[n] == '[' ? strtoll(spec + n + 1, &end, 10) : 0;
-    if (spec[n] != '[' || errno != 0 || count < 1 || strncmp(end, "]", 1) != 0 || (end[1] != ':' && end[1] != '\0') ||
-        !parse_fill(end[1] == ':' ? end + 2 : "zero", &fill)) {
-        clab_error_set(error, CLAB_USAGE, "--arg '%s' is neither TYPE:VALUE nor [NAME=]TYPE[COUNT]:FILL", text);
+    if (spec[n] != '[' || errno != 0 || count < 1 || strncmp(end, "]", 1) != 0 ||
+        (end[1] != ':' && end[1] != '\0') || !parse_fill(end[1] == ':' ? end + 2 : "zero", &fill)) {
+        clab_error_set(error, CLAB_USAGE, "--arg '%s' is neither TYPE:VALUE nor [NAME=]TYPE[COUNT]:FILL",
+                       text);
         return clab_error_remedy(error, "fills: zero, ones, iota, random(SEED), bits(SEED), a number, @FILE");
     }
     json_array_append_new(arguments, json_pack("{s:s}", "buffer", name));
@@ -182,8 +192,8 @@ static void print_counters(FILE *file, const json_t *counters)
 
 /* Compiles (or takes) the file for the session's device and puts the image where the worker can read it. */
 static clab_status make_image(struct clab_cli *cli, const struct clab_session *session, const char *file,
-                              const char *entry, const char *arch, struct clab_image *image, char *path, size_t bytes,
-                              struct clab_error *error)
+                              const char *entry, const char *arch, struct clab_image *image, char *path,
+                              size_t bytes, struct clab_error *error)
 {
     struct clab_compiler_options options = {.interrupted = cli->interrupted};
     struct clab_compiler *compiler = clab_compiler_new(&options);
@@ -191,20 +201,22 @@ static clab_status make_image(struct clab_cli *cli, const struct clab_session *s
         return clab_error_set(error, CLAB_NO_MEMORY, "no memory for the compile service");
     const char *dot = strrchr(file, '.');
     char device_arch[16];
-    snprintf(device_arch, sizeof device_arch, "sm_%lld%lld", (long long)clab_json_int(session->facts, "cc_major", 9),
+    snprintf(device_arch, sizeof device_arch, "sm_%lld%lld",
+             (long long)clab_json_int(session->facts, "cc_major", 9),
              (long long)clab_json_int(session->facts, "cc_minor", 0));
     struct clab_compile_request request = {.source_path = file, .entry = entry};
     request.arch = arch != NULL ? arch : device_arch;
-    request.want = clab_json_bool(session->facts, "accepts_cubin", false) && (dot == NULL || strcmp(dot, ".ptx") != 0)
-                       ? CLAB_IMAGE_CUBIN
-                       : CLAB_IMAGE_PTX;
+    request.want =
+        clab_json_bool(session->facts, "accepts_cubin", false) && (dot == NULL || strcmp(dot, ".ptx") != 0)
+            ? CLAB_IMAGE_CUBIN
+            : CLAB_IMAGE_PTX;
     clab_status status = clab_session_takes(session, file, error);
     if (status == CLAB_OK)
         status = clab_compile(compiler, &request, image, error);
     clab_compiler_free(compiler);
     if (status == CLAB_OK && clab_temporary_file("launch", path, bytes) != 0)
-        return clab_error_set(error, CLAB_OUTPUT, "cannot make a temporary file in %s: %s", clab_temporary_root(),
-                              strerror(errno));
+        return clab_error_set(error, CLAB_OUTPUT, "cannot make a temporary file in %s: %s",
+                              clab_temporary_root(), strerror(errno));
     if (status == CLAB_OK && clab_file_write_atomic(path, image->data, image->bytes) != 0)
         status = clab_error_set(error, CLAB_OUTPUT, "cannot write %s: %s", path, strerror(errno));
     return status;
@@ -215,8 +227,8 @@ static clab_status launch(struct clab_session *session, const struct clab_image 
                           json_t **out_answer, struct clab_error *error)
 {
     json_t *answer = NULL;
-    json_t *request = json_pack("{s:s,s:i,s:s,s:s,s:s}", "op", "load", "key", 0, "path", path, "source", file, "entry",
-                                image->lowered != NULL ? image->lowered : entry);
+    json_t *request = json_pack("{s:s,s:i,s:s,s:s,s:s}", "op", "load", "key", 0, "path", path, "source", file,
+                                "entry", image->lowered != NULL ? image->lowered : entry);
     clab_status status = clab_session_ask(session, request, timeout_ms, NULL, NULL, &answer, error);
     json_decref(answer);
     if (status != CLAB_OK)
@@ -228,15 +240,24 @@ static clab_status launch(struct clab_session *session, const struct clab_image 
 int clab_cmd_launch(struct clab_cli *cli, int argc, char **argv, struct clab_error *error)
 {
     struct clab_option o[] = {
-        {.name = "--grid", .kind = CLAB_OPTION_TEXT},        {.name = "--block", .kind = CLAB_OPTION_TEXT},
-        {.name = "--cluster", .kind = CLAB_OPTION_TEXT},     {.name = "--smem", .kind = CLAB_OPTION_TEXT},
-        {.name = "--arg", .kind = CLAB_OPTION_LIST},         {.name = "--device", .kind = CLAB_OPTION_TEXT},
-        {.name = "--arch", .kind = CLAB_OPTION_TEXT},        {.name = "--timeout", .kind = CLAB_OPTION_TEXT},
-        {.name = "--trace", .kind = CLAB_OPTION_TEXT},       {.name = "--emu-schedule", .kind = CLAB_OPTION_TEXT},
-        {.name = "--emu-seed", .kind = CLAB_OPTION_TEXT},    {.name = "--emu-isa", .kind = CLAB_OPTION_TEXT},
-        {.name = "--emu-driver", .kind = CLAB_OPTION_TEXT},  {.name = "--emu-threads", .kind = CLAB_OPTION_TEXT},
-        {.name = "--emu-budget", .kind = CLAB_OPTION_TEXT},  {.name = "--emu-initial-clusters", .kind = CLAB_OPTION_TEXT},
-        {.name = "--emu-decline", .kind = CLAB_OPTION_TEXT}, {0},
+        {.name = "--grid", .kind = CLAB_OPTION_TEXT},
+        {.name = "--block", .kind = CLAB_OPTION_TEXT},
+        {.name = "--cluster", .kind = CLAB_OPTION_TEXT},
+        {.name = "--smem", .kind = CLAB_OPTION_TEXT},
+        {.name = "--arg", .kind = CLAB_OPTION_LIST},
+        {.name = "--device", .kind = CLAB_OPTION_TEXT},
+        {.name = "--arch", .kind = CLAB_OPTION_TEXT},
+        {.name = "--timeout", .kind = CLAB_OPTION_TEXT},
+        {.name = "--trace", .kind = CLAB_OPTION_TEXT},
+        {.name = "--emu-schedule", .kind = CLAB_OPTION_TEXT},
+        {.name = "--emu-seed", .kind = CLAB_OPTION_TEXT},
+        {.name = "--emu-isa", .kind = CLAB_OPTION_TEXT},
+        {.name = "--emu-driver", .kind = CLAB_OPTION_TEXT},
+        {.name = "--emu-threads", .kind = CLAB_OPTION_TEXT},
+        {.name = "--emu-budget", .kind = CLAB_OPTION_TEXT},
+        {.name = "--emu-initial-clusters", .kind = CLAB_OPTION_TEXT},
+        {.name = "--emu-decline", .kind = CLAB_OPTION_TEXT},
+        {0},
     };
     const char *positional[2];
     size_t n_positional;
@@ -277,14 +298,19 @@ int clab_cmd_launch(struct clab_cli *cli, int argc, char **argv, struct clab_err
         opened = status == CLAB_OK;
     }
     if (status == CLAB_OK)
-        status = make_image(cli, &session, positional[0], positional[1], clab_option_get(o, "--arch")->text, &image, path,
-                            sizeof path, error);
+        status = make_image(cli, &session, positional[0], positional[1], clab_option_get(o, "--arch")->text,
+                            &image, path, sizeof path, error);
     if (status == CLAB_OK) {
         bool timed = clab_json_bool(session.facts, "timed", false);
         status = launch(&session, &image, path, positional[0], positional[1], row, buffers,
                         timed ? (int)timeout_s * 1000 : -1, &answer, error);
-        if (status != CLAB_OK)
+        if (status != CLAB_OK) {
             clab_error_name_source(error, positional[0]);
+            if (error->file[0] == '\0')
+                snprintf(error->file, sizeof error->file, "%s", positional[0]);
+            if (error->kernel[0] == '\0')
+                snprintf(error->kernel, sizeof error->kernel, "%s", positional[1]);
+        }
     }
     if (status == CLAB_OK) {
         print_dumps(cli->out, json_object_get(answer, "dumps"));

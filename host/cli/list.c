@@ -22,14 +22,16 @@ int clab_cmd_list(struct clab_cli *cli, int argc, char **argv, struct clab_error
         fputc('\n', cli->out);
     }
     for (size_t i = 0; i < json_array_size(experiments); i++) {
-        const json_t *experiment = json_array_get(experiments, i), *variants = json_object_get(experiment, "variants");
+        const json_t *experiment = json_array_get(experiments, i),
+                     *variants = json_object_get(experiment, "variants");
         const char *broken = clab_json_text(experiment, "error", NULL);
         if (broken != NULL)
             exit_status = clab_status_exit(CLAB_EXPERIMENT);
         if (o[0].set)
             continue;
         fprintf(cli->out, "%s%s  %s\n  %s\n", i != 0 ? "\n" : "", clab_json_text(experiment, "name", ""),
-                clab_json_text(experiment, "file", ""), broken != NULL ? broken : clab_json_text(experiment, "summary", ""));
+                clab_json_text(experiment, "file", ""),
+                broken != NULL ? broken : clab_json_text(experiment, "summary", ""));
         struct clab_table table = {0};
         struct clab_str text = {0};
         clab_table_column(&table, "  variant", false);
@@ -47,7 +49,8 @@ int clab_cmd_list(struct clab_cli *cli, int argc, char **argv, struct clab_error
                             clab_json_bool(variant, "baseline", false) ? " (baseline)" : "");
             clab_table_cell(&table, 1, "%s", base);
             clab_table_cell(&table, 2, "%s", clab_json_text(variant, "entry", ""));
-            clab_table_cell(&table, 3, "%s%s", clab_json_text(variant, "requires", "sm_90"), needs_nvrtc ? ", NVRTC" : "");
+            clab_table_cell(&table, 3, "%s%s", clab_json_text(variant, "requires", "sm_90"),
+                            needs_nvrtc ? ", NVRTC" : "");
         }
         if (json_array_size(variants) != 0) {
             clab_table_print(&table, &text);

@@ -40,7 +40,8 @@ clab_status clab_options_parse(struct clab_option *options, int argc, char **arg
         const char *equals = strchr(word, '=');
         size_t length = equals != NULL ? (size_t)(equals - word) : strlen(word);
         struct clab_option *option = options;
-        while (option->name != NULL && !(strlen(option->name) == length && memcmp(option->name, word, length) == 0))
+        while (option->name != NULL &&
+               !(strlen(option->name) == length && memcmp(option->name, word, length) == 0))
             option++;
         if (option->name == NULL)
             return unknown(options, word, error);
@@ -56,7 +57,8 @@ clab_status clab_options_parse(struct clab_option *options, int argc, char **arg
         option->text = value;
         if (option->kind == CLAB_OPTION_LIST) {
             if (option->count == CLAB_MAX_REPEAT)
-                return clab_error_set(error, CLAB_USAGE, "%s was given more than %d times", option->name, CLAB_MAX_REPEAT);
+                return clab_error_set(error, CLAB_USAGE, "%s was given more than %d times", option->name,
+                                      CLAB_MAX_REPEAT);
             option->list[option->count++] = value;
         }
     }
@@ -72,15 +74,15 @@ const struct clab_option *clab_option_get(const struct clab_option *options, con
     return &absent;
 }
 
-clab_status clab_option_number(const struct clab_option *option, long long low, long long high, long long *out_value,
-                               struct clab_error *error)
+clab_status clab_option_number(const struct clab_option *option, long long low, long long high,
+                               long long *out_value, struct clab_error *error)
 {
     char *end;
     errno = 0;
     long long value = strtoll(option->text, &end, 10);
     if (errno != 0 || end == option->text || *end != '\0' || value < low || value > high)
-        return clab_error_set(error, CLAB_USAGE, "%s wants a number from %lld to %lld, got '%s'", option->name, low, high,
-                              option->text);
+        return clab_error_set(error, CLAB_USAGE, "%s wants a number from %lld to %lld, got '%s'",
+                              option->name, low, high, option->text);
     *out_value = value;
     return CLAB_OK;
 }
@@ -92,6 +94,7 @@ clab_status clab_cli_source_check(const char *path, struct clab_error *error)
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
         if (dot != NULL && strcmp(dot, endings[i]) == 0)
             return CLAB_OK;
-    clab_error_set(error, CLAB_USAGE, "%s is not a kernel file: its name ends in none of .cu, .ptx, .cubin, .fatbin", path);
+    clab_error_set(error, CLAB_USAGE,
+                   "%s is not a kernel file: its name ends in none of .cu, .ptx, .cubin, .fatbin", path);
     return CLAB_USAGE;
 }

@@ -14,7 +14,8 @@
 struct show {
     struct clab_cli *cli;
     struct clab_record_writer *writer;
-    json_t *extra; /* members every record of this experiment carries */
+    json_t *extra;      /* members every record of this experiment carries */
+    const char *device; /* id, of the session at hand */
     bool progress_shown, quiet;
 };
 
@@ -35,6 +36,17 @@ static void on_progress(void *context, const char *stage, const char *what, size
     show->progress_shown = true;
 }
 
+/* A row's record describes its device; the others name it. */
+static void on_record(void *context, const char *type, const json_t *record)
+{
+    struct show *show = context;
+    json_t *extra = json_copy(show->extra);
+    if (strcmp(type, "row") != 0)
+        json_object_set_new(extra, "device", json_pack("{s:s}", "id", show->device));
+    clab_record_write(show->writer, type, extra, record);
+    json_decref(extra);
+}
+
 static void on_plan(void *context, const json_t *plan)
 {
     struct show *show = context;
@@ -45,14 +57,8 @@ static void on_plan(void *context, const json_t *plan)
     json_object_set(more, "sha256", json_object_get(plan, "sha256"));
     json_object_set(more, "predictions", (json_t *)(uintptr_t)predictions);
     json_t *record = clab_run_record(show->cli->argc, show->cli->argv, more);
-    clab_record_write(show->writer, "run", show->extra, record);
+    on_record(show, "run", record);
     json_decref(record);
-}
-
-static void on_record(void *context, const char *type, const json_t *record)
-{
-    struct show *show = context;
-    clab_record_write(show->writer, type, show->extra, record);
 }
 
 /* Whole errors of failed rows below the table, each distinct one once. */
@@ -63,7 +69,8 @@ static void print_failures(struct show *show, const json_t *rows)
         const json_t *row = json_array_get(rows, i);
         const char *status = clab_json_text(row, "status", "");
         const json_t *detail = json_object_get(row, "error");
-        if (detail == NULL || strcmp(status, "ok") == 0 || strcmp(status, "waived") == 0 || strcmp(status, "wrong") == 0)
+        if (detail == NULL || strcmp(status, "ok") == 0 || strcmp(status, "waived") == 0 ||
+            strcmp(status, "wrong") == 0)
             continue;
         struct clab_error error = {0};
         clab_error_from_json(detail, &error);
@@ -86,12 +93,14 @@ static void print_predictions(FILE *file, const json_t *predictions)
         if (i == 0)
             fputs("\npredictions\n", file);
         fprintf(file, "  %-12s  %s%s%s%s\n", clab_json_text(prediction, "verdict", ""),
-                clab_json_text(prediction, "text", ""), detail[0] != '\0' ? " (" : "", detail, detail[0] != '\0' ? ")" : "");
+                clab_json_text(prediction, "text", ""), detail[0] != '\0' ? " (" : "", detail,
+                detail[0] != '\0' ? ")" : "");
     }
 }
 
-static int run_device(struct clab_cli *cli, const char *device, json_t *emulator_options, struct clab_compiler *compiler,
-                      struct clab_run_options *options, struct show *show, json_t *all_rows, struct clab_error *error)
+static int run_device(struct clab_cli *cli, const char *device, json_t *emulator_options,
+                      struct clab_compiler *compiler, struct clab_run_options *options, struct show *show,
+                      json_t *all_rows, struct clab_error *error)
 {
     struct clab_session session;
     json_t *rows = NULL, *predictions = NULL;
@@ -99,7 +108,7 @@ static int run_device(struct clab_cli *cli, const char *device, json_t *emulator
     clab_status status = clab_cli_open(cli, device, emulator_options, &session, error);
     if (status != CLAB_OK)
         return clab_status_exit(status);
-    json_object_set_new(show->extra, "device", json_pack("{s:s}", "id", session.device)); /* rows say more */
+    show->device = session.device;
     options->on_plan = on_plan;
     options->on_record = on_record;
     options->progress = on_progress;
@@ -125,11 +134,21 @@ static int run_device(struct clab_cli *cli, const char *device, json_t *emulator
     }
     json_decref(rows);
     json_decref(predictions);
+    clab_session_mark(&session, "print");
+    json_t *stages = json_incref(session.stages), *driver = json_object_get(session.facts, "driver_ms");
+    if (driver != NULL)
+        json_object_set(stages, "open: driver", driver);
+    const uint64_t closing_ns = clab_now_ns();
     clab_session_close(&session);
+    json_object_set_new(stages, "close", json_real((double)(clab_now_ns() - closing_ns) * 1e-6));
+    json_t *record = json_pack("{s:o}", "stages_ms", stages);
+    clab_record_write(show->writer, "stages", show->extra, record);
+    json_decref(record);
     return status == CLAB_OK ? exit_status : clab_status_exit(status);
 }
 
-static clab_status read_options(struct clab_option *o, struct clab_run_options *options, struct clab_error *error)
+static clab_status read_options(struct clab_option *o, struct clab_run_options *options,
+                                struct clab_error *error)
 {
     struct clab_lab_request *request = &options->request;
     long long number;
@@ -166,17 +185,26 @@ static clab_status read_options(struct clab_option *o, struct clab_run_options *
 int clab_cmd_run(struct clab_cli *cli, int argc, char **argv, struct clab_error *error)
 {
     struct clab_option o[] = {
-        {.name = "--device", .kind = CLAB_OPTION_LIST},   {.name = "--variant", .kind = CLAB_OPTION_LIST},
-        {.name = "--with", .kind = CLAB_OPTION_LIST},     {.name = "--cluster", .kind = CLAB_OPTION_TEXT},
-        {.name = "--set", .kind = CLAB_OPTION_LIST},      {.name = "--image", .kind = CLAB_OPTION_TEXT},
-        {.name = "--arch", .kind = CLAB_OPTION_TEXT},     {.name = "--samples", .kind = CLAB_OPTION_TEXT},
+        {.name = "--device", .kind = CLAB_OPTION_LIST},
+        {.name = "--variant", .kind = CLAB_OPTION_LIST},
+        {.name = "--with", .kind = CLAB_OPTION_LIST},
+        {.name = "--cluster", .kind = CLAB_OPTION_TEXT},
+        {.name = "--set", .kind = CLAB_OPTION_LIST},
+        {.name = "--image", .kind = CLAB_OPTION_TEXT},
+        {.name = "--arch", .kind = CLAB_OPTION_TEXT},
+        {.name = "--samples", .kind = CLAB_OPTION_TEXT},
         {.name = "--hot", .kind = CLAB_OPTION_FLAG},
-        {.name = "--json", .kind = CLAB_OPTION_TEXT},     {.name = "--csv", .kind = CLAB_OPTION_TEXT},
-        {.name = "--timeout", .kind = CLAB_OPTION_TEXT},  {.name = "--emu-schedule", .kind = CLAB_OPTION_TEXT},
-        {.name = "--emu-seed", .kind = CLAB_OPTION_TEXT}, {.name = "--emu-isa", .kind = CLAB_OPTION_TEXT},
+        {.name = "--json", .kind = CLAB_OPTION_TEXT},
+        {.name = "--csv", .kind = CLAB_OPTION_TEXT},
+        {.name = "--timeout", .kind = CLAB_OPTION_TEXT},
+        {.name = "--emu-schedule", .kind = CLAB_OPTION_TEXT},
+        {.name = "--emu-seed", .kind = CLAB_OPTION_TEXT},
+        {.name = "--emu-isa", .kind = CLAB_OPTION_TEXT},
         {.name = "--emu-initial-clusters", .kind = CLAB_OPTION_TEXT},
-        {.name = "--emu-decline", .kind = CLAB_OPTION_TEXT}, {.name = "--emu-driver", .kind = CLAB_OPTION_TEXT},
-        {.name = "--emu-threads", .kind = CLAB_OPTION_TEXT}, {.name = "--emu-budget", .kind = CLAB_OPTION_TEXT},
+        {.name = "--emu-decline", .kind = CLAB_OPTION_TEXT},
+        {.name = "--emu-driver", .kind = CLAB_OPTION_TEXT},
+        {.name = "--emu-threads", .kind = CLAB_OPTION_TEXT},
+        {.name = "--emu-budget", .kind = CLAB_OPTION_TEXT},
         {0},
     };
     const char *positional[1];
@@ -203,13 +231,14 @@ int clab_cmd_run(struct clab_cli *cli, int argc, char **argv, struct clab_error 
     const struct clab_option *devices = clab_option_get(o, "--device");
     json_t *emulator_options = clab_cli_emulator_options(o), *rows = json_array();
     struct show show = {.cli = cli, .writer = &writer, .extra = json_object()};
-    show.quiet = (json_path != NULL && strcmp(json_path, "-") == 0) || (csv_path != NULL && strcmp(csv_path, "-") == 0);
+    show.quiet = (json_path != NULL && strcmp(json_path, "-") == 0) ||
+                 (csv_path != NULL && strcmp(csv_path, "-") == 0);
     int exit_status = 0;
     size_t count = devices->count != 0 ? devices->count : 1;
     for (size_t i = 0; i < count; i++) {
         struct clab_error one = {0};
-        int result = run_device(cli, devices->count != 0 ? devices->list[i] : NULL, emulator_options, compiler, &options,
-                                &show, rows, &one);
+        int result = run_device(cli, devices->count != 0 ? devices->list[i] : NULL, emulator_options,
+                                compiler, &options, &show, rows, &one);
         exit_status = clab_exit_worse(exit_status, result);
         if (one.status != CLAB_OK && count > 1 && i + 1 < count) {
             char *text = clab_error_format(&one);

@@ -6,8 +6,8 @@
 
 #define DEFAULT_EMULATED "emu:sm_90"
 
-clab_status clab_cli_open(struct clab_cli *cli, const char *device, json_t *options, struct clab_session *session,
-                          struct clab_error *error)
+clab_status clab_cli_open(struct clab_cli *cli, const char *device, json_t *options,
+                          struct clab_session *session, struct clab_error *error)
 {
     if (device != NULL)
         return clab_session_open(session, device, options, cli->interrupted, error);
@@ -22,13 +22,15 @@ clab_status clab_cli_open(struct clab_cli *cli, const char *device, json_t *opti
         return CLAB_OK;
     if (status == CLAB_OK) {
         fprintf(cli->err,
-                "clusterlab: %s has compute capability %s and no clusters; using %s instead: checked and counted, not "
+                "clusterlab: %s has compute capability %s and no clusters; using %s instead: checked and "
+                "counted, not "
                 "timed\n",
                 clab_json_text(session->facts, "name", "cuda:0"), clab_json_text(session->facts, "cc", "?"),
                 DEFAULT_EMULATED);
         clab_session_close(session);
     } else {
-        fprintf(cli->err, "clusterlab: no GPU here (%s); using %s: results are checked and counted, not timed\n",
+        fprintf(cli->err,
+                "clusterlab: no GPU here (%s); using %s: results are checked and counted, not timed\n",
                 why.message, DEFAULT_EMULATED);
     }
     clab_error_clear(&why);

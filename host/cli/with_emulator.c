@@ -1,5 +1,5 @@
-/* clusterlab with-emulator: another program on the stand-in driver. Replaces this process, so that the program's status,
-   signals and terminal are its own. */
+/* clusterlab with-emulator: another program on the stand-in driver. Replaces this process, so that the
+   program's status, signals and terminal are its own. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,10 +53,10 @@ int clab_cmd_with_emulator(struct clab_cli *cli, int argc, char **argv, struct c
     if (status != CLAB_OK)
         return clab_status_exit(status);
     if (strpbrk(path, ":;") != NULL)
-        return clab_status_exit(clab_error_set(error, CLAB_NO_DEVICE,
-                                               "LD_LIBRARY_PATH cannot hold the path %s: it has a ':' or ';'", path));
-    /* LD_PRELOAD also splits at blanks: with one, the name alone, which LD_LIBRARY_PATH then resolves. The whole path is
-       better, since a program's own DT_RPATH comes before LD_LIBRARY_PATH (ld.so(8)). */
+        return clab_status_exit(clab_error_set(
+            error, CLAB_NO_DEVICE, "LD_LIBRARY_PATH cannot hold the path %s: it has a ':' or ';'", path));
+    /* LD_PRELOAD also splits at blanks: with one, the name alone, which LD_LIBRARY_PATH then resolves. The
+       whole path is better, since a program's own DT_RPATH comes before LD_LIBRARY_PATH (ld.so(8)). */
     prepend("LD_PRELOAD", strpbrk(path, " \t\n") == NULL ? path : strrchr(path, '/') + 1, ':');
     *strrchr(path, '/') = '\0';
     prepend("LD_LIBRARY_PATH", path, ':');

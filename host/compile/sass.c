@@ -1,5 +1,5 @@
-/* Runs a disassembler over a cubin (CUDA Binary Utilities 13.0, "nvdisasm", "cuobjdump"). The text is passed on as it is:
-   reading it is the inspector's work. */
+/* Runs a disassembler over a cubin (CUDA Binary Utilities 13.0, "nvdisasm", "cuobjdump"). The text is passed
+   on as it is: reading it is the inspector's work. */
 #include "compile/sass.h"
 
 #include <errno.h>
@@ -54,7 +54,8 @@ static clab_status run_program(const char *const *argv, char **out_text, struct 
         return CLAB_COMPILE;
     }
     *out_text = clab_str_take(&text);
-    return *out_text != NULL ? CLAB_OK : clab_error_set(error, CLAB_NO_MEMORY, "no memory for the disassembly");
+    return *out_text != NULL ? CLAB_OK
+                             : clab_error_set(error, CLAB_NO_MEMORY, "no memory for the disassembly");
 }
 
 clab_status clab_sass(const struct clab_toolkit *toolkit, const struct clab_image *image, char **out_text,
@@ -65,14 +66,15 @@ clab_status clab_sass(const struct clab_toolkit *toolkit, const struct clab_imag
     char path[4096];
     *out_text = NULL;
     if (image->kind != CLAB_IMAGE_CUBIN)
-        return clab_error_set(error, CLAB_USAGE, "SASS is made of a cubin, not of %s", clab_image_kind_name(image->kind));
+        return clab_error_set(error, CLAB_USAGE, "SASS is made of a cubin, not of %s",
+                              clab_image_kind_name(image->kind));
     if (!nvdisasm->found && !cuobjdump->found) {
         clab_error_set(error, CLAB_NO_TOOLKIT, "no disassembler: neither nvdisasm nor cuobjdump was found");
         return clab_error_remedy(error, "%s", nvdisasm->remedy);
     }
     if (clab_temporary_file("sass", path, sizeof path) != 0)
-        return clab_error_set(error, CLAB_OUTPUT, "cannot make a temporary file in %s: %s", clab_temporary_root(),
-                              strerror(errno));
+        return clab_error_set(error, CLAB_OUTPUT, "cannot make a temporary file in %s: %s",
+                              clab_temporary_root(), strerror(errno));
     clab_status status = CLAB_OK;
     if (clab_file_write_atomic(path, image->data, image->bytes) != 0)
         status = clab_error_set(error, CLAB_OUTPUT, "cannot write %s: %s", path, strerror(errno));

@@ -1,6 +1,7 @@
-/* The driver surface's own state and helpers, shared by the api_*.c files (one per chapter of the CUDA Driver API
-   manual 13.0). Everything below is guarded by one lock, taken by api_enter and given back by api_leave or api_fail;
-   it is never held while a kernel, a copy or a callback of the program runs, nor while anything waits. */
+/* The driver surface's own state and helpers, shared by the api_*.c files (one per chapter of the CUDA Driver
+   API manual 13.0). Everything below is guarded by one lock, taken by api_enter and given back by api_leave
+   or api_fail; it is never held while a kernel, a copy or a callback of the program runs, nor while anything
+   waits. */
 #ifndef CLAB_EMU_API_H
 #define CLAB_EMU_API_H
 
@@ -18,7 +19,7 @@
 #include "emu/api_handle.h"
 #include "emu/log.h"
 
-#define API_DRIVER_VERSION 13000
+#define API_DRIVER_VERSION  13000
 #define API_COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 /* ---- process and device (api_init.c) ---- */
@@ -46,20 +47,20 @@ struct api_thread {
     bool in_callback;        /* inside a host function: driver calls are not permitted */
     bool per_thread_default; /* a _ptds or _ptsz form is in progress: stream 0 is the thread's own */
     CUstreamCaptureMode capture_mode;
-    CUstream own_stream[8];  /* per-thread default streams, of the contexts below */
+    CUstream own_stream[8]; /* per-thread default streams, of the contexts below */
     CUcontext own_context[8];
     bool has_error;
     struct clab_error error; /* detail of the last failure */
 };
-/* The calling thread's state; made on first use, freed when the thread ends. Never NULL: when memory is out, a shared
-   spare is used. */
+/* The calling thread's state; made on first use, freed when the thread ends. Never NULL: when memory is out,
+   a shared spare is used. */
 struct api_thread *api_thread(void);
 
-/* Takes the lock; an error (lock not held, detail recorded) when cuInit was not called, the process is a fork of the
-   one that called it, or the thread is inside a host function. */
+/* Takes the lock; an error (lock not held, detail recorded) when cuInit was not called, the process is a fork
+   of the one that called it, or the thread is inside a host function. */
 CUresult api_enter(const char *call);
-/* The same, and gives the current context when it is usable: else INVALID_CONTEXT, CONTEXT_IS_DESTROYED, or the error
-   that a kernel left behind. */
+/* The same, and gives the current context when it is usable: else INVALID_CONTEXT, CONTEXT_IS_DESTROYED, or
+   the error that a kernel left behind. */
 CUresult api_enter_context(const char *call, struct api_context **out_context);
 /* Gives the lock back. Returns CUDA_SUCCESS. */
 CUresult api_leave(void);
@@ -67,36 +68,37 @@ CUresult api_leave(void);
 CUresult api_fail(CUresult result, const char *format, ...) CLAB_PRINTF(2, 3);
 /* The same with a whole record, copied; its native code is set here. */
 CUresult api_fail_with(CUresult result, const struct clab_error *error);
-/* Records only; the lock is not touched. For helpers that return a CUresult to a caller who ends with api_result. */
+/* Records only; the lock is not touched. For helpers that return a CUresult to a caller who ends with
+ * api_result. */
 CUresult api_set_error(CUresult result, const char *format, ...) CLAB_PRINTF(2, 3);
 CUresult api_copy_error(CUresult result, const struct clab_error *error);
 /* Ends a call whose helper has recorded the error, if any. */
 CUresult api_result(CUresult result);
-/* For waiting: until something completes somewhere, or the deadline (monotonic ns; 0 none). The lock is held again on
-   return. */
+/* For waiting: until something completes somewhere, or the deadline (monotonic ns; 0 none). The lock is held
+   again on return. */
 void api_wait_for_change(void);
 void api_signal_change(void);
 void api_lock(void);
 void api_unlock(void);
 
-#define API_ENTER()                                                                                                    \
-    do {                                                                                                               \
-        CUresult entered_ = api_enter(__func__);                                                                       \
-        if (entered_ != CUDA_SUCCESS)                                                                                  \
-            return entered_;                                                                                           \
+#define API_ENTER()                              \
+    do {                                         \
+        CUresult entered_ = api_enter(__func__); \
+        if (entered_ != CUDA_SUCCESS)            \
+            return entered_;                     \
     } while (0)
-#define API_ENTER_CONTEXT(context)                                                                                     \
-    struct api_context *context;                                                                                       \
-    do {                                                                                                               \
-        CUresult entered_ = api_enter_context(__func__, &(context));                                                   \
-        if (entered_ != CUDA_SUCCESS)                                                                                  \
-            return entered_;                                                                                           \
+#define API_ENTER_CONTEXT(context)                                   \
+    struct api_context *context;                                     \
+    do {                                                             \
+        CUresult entered_ = api_enter_context(__func__, &(context)); \
+        if (entered_ != CUDA_SUCCESS)                                \
+            return entered_;                                         \
     } while (0)
 /* The most frequent refusal. */
-#define API_REQUIRE(condition)                                                                                         \
-    do {                                                                                                               \
-        if (!(condition))                                                                                              \
-            return api_fail(CUDA_ERROR_INVALID_VALUE, "%s does not hold", #condition);                                 \
+#define API_REQUIRE(condition)                                                         \
+    do {                                                                               \
+        if (!(condition))                                                              \
+            return api_fail(CUDA_ERROR_INVALID_VALUE, "%s does not hold", #condition); \
     } while (0)
 
 const char *api_error_name(CUresult result);   /* NULL for an unknown code (api_error.c) */
@@ -109,8 +111,8 @@ const char *api_error_string(CUresult result); /* likewise */
 struct api_context {
     CUcontext handle;
     bool primary;
-    bool active;        /* a released primary context is not */
-    unsigned retained;  /* primary: number of retains */
+    bool active;       /* a released primary context is not */
+    unsigned retained; /* primary: number of retains */
     unsigned flags;
     unsigned long long id;
     CUfunc_cache cache;
@@ -122,7 +124,8 @@ struct api_context {
     struct api_stream *streams; /* all live ones, the legacy stream too */
     struct api_module *modules;
 };
-/* The context of a handle, or the current one for NULL; NULL when there is none. Not checked for sticky errors. */
+/* The context of a handle, or the current one for NULL; NULL when there is none. Not checked for sticky
+ * errors. */
 struct api_context *api_context_get(CUcontext handle);
 /* The calling thread's current context: NULL and the reason when there is none. */
 CUresult api_context_current(struct api_context **out_context);
@@ -131,7 +134,7 @@ void api_contexts_end(struct api_context *context);
 
 /* ---- modules, functions, libraries (api_module.c, api_library.c, api_function.c) ---- */
 
-struct api_settings { /* what cuFuncSetAttribute and cuKernelSetAttribute set */
+struct api_settings {             /* what cuFuncSetAttribute and cuKernelSetAttribute set */
     int max_dynamic_shared_bytes; /* -1: the default, what 48 KiB leave */
     int carveout;                 /* -1 default */
     bool nonportable_allowed;
@@ -188,7 +191,8 @@ CUresult api_module_function(struct api_module *module, const char *name, struct
 CUresult api_function_get(struct api_context *context, CUfunction handle, struct api_function **out_function);
 CUresult api_kernel_function(struct api_context *context, struct api_kernel *kernel,
                              struct api_function **out_function);
-CUresult api_library_module(struct api_context *context, struct api_library *library, struct api_module **out_module);
+CUresult api_library_module(struct api_context *context, struct api_library *library,
+                            struct api_module **out_module);
 struct api_settings api_settings_default(void);
 CUresult api_settings_set(struct api_settings *settings, const struct emu_kernel_info *info,
                           CUfunction_attribute attribute, int value);
@@ -199,8 +203,9 @@ uint32_t api_dynamic_shared_limit(const struct api_settings *settings, const str
 
 /* ---- images (image.c, fatbin.c) ---- */
 
-/* PTX text out of what a program passes as an image: PTX text, a fatbin or its wrapper, for this model. *out_text is
-   heap memory with a NUL. Errors: INVALID_IMAGE, NO_BINARY_FOR_GPU (a cubin, or a fatbin without usable PTX). */
+/* PTX text out of what a program passes as an image: PTX text, a fatbin or its wrapper, for this model.
+   *out_text is heap memory with a NUL. Errors: INVALID_IMAGE, NO_BINARY_FOR_GPU (a cubin, or a fatbin without
+   usable PTX). */
 CUresult api_image_ptx(const void *image, size_t bytes, const struct emu_model *model, char **out_text,
                        size_t *out_bytes);
 /* Loads it. Errors as cuModuleLoadData gives them, recorded; `error` keeps the detail for the log buffers. */
@@ -212,12 +217,18 @@ CUresult api_image_load(struct api_device *device, const void *image, size_t byt
 
 struct api_allocation {
     uint64_t base, bytes;
-    enum { API_MEMORY_DEVICE, API_MEMORY_HOST, API_MEMORY_REGISTERED, API_MEMORY_MANAGED, API_MEMORY_MODULE } kind;
+    enum {
+        API_MEMORY_DEVICE,
+        API_MEMORY_HOST,
+        API_MEMORY_REGISTERED,
+        API_MEMORY_MANAGED,
+        API_MEMORY_MODULE
+    } kind;
     CUcontext context;
     struct api_pool *pool; /* NULL unless it came from one */
     unsigned flags;        /* of cuMemHostAlloc, cuMemHostRegister, cuMemAllocManaged */
-    bool async_memops; /* CU_POINTER_ATTRIBUTE_SYNC_MEMOPS was cleared; it has no effect */
-    bool free_queued; /* cuMemFreeAsync was called */
+    bool async_memops;     /* CU_POINTER_ATTRIBUTE_SYNC_MEMOPS was cleared; it has no effect */
+    bool free_queued;      /* cuMemFreeAsync was called */
     unsigned long long id;
 };
 struct api_pool {
@@ -252,15 +263,16 @@ enum api_work_kind {
     API_WORK_HOST,
     API_WORK_CALLBACK,
     API_WORK_RECORD,
-    API_WORK_WAIT,   /* graphs only: streams turn it into a dependency */
+    API_WORK_WAIT, /* graphs only: streams turn it into a dependency */
     API_WORK_FREE,
-    API_WORK_ALLOC,  /* graphs only */
+    API_WORK_ALLOC, /* graphs only */
     API_WORK_WRITE_VALUE,
     API_WORK_WAIT_VALUE,
     API_WORK_GRAPH
 };
 
-/* A box of rows: `width` bytes x `height` x `depth`; row y of slice z is at address + z * slice_pitch + y * pitch. */
+/* A box of rows: `width` bytes x `height` x `depth`; row y of slice z is at address + z * slice_pitch + y *
+ * pitch. */
 struct api_copy_side {
     uint64_t address;
     uint64_t pitch, slice_pitch;
@@ -317,7 +329,8 @@ struct api_work {
     };
 };
 
-/* Runs it on the calling thread, without the lock. CUDA_SUCCESS, or what makes the context unusable, with `error`. */
+/* Runs it on the calling thread, without the lock. CUDA_SUCCESS, or what makes the context unusable, with
+ * `error`. */
 CUresult api_work_run(struct api_context *context, struct api_work *work, struct clab_error *error);
 /* Frees what it owns. With the lock. */
 void api_work_fini(struct api_work *work);
@@ -335,13 +348,13 @@ struct api_stream {
     bool legacy, per_thread, destroyed;
     uint64_t issued, completed; /* tasks */
     struct api_task *head, *tail;
-    bool running;    /* a thread is executing the head */
+    bool running; /* a thread is executing the head */
     bool has_worker;
-    unsigned refs;   /* handle, worker, events, dependencies */
-    struct api_capture *capture; /* NULL unless capturing */
+    unsigned refs;                   /* handle, worker, events, dependencies */
+    struct api_capture *capture;     /* NULL unless capturing */
     struct api_node **capture_nodes; /* the nodes that the next one will depend on */
     size_t n_capture_nodes;
-    CUgraphNode *lent_nodes; /* to the caller of cuStreamGetCaptureInfo */
+    CUgraphNode *lent_nodes;      /* to the caller of cuStreamGetCaptureInfo */
     struct api_dependency *waits; /* of cuStreamWaitEvent, for the next task */
     size_t n_waits;
     CUsynchronizationPolicy sync_policy;
@@ -357,7 +370,7 @@ struct api_event {
     struct api_context *context; /* NULL once the context is gone */
     unsigned flags;
     bool recorded;
-    bool was_captured; /* last recorded in a capture that has ended */
+    bool was_captured;         /* last recorded in a capture that has ended */
     struct api_stream *stream; /* of the last record; a reference is held */
     uint64_t issued;           /* its task */
     uint64_t generation;
@@ -369,11 +382,11 @@ struct api_event {
 };
 
 enum api_mode {
-    API_ASYNC,        /* returns at once */
-    API_SYNC          /* returns when it is done, with its result */
+    API_ASYNC, /* returns at once */
+    API_SYNC   /* returns when it is done, with its result */
 };
-/* Appends work to a stream (or to the graph that it captures into); takes over what `work` owns, also on failure. The
-   lock is given up while a synchronous one waits. */
+/* Appends work to a stream (or to the graph that it captures into); takes over what `work` owns, also on
+   failure. The lock is given up while a synchronous one waits. */
 CUresult api_submit(struct api_stream *stream, struct api_work *work, enum api_mode mode);
 /* Waits until the stream has done all that was submitted so far; the context's error if one came. */
 CUresult api_stream_wait(struct api_stream *stream);
@@ -420,17 +433,17 @@ void api_exec_hold(struct api_exec *exec);
 
 /* ---- launches (api_launch_rules.c) ---- */
 
-/* Everything that cuLaunchKernelEx refuses, in its order; fills launch->cluster. `attributes` as in CUlaunchConfig.
-   launch->function, grid, block, dynamic_shared_bytes are set by the caller. */
-CUresult api_launch_check(struct api_device *device, struct api_launch *launch, const CUlaunchAttribute *attributes,
-                          unsigned n_attributes);
+/* Everything that cuLaunchKernelEx refuses, in its order; fills launch->cluster. `attributes` as in
+   CUlaunchConfig. launch->function, grid, block, dynamic_shared_bytes are set by the caller. */
+CUresult api_launch_check(struct api_device *device, struct api_launch *launch,
+                          const CUlaunchAttribute *attributes, unsigned n_attributes);
 /* Checks a launch and makes it work for a stream or a graph (api_launch.c). */
-CUresult api_launch_prepare(struct api_context *context, const CUlaunchConfig *config, CUfunction f, void **params,
-                            void **extra, bool cooperative, struct api_work *out_work);
-/* The cluster shape that a configuration asks for (attribute or the kernel's own), checked as cuLaunchKernelEx checks
-   it except for sizes beyond the hardware's; out_cluster is 1,1,1 without one. */
-CUresult api_cluster_shape(const struct api_function *function, const CUlaunchConfig *config, uint32_t out_cluster[3],
-                           bool *out_has);
+CUresult api_launch_prepare(struct api_context *context, const CUlaunchConfig *config, CUfunction f,
+                            void **params, void **extra, bool cooperative, struct api_work *out_work);
+/* The cluster shape that a configuration asks for (attribute or the kernel's own), checked as
+   cuLaunchKernelEx checks it except for sizes beyond the hardware's; out_cluster is 1,1,1 without one. */
+CUresult api_cluster_shape(const struct api_function *function, const CUlaunchConfig *config,
+                           uint32_t out_cluster[3], bool *out_has);
 
 /* ---- channel (api_export.c) ---- */
 void api_counters_set(const struct clab_counters *counters);

@@ -1,5 +1,5 @@
-/* The table of the program's allocations: what the machine's arena does not know about them (who made them, with which
-   flags, from which pool). Sorted by address; guarded by the API's lock. */
+/* The table of the program's allocations: what the machine's arena does not know about them (who made them,
+   with which flags, from which pool). Sorted by address; guarded by the API's lock. */
 #include "emu/api.h"
 
 #include <stdlib.h>
@@ -70,7 +70,8 @@ struct api_allocation *api_allocation_register(struct api_context *context, void
 {
     if (!emu_memory_register(api_device()->machine, host, bytes))
         return NULL;
-    struct api_allocation *allocation = insert(context, (uint64_t)(uintptr_t)host, bytes, API_MEMORY_REGISTERED);
+    struct api_allocation *allocation =
+        insert(context, (uint64_t)(uintptr_t)host, bytes, API_MEMORY_REGISTERED);
     if (allocation == NULL)
         emu_memory_unregister(api_device()->machine, host);
     return allocation;
@@ -124,5 +125,6 @@ bool api_memory_reserved(uint64_t address)
 {
     const struct emu_space *space = api_device()->machine->space;
     return address - space->base < space->granules << EMU_GRANULE_SHIFT ||
-           address - space->shared_window < EMU_WINDOW_BYTES || address - space->local_window < EMU_WINDOW_BYTES;
+           address - space->shared_window < EMU_WINDOW_BYTES ||
+           address - space->local_window < EMU_WINDOW_BYTES;
 }

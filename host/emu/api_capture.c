@@ -1,7 +1,7 @@
-/* "Stream Management", stream capture (CUDA Programming Guide 13.0, "Creating a Graph Using Stream Capture"). A stream
-   that captures turns what is submitted to it into graph nodes; another stream joins the capture by waiting for an event
-   that was recorded in it. Which misuse gives which error is what an H200's driver answers (tests/api/data/h200.txt).
-   Leaves out: allocation and free nodes. */
+/* "Stream Management", stream capture (CUDA Programming Guide 13.0, "Creating a Graph Using Stream Capture").
+   A stream that captures turns what is submitted to it into graph nodes; another stream joins the capture by
+   waiting for an event that was recorded in it. Which misuse gives which error is what an H200's driver
+   answers (tests/api/data/h200.txt). Leaves out: allocation and free nodes. */
 #include "emu/api_graph.h"
 
 #include <stdlib.h>
@@ -96,7 +96,8 @@ CUresult api_capture_add(struct api_stream *stream, struct api_work *work)
     struct api_node *node;
     if (capture->invalid) {
         api_work_fini(work);
-        return api_set_error(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, "the capture was invalidated by an earlier call");
+        return api_set_error(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED,
+                             "the capture was invalidated by an earlier call");
     }
     if (work->kind == API_WORK_GRAPH) {
         api_work_fini(work);
@@ -121,7 +122,8 @@ CUresult api_capture_add(struct api_stream *stream, struct api_work *work)
 CUresult api_capture_record(struct api_stream *stream, struct api_event *event)
 {
     if (stream->capture->invalid)
-        return api_set_error(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, "the capture was invalidated by an earlier call");
+        return api_set_error(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED,
+                             "the capture was invalidated by an earlier call");
     if (!set_nodes(&event->nodes, &event->n_nodes, stream->capture_nodes, stream->n_capture_nodes))
         return api_set_error(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a capture");
     event->capture = stream->capture;
@@ -141,7 +143,8 @@ CUresult api_capture_join(struct api_stream *stream, struct api_event *event)
     }
     if (stream->legacy) {
         api_capture_invalidate(capture);
-        return api_set_error(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, "the legacy default stream cannot be captured");
+        return api_set_error(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT,
+                             "the legacy default stream cannot be captured");
     }
     stream->capture = capture;
     struct api_node **all = calloc(stream->n_capture_nodes + event->n_nodes + 1, sizeof(struct api_node *));
@@ -163,8 +166,9 @@ CUresult api_capture_join(struct api_stream *stream, struct api_event *event)
     return CUDA_SUCCESS;
 }
 
-/* cuMemAlloc and the like: forbidden while a capture in global mode is in progress anywhere, or one in thread-local
-   mode that this thread began; such a call invalidates it. A thread in relaxed mode is exempt. */
+/* cuMemAlloc and the like: forbidden while a capture in global mode is in progress anywhere, or one in
+   thread-local mode that this thread began; such a call invalidates it. A thread in relaxed mode is exempt.
+ */
 CUresult api_capture_forbids(struct api_context *context)
 {
     const struct api_thread *thread = api_thread();
@@ -224,14 +228,16 @@ static CUresult begin(const char *call, CUstream hStream, CUstreamCaptureMode mo
     if (result != CUDA_SUCCESS)
         return result;
     if (stream->legacy)
-        return api_fail(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "the legacy default stream cannot be captured");
+        return api_fail(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
+                        "the legacy default stream cannot be captured");
     if ((unsigned)mode > CU_STREAM_CAPTURE_MODE_RELAXED)
         return api_fail(CUDA_ERROR_INVALID_VALUE, "capture mode %d", (int)mode);
     if (stream->capture != NULL)
         return api_fail(CUDA_ERROR_ILLEGAL_STATE, "the stream is capturing already");
     struct api_graph *graph = into != NULL ? emu_handle_get(EMU_HANDLE_GRAPH, into) : api_graph_new();
     if (graph == NULL)
-        return api_fail(into != NULL ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_OUT_OF_MEMORY, "no graph to capture into");
+        return api_fail(into != NULL ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_OUT_OF_MEMORY,
+                        "no graph to capture into");
     struct api_capture *capture = NULL;
     if (graph->capture != NULL)
         result = api_set_error(CUDA_ERROR_INVALID_VALUE, "the graph is being captured into already");
@@ -270,7 +276,8 @@ CUresult CUDAAPI cuStreamBeginCapture_v2(CUstream hStream, CUstreamCaptureMode m
     return begin(__func__, hStream, mode, NULL, NULL, 0);
 }
 
-CUresult CUDAAPI cuStreamBeginCaptureToGraph(CUstream hStream, CUgraph hGraph, const CUgraphNode *dependencies,
+CUresult CUDAAPI cuStreamBeginCaptureToGraph(CUstream hStream, CUgraph hGraph,
+                                             const CUgraphNode *dependencies,
                                              const CUgraphEdgeData *dependencyData, size_t numDependencies,
                                              CUstreamCaptureMode mode)
 {
@@ -326,12 +333,14 @@ CUresult CUDAAPI cuStreamEndCapture(CUstream hStream, CUgraph *phGraph)
         return api_fail(CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD, "the capture was begun by another thread");
     if (capture->invalid) {
         leave_all(capture);
-        return api_fail(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, "the capture was invalidated by an earlier call");
+        return api_fail(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED,
+                        "the capture was invalidated by an earlier call");
     }
     if (!all_joined(capture)) {
         leave_all(capture);
-        return api_fail(CUDA_ERROR_STREAM_CAPTURE_UNJOINED, "a stream that joined the capture has work that its origin "
-                                                            "does not wait for");
+        return api_fail(CUDA_ERROR_STREAM_CAPTURE_UNJOINED,
+                        "a stream that joined the capture has work that its origin "
+                        "does not wait for");
     }
     *phGraph = capture->graph->handle;
     capture->graph->capture = NULL;
@@ -342,7 +351,7 @@ CUresult CUDAAPI cuStreamEndCapture(CUstream hStream, CUgraph *phGraph)
 
 static CUstreamCaptureStatus status_of(const struct api_stream *stream)
 {
-    return stream->capture == NULL     ? CU_STREAM_CAPTURE_STATUS_NONE
+    return stream->capture == NULL    ? CU_STREAM_CAPTURE_STATUS_NONE
            : stream->capture->invalid ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
                                       : CU_STREAM_CAPTURE_STATUS_ACTIVE;
 }
@@ -358,8 +367,8 @@ CUresult CUDAAPI cuStreamIsCapturing(CUstream hStream, CUstreamCaptureStatus *ca
     return api_leave();
 }
 
-static CUresult info(const char *call, CUstream hStream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
-                     const CUgraphNode **nodes, const CUgraphEdgeData **data, size_t *count)
+static CUresult info(const char *call, CUstream hStream, CUstreamCaptureStatus *status, cuuint64_t *id,
+                     CUgraph *graph, const CUgraphNode **nodes, const CUgraphEdgeData **data, size_t *count)
 {
     struct api_stream *stream;
     CUresult result = enter_stream(call, hStream, &stream);
@@ -390,7 +399,8 @@ static CUresult info(const char *call, CUstream hStream, CUstreamCaptureStatus *
     return api_leave();
 }
 
-CUresult CUDAAPI cuStreamGetCaptureInfo(CUstream hStream, CUstreamCaptureStatus *captureStatus_out, cuuint64_t *id_out)
+CUresult CUDAAPI cuStreamGetCaptureInfo(CUstream hStream, CUstreamCaptureStatus *captureStatus_out,
+                                        cuuint64_t *id_out)
 {
     return info(__func__, hStream, captureStatus_out, id_out, NULL, NULL, NULL, NULL);
 }
@@ -399,13 +409,14 @@ CUresult CUDAAPI cuStreamGetCaptureInfo_v2(CUstream hStream, CUstreamCaptureStat
                                            cuuint64_t *id_out, CUgraph *graph_out,
                                            const CUgraphNode **dependencies_out, size_t *numDependencies_out)
 {
-    return info(__func__, hStream, captureStatus_out, id_out, graph_out, dependencies_out, NULL, numDependencies_out);
+    return info(__func__, hStream, captureStatus_out, id_out, graph_out, dependencies_out, NULL,
+                numDependencies_out);
 }
 
 CUresult CUDAAPI cuStreamGetCaptureInfo_v3(CUstream hStream, CUstreamCaptureStatus *captureStatus_out,
                                            cuuint64_t *id_out, CUgraph *graph_out,
-                                           const CUgraphNode **dependencies_out, const CUgraphEdgeData **edgeData_out,
-                                           size_t *numDependencies_out)
+                                           const CUgraphNode **dependencies_out,
+                                           const CUgraphEdgeData **edgeData_out, size_t *numDependencies_out)
 {
     return info(__func__, hStream, captureStatus_out, id_out, graph_out, dependencies_out, edgeData_out,
                 numDependencies_out);
@@ -435,15 +446,15 @@ static CUresult update_dependencies(const char *call, CUstream hStream, CUgraphN
     return api_result(result);
 }
 
-CUresult CUDAAPI cuStreamUpdateCaptureDependencies(CUstream hStream, CUgraphNode *dependencies, size_t numDependencies,
-                                                   unsigned int flags)
+CUresult CUDAAPI cuStreamUpdateCaptureDependencies(CUstream hStream, CUgraphNode *dependencies,
+                                                   size_t numDependencies, unsigned int flags)
 {
     return update_dependencies(__func__, hStream, dependencies, numDependencies, flags);
 }
 
 CUresult CUDAAPI cuStreamUpdateCaptureDependencies_v2(CUstream hStream, CUgraphNode *dependencies,
-                                                      const CUgraphEdgeData *dependencyData, size_t numDependencies,
-                                                      unsigned int flags)
+                                                      const CUgraphEdgeData *dependencyData,
+                                                      size_t numDependencies, unsigned int flags)
 {
     (void)dependencyData;
     return update_dependencies(__func__, hStream, dependencies, numDependencies, flags);

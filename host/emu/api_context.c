@@ -1,6 +1,7 @@
-/* "Context Management": contexts that the program creates, the stack of current contexts that each thread has, limits
-   and flags. Primary contexts are in api_primary.c. A context owns its streams, events, modules and memory; all go
-   with it. Leaves out: execution affinity, green contexts, CIG parameters (refused by name). */
+/* "Context Management": contexts that the program creates, the stack of current contexts that each thread
+   has, limits and flags. Primary contexts are in api_primary.c. A context owns its streams, events, modules
+   and memory; all go with it. Leaves out: execution affinity, green contexts, CIG parameters (refused by
+   name). */
 #include "emu/api_context.h"
 
 #include <stdlib.h>
@@ -100,11 +101,12 @@ struct api_context *api_context_get(CUcontext handle)
 
 bool api_context_flags_valid(unsigned flags)
 {
-    unsigned known = CU_CTX_SCHED_MASK | CU_CTX_MAP_HOST | CU_CTX_LMEM_RESIZE_TO_MAX | CU_CTX_COREDUMP_ENABLE |
-                     CU_CTX_USER_COREDUMP_ENABLE | CU_CTX_SYNC_MEMOPS;
+    unsigned known = CU_CTX_SCHED_MASK | CU_CTX_MAP_HOST | CU_CTX_LMEM_RESIZE_TO_MAX |
+                     CU_CTX_COREDUMP_ENABLE | CU_CTX_USER_COREDUMP_ENABLE | CU_CTX_SYNC_MEMOPS;
     unsigned schedule = flags & CU_CTX_SCHED_MASK;
-    return (flags & ~known) == 0 && (schedule == CU_CTX_SCHED_AUTO || schedule == CU_CTX_SCHED_SPIN ||
-                                     schedule == CU_CTX_SCHED_YIELD || schedule == CU_CTX_SCHED_BLOCKING_SYNC);
+    return (flags & ~known) == 0 &&
+           (schedule == CU_CTX_SCHED_AUTO || schedule == CU_CTX_SCHED_SPIN ||
+            schedule == CU_CTX_SCHED_YIELD || schedule == CU_CTX_SCHED_BLOCKING_SYNC);
 }
 
 static CUresult create(const char *call, CUcontext *pctx, bool plain, unsigned flags, CUdevice dev)
@@ -137,13 +139,14 @@ CUresult CUDAAPI cuCtxCreate_v2(CUcontext *pctx, unsigned int flags, CUdevice de
     return create(__func__, pctx, true, flags, dev);
 }
 
-CUresult CUDAAPI cuCtxCreate_v3(CUcontext *pctx, CUexecAffinityParam *paramsArray, int numParams, unsigned int flags,
-                                CUdevice dev)
+CUresult CUDAAPI cuCtxCreate_v3(CUcontext *pctx, CUexecAffinityParam *paramsArray, int numParams,
+                                unsigned int flags, CUdevice dev)
 {
     return create(__func__, pctx, paramsArray == NULL && numParams == 0, flags, dev);
 }
 
-CUresult CUDAAPI cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *ctxCreateParams, unsigned int flags, CUdevice dev)
+CUresult CUDAAPI cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *ctxCreateParams, unsigned int flags,
+                                CUdevice dev)
 {
     bool plain = ctxCreateParams == NULL ||
                  (ctxCreateParams->numExecAffinityParams == 0 && ctxCreateParams->cigParams == NULL);
@@ -155,7 +158,8 @@ CUresult CUDAAPI cuCtxDestroy_v2(CUcontext ctx)
     API_ENTER();
     struct api_context *context = emu_handle_get(EMU_HANDLE_CONTEXT, ctx);
     if (context == NULL)
-        return api_fail(ctx == NULL ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_CONTEXT, "not a live context");
+        return api_fail(ctx == NULL ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_CONTEXT,
+                        "not a live context");
     if (context->primary)
         return api_fail(CUDA_ERROR_INVALID_CONTEXT, "a primary context is released, not destroyed");
     struct api_thread *thread = api_thread();
@@ -201,7 +205,8 @@ CUresult CUDAAPI cuCtxPushCurrent_v2(CUcontext ctx)
     struct api_thread *thread = api_thread();
     if (!can_be_current(ctx))
         return api_fail(emu_handle_was(EMU_HANDLE_CONTEXT, ctx) ? CUDA_ERROR_CONTEXT_IS_DESTROYED
-                                                                : CUDA_ERROR_INVALID_CONTEXT, "not a live context");
+                                                                : CUDA_ERROR_INVALID_CONTEXT,
+                        "not a live context");
     if (thread->depth == API_STACK_MAX)
         return api_fail(CUDA_ERROR_OUT_OF_MEMORY, "%d contexts are already pushed", API_STACK_MAX);
     thread->stack[thread->depth++] = ctx;
@@ -241,7 +246,8 @@ CUresult CUDAAPI cuCtxSetCurrent(CUcontext ctx)
     }
     if (!can_be_current(ctx))
         return api_fail(emu_handle_was(EMU_HANDLE_CONTEXT, ctx) ? CUDA_ERROR_CONTEXT_IS_DESTROYED
-                                                                : CUDA_ERROR_INVALID_CONTEXT, "not a live context");
+                                                                : CUDA_ERROR_INVALID_CONTEXT,
+                        "not a live context");
     if (thread->depth == 0)
         thread->depth = 1;
     thread->stack[thread->depth - 1] = ctx;
@@ -296,7 +302,8 @@ CUresult CUDAAPI cuCtxGetId(CUcontext ctx, unsigned long long *ctxId)
     struct api_context *context = api_context_get(ctx);
     if (context == NULL)
         return api_fail(emu_handle_was(EMU_HANDLE_CONTEXT, ctx) ? CUDA_ERROR_CONTEXT_IS_DESTROYED
-                                                                : CUDA_ERROR_INVALID_CONTEXT, "not a live context");
+                                                                : CUDA_ERROR_INVALID_CONTEXT,
+                        "not a live context");
     *ctxId = context->id;
     return api_leave();
 }
@@ -411,7 +418,8 @@ CUresult CUDAAPI cuCtxGetSharedMemConfig(CUsharedconfig *pConfig)
     return api_leave();
 }
 
-/* Banks are four bytes wide on every emulated device: a request for another width changes nothing, as on hardware. */
+/* Banks are four bytes wide on every emulated device: a request for another width changes nothing, as on
+ * hardware. */
 CUresult CUDAAPI cuCtxSetSharedMemConfig(CUsharedconfig config)
 {
     API_ENTER_CONTEXT(context);

@@ -1,5 +1,6 @@
-/* "Memory Management": the copies. One macro per shape of prototype; what each form means is api_transfer.c's. Peer copies are
-   copies: one device is emulated. The forms with 32-bit device pointers (before CUDA 3.2) are left out, as are arrays. */
+/* "Memory Management": the copies. One macro per shape of prototype; what each form means is
+   api_transfer.c's. Peer copies are copies: one device is emulated. The forms with 32-bit device pointers
+   (before CUDA 3.2) are left out, as are arrays. */
 #include "emu/api_transfer.h"
 
 static CUresult copy_linear(const char *call, CUstream handle, uint64_t to, uint64_t from, uint64_t bytes,
@@ -23,17 +24,20 @@ static CUresult copy_linear(const char *call, CUstream handle, uint64_t to, uint
 
 CUresult CUDAAPI cuMemcpyHtoD_v2(CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount)
 {
-    return copy_linear(__func__, NULL, dstDevice, ADDRESS(srcHost), ByteCount, API_SIDE_DEVICE, API_SIDE_HOST, true);
+    return copy_linear(__func__, NULL, dstDevice, ADDRESS(srcHost), ByteCount, API_SIDE_DEVICE, API_SIDE_HOST,
+                       true);
 }
 
 CUresult CUDAAPI cuMemcpyDtoH_v2(void *dstHost, CUdeviceptr srcDevice, size_t ByteCount)
 {
-    return copy_linear(__func__, NULL, ADDRESS(dstHost), srcDevice, ByteCount, API_SIDE_HOST, API_SIDE_DEVICE, true);
+    return copy_linear(__func__, NULL, ADDRESS(dstHost), srcDevice, ByteCount, API_SIDE_HOST, API_SIDE_DEVICE,
+                       true);
 }
 
 CUresult CUDAAPI cuMemcpyDtoD_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount)
 {
-    return copy_linear(__func__, NULL, dstDevice, srcDevice, ByteCount, API_SIDE_DEVICE, API_SIDE_DEVICE, true);
+    return copy_linear(__func__, NULL, dstDevice, srcDevice, ByteCount, API_SIDE_DEVICE, API_SIDE_DEVICE,
+                       true);
 }
 
 CUresult CUDAAPI cuMemcpy(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount)
@@ -41,19 +45,25 @@ CUresult CUDAAPI cuMemcpy(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount)
     return copy_linear(__func__, NULL, dst, src, ByteCount, API_SIDE_UNIFIED, API_SIDE_UNIFIED, true);
 }
 
-CUresult CUDAAPI cuMemcpyHtoDAsync_v2(CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount, CUstream hStream)
+CUresult CUDAAPI cuMemcpyHtoDAsync_v2(CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount,
+                                      CUstream hStream)
 {
-    return copy_linear(__func__, hStream, dstDevice, ADDRESS(srcHost), ByteCount, API_SIDE_DEVICE, API_SIDE_HOST, false);
+    return copy_linear(__func__, hStream, dstDevice, ADDRESS(srcHost), ByteCount, API_SIDE_DEVICE,
+                       API_SIDE_HOST, false);
 }
 
-CUresult CUDAAPI cuMemcpyDtoHAsync_v2(void *dstHost, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream)
+CUresult CUDAAPI cuMemcpyDtoHAsync_v2(void *dstHost, CUdeviceptr srcDevice, size_t ByteCount,
+                                      CUstream hStream)
 {
-    return copy_linear(__func__, hStream, ADDRESS(dstHost), srcDevice, ByteCount, API_SIDE_HOST, API_SIDE_DEVICE, false);
+    return copy_linear(__func__, hStream, ADDRESS(dstHost), srcDevice, ByteCount, API_SIDE_HOST,
+                       API_SIDE_DEVICE, false);
 }
 
-CUresult CUDAAPI cuMemcpyDtoDAsync_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream)
+CUresult CUDAAPI cuMemcpyDtoDAsync_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount,
+                                      CUstream hStream)
 {
-    return copy_linear(__func__, hStream, dstDevice, srcDevice, ByteCount, API_SIDE_DEVICE, API_SIDE_DEVICE, false);
+    return copy_linear(__func__, hStream, dstDevice, srcDevice, ByteCount, API_SIDE_DEVICE, API_SIDE_DEVICE,
+                       false);
 }
 
 CUresult CUDAAPI cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstream hStream)
@@ -72,13 +82,13 @@ static CUresult check_peer(const char *call, CUcontext one, CUcontext other)
     return api_leave();
 }
 
-CUresult CUDAAPI cuMemcpyPeer(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice, CUcontext srcContext,
-                              size_t ByteCount)
+CUresult CUDAAPI cuMemcpyPeer(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice,
+                              CUcontext srcContext, size_t ByteCount)
 {
     CUresult result = check_peer(__func__, dstContext, srcContext);
     return result != CUDA_SUCCESS ? result
-                                  : copy_linear(__func__, NULL, dstDevice, srcDevice, ByteCount, API_SIDE_DEVICE,
-                                                API_SIDE_DEVICE, true);
+                                  : copy_linear(__func__, NULL, dstDevice, srcDevice, ByteCount,
+                                                API_SIDE_DEVICE, API_SIDE_DEVICE, true);
 }
 
 CUresult CUDAAPI cuMemcpyPeerAsync(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice,
@@ -86,14 +96,14 @@ CUresult CUDAAPI cuMemcpyPeerAsync(CUdeviceptr dstDevice, CUcontext dstContext, 
 {
     CUresult result = check_peer(__func__, dstContext, srcContext);
     return result != CUDA_SUCCESS ? result
-                                  : copy_linear(__func__, hStream, dstDevice, srcDevice, ByteCount, API_SIDE_DEVICE,
-                                                API_SIDE_DEVICE, false);
+                                  : copy_linear(__func__, hStream, dstDevice, srcDevice, ByteCount,
+                                                API_SIDE_DEVICE, API_SIDE_DEVICE, false);
 }
 
 /* ---- boxes ---- */
 
-static CUresult copy_box(const char *call, CUstream handle, const CUDA_MEMCPY2D *two, const CUDA_MEMCPY3D *three,
-                         bool synchronous)
+static CUresult copy_box(const char *call, CUstream handle, const CUDA_MEMCPY2D *two,
+                         const CUDA_MEMCPY3D *three, bool synchronous)
 {
     struct api_context *context;
     struct api_stream *stream;
@@ -179,10 +189,11 @@ CUresult CUDAAPI cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER *pCopy, CUstream h
     return copy_box(__func__, hStream, NULL, &box, false);
 }
 
-/* Batches run as their copies in order: one of the orders that the manual allows. The legacy streams are refused, as
-   documented. */
+/* Batches run as their copies in order: one of the orders that the manual allows. The legacy streams are
+   refused, as documented. */
 CUresult CUDAAPI cuMemcpyBatchAsync_v2(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count,
-                                       CUmemcpyAttributes *attrs, size_t *attrsIdxs, size_t numAttrs, CUstream hStream)
+                                       CUmemcpyAttributes *attrs, size_t *attrsIdxs, size_t numAttrs,
+                                       CUstream hStream)
 {
     API_ENTER_CONTEXT(context);
     API_REQUIRE(dsts != NULL && srcs != NULL && sizes != NULL && count > 0);
@@ -200,8 +211,8 @@ CUresult CUDAAPI cuMemcpyBatchAsync_v2(CUdeviceptr *dsts, CUdeviceptr *srcs, siz
 }
 
 CUresult CUDAAPI cuMemcpyBatchAsync(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count,
-                                    CUmemcpyAttributes *attrs, size_t *attrsIdxs, size_t numAttrs, size_t *failIdx,
-                                    CUstream hStream)
+                                    CUmemcpyAttributes *attrs, size_t *attrsIdxs, size_t numAttrs,
+                                    size_t *failIdx, CUstream hStream)
 {
     CUresult result = cuMemcpyBatchAsync_v2(dsts, srcs, sizes, count, attrs, attrsIdxs, numAttrs, hStream);
     if (result != CUDA_SUCCESS && failIdx != NULL)

@@ -1,6 +1,6 @@
-/* "Device Management": the one emulated device, its name, memory and attributes. An attribute is the model's (model.c)
-   where models differ, the truth about the stand-in where it lacks a feature, else what an H200 answers
-   (api_device.def). Peer access: there is no second device. */
+/* "Device Management": the one emulated device, its name, memory and attributes. An attribute is the model's
+   (model.c) where models differ, the truth about the stand-in where it lacks a feature, else what an H200
+   answers (api_device.def). Peer access: there is no second device. */
 #include "emu/api.h"
 
 #include <stdio.h>
@@ -59,7 +59,8 @@ static bool of_model(const struct emu_model *model, CUdevice_attribute attribute
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
         *out_value = model->cc_minor;
         return true;
-    case CU_DEVICE_ATTRIBUTE_SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO: /* full FP64 rate on CC 9.0 and 10.0 only */
+    case CU_DEVICE_ATTRIBUTE_SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO: /* full FP64 rate on CC 9.0 and 10.0 only
+                                                                     */
         *out_value = model->sm == 90 || model->sm == 100 ? 2 : 64;
         return true;
     case CU_DEVICE_ATTRIBUTE_INTEGRATED:
@@ -105,11 +106,12 @@ static bool is_absent(CUdevice_attribute attribute)
 }
 
 /* Enters with a device argument. */
-#define ENTER_DEVICE(device)                                                                                           \
-    API_ENTER();                                                                                                       \
-    do {                                                                                                               \
-        if ((device) != 0)                                                                                             \
-            return api_fail(CUDA_ERROR_INVALID_DEVICE, "device %d: one device is emulated, number 0", (int)(device));  \
+#define ENTER_DEVICE(device)                                                                          \
+    API_ENTER();                                                                                      \
+    do {                                                                                              \
+        if ((device) != 0)                                                                            \
+            return api_fail(CUDA_ERROR_INVALID_DEVICE, "device %d: one device is emulated, number 0", \
+                            (int)(device));                                                           \
     } while (0)
 
 CUresult CUDAAPI cuDeviceGetAttribute(int *pi, CUdevice_attribute attrib, CUdevice dev)

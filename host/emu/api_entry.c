@@ -1,5 +1,5 @@
-/* "Driver Entry Point Access": cuGetProcAddress. May be called before cuInit. A name that no driver knows and a name
-   that is newer than the version asked for get distinct answers in the second form. */
+/* "Driver Entry Point Access": cuGetProcAddress. May be called before cuInit. A name that no driver knows and
+   a name that is newer than the version asked for get distinct answers in the second form. */
 #include "emu/api.h"
 #include "emu/exports.h"
 
@@ -8,7 +8,8 @@
 static CUresult look_up(const char *call, const char *symbol, void **pfn, int version, cuuint64_t flags,
                         CUdriverProcAddressQueryResult *status)
 {
-    cuuint64_t known_flags = CU_GET_PROC_ADDRESS_LEGACY_STREAM | CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
+    cuuint64_t known_flags =
+        CU_GET_PROC_ADDRESS_LEGACY_STREAM | CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
     struct api_thread *thread = api_thread();
     api_lock();
     thread->call = call;
@@ -23,12 +24,13 @@ static CUresult look_up(const char *call, const char *symbol, void **pfn, int ve
     const struct emu_export *found = emu_export_find(symbol, version, per_thread, &known);
     if (found == NULL) {
         if (status != NULL) {
-            *status = known ? CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+            *status =
+                known ? CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
             api_unlock();
             return CUDA_SUCCESS; /* the status says it */
         }
-        return api_fail(CUDA_ERROR_NOT_FOUND, known ? "%s is newer than CUDA %d.%d" : "no driver knows %s", symbol,
-                        version / 1000, version % 1000 / 10);
+        return api_fail(CUDA_ERROR_NOT_FOUND, known ? "%s is newer than CUDA %d.%d" : "no driver knows %s",
+                        symbol, version / 1000, version % 1000 / 10);
     }
     if (status != NULL)
         *status = CU_GET_PROC_ADDRESS_SUCCESS;

@@ -1,5 +1,5 @@
-/* "Error Handling": cuGetErrorName and cuGetErrorString. Both may be called before cuInit. The names come from the
-   enum CUresult; the texts are what an H200's driver 580.159.04 answered (tests/api/data). */
+/* "Error Handling": cuGetErrorName and cuGetErrorString. Both may be called before cuInit. The names come
+   from the enum CUresult; the texts are what an H200's driver 580.159.04 answered (tests/api/data). */
 #include "emu/api.h"
 
 static const struct {

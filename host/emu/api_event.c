@@ -1,6 +1,6 @@
-/* "Event Management". A recorded event is a place in its stream's queue; times are the host's monotonic clock when the
-   queue got there: real elapsed host time of an emulation, which the private channel marks as meaningless for the
-   device. Leaves out: events shared between processes. */
+/* "Event Management". A recorded event is a place in its stream's queue; times are the host's monotonic clock
+   when the queue got there: real elapsed host time of an emulation, which the private channel marks as
+   meaningless for the device. Leaves out: events shared between processes. */
 #include "emu/api.h"
 
 #include <stdlib.h>
@@ -41,7 +41,8 @@ CUresult api_event_record(struct api_event *event, struct api_stream *stream, bo
         return api_capture_record(stream, event);
     event->capture = NULL;
     event->refs++;
-    struct api_work work = {.kind = API_WORK_RECORD, .event = {event, stream->capture != NULL ? 0 : event->generation + 1}};
+    struct api_work work = {.kind = API_WORK_RECORD,
+                            .event = {event, stream->capture != NULL ? 0 : event->generation + 1}};
     if (stream->capture != NULL)
         return api_submit(stream, &work, API_ASYNC);
     event->generation++;
@@ -52,13 +53,15 @@ CUresult api_event_record(struct api_event *event, struct api_stream *stream, bo
 CUresult api_stream_wait_event(struct api_stream *stream, struct api_event *event)
 {
     if (event->was_captured)
-        return api_set_error(CUDA_ERROR_INVALID_VALUE, "the event was last recorded in a capture that has ended");
+        return api_set_error(CUDA_ERROR_INVALID_VALUE,
+                             "the event was last recorded in a capture that has ended");
     if (event->capture != NULL)
         return api_capture_join(stream, event);
     if (stream->capture != NULL) {
         api_capture_invalidate(stream->capture);
-        return api_set_error(CUDA_ERROR_STREAM_CAPTURE_ISOLATION, "a captured stream may not wait for an event that was "
-                                                                  "recorded outside its capture");
+        return api_set_error(CUDA_ERROR_STREAM_CAPTURE_ISOLATION,
+                             "a captured stream may not wait for an event that was "
+                             "recorded outside its capture");
     }
     return event->stream == NULL ? CUDA_SUCCESS : api_stream_wait_task(stream, event->stream, event->issued);
 }
@@ -68,7 +71,8 @@ CUresult CUDAAPI cuEventCreate(CUevent *phEvent, unsigned int Flags)
     API_ENTER_CONTEXT(context);
     API_REQUIRE(phEvent != NULL);
     unsigned known = CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
-    if ((Flags & ~known) != 0 || ((Flags & CU_EVENT_INTERPROCESS) != 0 && (Flags & CU_EVENT_DISABLE_TIMING) == 0))
+    if ((Flags & ~known) != 0 ||
+        ((Flags & CU_EVENT_INTERPROCESS) != 0 && (Flags & CU_EVENT_DISABLE_TIMING) == 0))
         return api_fail(CUDA_ERROR_INVALID_VALUE, "event flags 0x%x", Flags);
     if ((Flags & CU_EVENT_INTERPROCESS) != 0)
         return api_fail(CUDA_ERROR_NOT_SUPPORTED, "events shared between processes are not emulated");
@@ -87,16 +91,17 @@ CUresult CUDAAPI cuEventCreate(CUevent *phEvent, unsigned int Flags)
 }
 
 /* Enters with an event argument. Works without a current context, in the event's own. */
-#define ENTER_EVENT(event, argument)                                                                                   \
-    API_ENTER();                                                                                                       \
-    struct api_event *event = emu_handle_get(EMU_HANDLE_EVENT, (argument));                                            \
-    do {                                                                                                               \
-        if ((event) == NULL)                                                                                           \
-            return api_fail(CUDA_ERROR_INVALID_HANDLE, "not a live event");                                            \
-        if ((event)->was_captured)                                                                                     \
-            return api_fail(CUDA_ERROR_INVALID_VALUE, "the event was last recorded in a capture that has ended");      \
-        if ((event)->context->sticky != CUDA_SUCCESS)                                                                  \
-            return api_fail_with((event)->context->sticky, &(event)->context->fault);                                  \
+#define ENTER_EVENT(event, argument)                                                    \
+    API_ENTER();                                                                        \
+    struct api_event *event = emu_handle_get(EMU_HANDLE_EVENT, (argument));             \
+    do {                                                                                \
+        if ((event) == NULL)                                                            \
+            return api_fail(CUDA_ERROR_INVALID_HANDLE, "not a live event");             \
+        if ((event)->was_captured)                                                      \
+            return api_fail(CUDA_ERROR_INVALID_VALUE,                                   \
+                            "the event was last recorded in a capture that has ended"); \
+        if ((event)->context->sticky != CUDA_SUCCESS)                                   \
+            return api_fail_with((event)->context->sticky, &(event)->context->fault);   \
     } while (0)
 
 static CUresult record(const char *call, CUevent hEvent, CUstream hStream, unsigned flags)
@@ -187,16 +192,19 @@ static CUresult elapsed(const char *call, float *pMilliseconds, CUevent hStart, 
         return entered;
     if (pMilliseconds == NULL) /* INVALID_HANDLE, on the H200 */
         return api_fail(CUDA_ERROR_INVALID_HANDLE, "no place for the result");
-    struct api_event *start = emu_handle_get(EMU_HANDLE_EVENT, hStart), *end = emu_handle_get(EMU_HANDLE_EVENT, hEnd);
+    struct api_event *start = emu_handle_get(EMU_HANDLE_EVENT, hStart),
+                     *end = emu_handle_get(EMU_HANDLE_EVENT, hEnd);
     if (start == NULL || end == NULL)
-        return api_fail(CUDA_ERROR_INVALID_HANDLE, "the %s event is not live", start == NULL ? "start" : "end");
+        return api_fail(CUDA_ERROR_INVALID_HANDLE, "the %s event is not live",
+                        start == NULL ? "start" : "end");
     if (((start->flags | end->flags) & CU_EVENT_DISABLE_TIMING) != 0)
         return api_fail(CUDA_ERROR_INVALID_HANDLE, "the %s event was created with CU_EVENT_DISABLE_TIMING",
                         (start->flags & CU_EVENT_DISABLE_TIMING) != 0 ? "start" : "end");
     if (start->capture != NULL || end->capture != NULL)
         return api_fail(CUDA_ERROR_CAPTURED_EVENT, "an event was last recorded in a capture");
     if (!start->recorded || !end->recorded)
-        return api_fail(CUDA_ERROR_INVALID_HANDLE, "the %s event was never recorded", start->recorded ? "end" : "start");
+        return api_fail(CUDA_ERROR_INVALID_HANDLE, "the %s event was never recorded",
+                        start->recorded ? "end" : "start");
     if (start->context->sticky != CUDA_SUCCESS)
         return api_fail_with(start->context->sticky, &start->context->fault);
     if (!complete(start) || !complete(end)) {

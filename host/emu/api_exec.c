@@ -1,7 +1,7 @@
-/* "Graph Management": instantiated graphs. An instance is a list of work in an order that the edges allow, run one after
-   the other on the stream's thread: a legal schedule. The list is never changed while a launch of it is queued: an update
-   makes a copy first, so that it affects later launches only, as documented. Leaves out: device-side launch, user
-   objects. */
+/* "Graph Management": instantiated graphs. An instance is a list of work in an order that the edges allow,
+   run one after the other on the stream's thread: a legal schedule. The list is never changed while a launch
+   of it is queued: an update makes a copy first, so that it affects later launches only, as documented.
+   Leaves out: device-side launch, user objects. */
 #include "emu/api_graph.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@ struct api_step {
     struct api_work work;
     unsigned long long node; /* the id of the node that it came from */
     CUgraphNodeType type;
-    size_t n_from;           /* for cuGraphExecUpdate's comparison */
+    size_t n_from; /* for cuGraphExecUpdate's comparison */
     bool disabled;
 };
 
@@ -154,14 +154,16 @@ static CUresult make_own(struct instance *instance)
 
 /* ---- calls ---- */
 
-static CUresult instantiate(const char *call, CUgraphExec *out_handle, CUgraph hGraph, unsigned long long flags)
+static CUresult instantiate(const char *call, CUgraphExec *out_handle, CUgraph hGraph,
+                            unsigned long long flags)
 {
     CUresult result = api_enter(call);
     if (result != CUDA_SUCCESS)
         return result;
     struct api_graph *graph = emu_handle_get(EMU_HANDLE_GRAPH, hGraph);
     API_REQUIRE(out_handle != NULL && graph != NULL);
-    unsigned long long known = CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD |
+    unsigned long long known = CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH |
+                               CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD |
                                CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY;
     if ((flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) != 0)
         return api_fail(CUDA_ERROR_NOT_SUPPORTED, "launching graphs from kernels is not emulated");
@@ -187,7 +189,8 @@ static CUresult instantiate(const char *call, CUgraphExec *out_handle, CUgraph h
     return api_leave();
 }
 
-CUresult CUDAAPI cuGraphInstantiateWithFlags(CUgraphExec *phGraphExec, CUgraph hGraph, unsigned long long flags)
+CUresult CUDAAPI cuGraphInstantiateWithFlags(CUgraphExec *phGraphExec, CUgraph hGraph,
+                                             unsigned long long flags)
 {
     return instantiate(__func__, phGraphExec, hGraph, flags);
 }
@@ -202,8 +205,8 @@ CUresult CUDAAPI cuGraphInstantiate_v2(CUgraphExec *phGraphExec, CUgraph hGraph,
     return instantiate(__func__, phGraphExec, hGraph, 0);
 }
 
-CUresult CUDAAPI cuGraphInstantiate(CUgraphExec *phGraphExec, CUgraph hGraph, CUgraphNode *phErrorNode, char *logBuffer,
-                                    size_t bufferSize)
+CUresult CUDAAPI cuGraphInstantiate(CUgraphExec *phGraphExec, CUgraph hGraph, CUgraphNode *phErrorNode,
+                                    char *logBuffer, size_t bufferSize)
 {
     return cuGraphInstantiate_v2(phGraphExec, hGraph, phErrorNode, logBuffer, bufferSize);
 }
@@ -215,11 +218,11 @@ CUresult CUDAAPI cuGraphInstantiateWithParams(CUgraphExec *phGraphExec, CUgraph 
         return instantiate(__func__, phGraphExec, NULL, 0);
     CUresult result = instantiate(__func__, phGraphExec, hGraph, instantiateParams->flags);
     instantiateParams->hErrNode_out = NULL;
-    instantiateParams->result_out = result == CUDA_SUCCESS             ? CUDA_GRAPH_INSTANTIATE_SUCCESS
-                                    : result == CUDA_ERROR_INVALID_VALUE ? CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE
-                                    : result == CUDA_ERROR_NOT_SUPPORTED
-                                        ? CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED
-                                        : CUDA_GRAPH_INSTANTIATE_ERROR;
+    instantiateParams->result_out =
+        result == CUDA_SUCCESS               ? CUDA_GRAPH_INSTANTIATE_SUCCESS
+        : result == CUDA_ERROR_INVALID_VALUE ? CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE
+        : result == CUDA_ERROR_NOT_SUPPORTED ? CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED
+                                             : CUDA_GRAPH_INSTANTIATE_ERROR;
     return result;
 }
 
@@ -229,7 +232,8 @@ static CUresult enter_instance(const char *call, CUgraphExec handle, struct inst
     if (result != CUDA_SUCCESS)
         return result;
     *out_instance = emu_handle_get(EMU_HANDLE_EXEC, handle);
-    return *out_instance != NULL ? CUDA_SUCCESS : api_fail(CUDA_ERROR_INVALID_VALUE, "not a live instance of a graph");
+    return *out_instance != NULL ? CUDA_SUCCESS
+                                 : api_fail(CUDA_ERROR_INVALID_VALUE, "not a live instance of a graph");
 }
 
 CUresult CUDAAPI cuGraphExecGetFlags(CUgraphExec hGraphExec, cuuint64_t *flags)
@@ -301,8 +305,8 @@ static struct api_step *find_step(const struct instance *instance, const struct 
 }
 
 /* Enters with an instance and a node of the graph that it was made from. */
-static CUresult enter_step(const char *call, CUgraphExec handle, CUgraphNode hNode, struct instance **out_instance,
-                           struct api_node **out_node)
+static CUresult enter_step(const char *call, CUgraphExec handle, CUgraphNode hNode,
+                           struct instance **out_instance, struct api_node **out_node)
 {
     CUresult result = enter_instance(call, handle, out_instance);
     if (result != CUDA_SUCCESS)
@@ -314,8 +318,8 @@ static CUresult enter_step(const char *call, CUgraphExec handle, CUgraphNode hNo
 }
 
 /* Replaces the step's work (taken over); ends the call. */
-static CUresult replace(struct instance *instance, const struct api_node *node, CUgraphNodeType type, CUresult made,
-                        struct api_work *work)
+static CUresult replace(struct instance *instance, const struct api_node *node, CUgraphNodeType type,
+                        CUresult made, struct api_work *work)
 {
     if (made == CUDA_SUCCESS && node->type != type)
         made = api_set_error(CUDA_ERROR_INVALID_VALUE, "the node is of another kind");
@@ -331,17 +335,17 @@ static CUresult replace(struct instance *instance, const struct api_node *node, 
     return api_leave();
 }
 
-#define SET_PARAMS(type, params, make)                                                                                 \
-    struct instance *instance;                                                                                         \
-    struct api_node *node;                                                                                             \
-    struct api_work work = {.kind = API_WORK_EMPTY};                                                                   \
-    CUresult entered_ = enter_step(__func__, hGraphExec, hNode, &instance, &node);                                     \
-    if (entered_ != CUDA_SUCCESS)                                                                                      \
-        return entered_;                                                                                               \
-    API_REQUIRE((params) != NULL);                                                                                     \
-    CUresult made_ = (make);                                                                                           \
-    if (made_ != CUDA_SUCCESS)                                                                                         \
-        return api_result(made_);                                                                                      \
+#define SET_PARAMS(type, params, make)                                             \
+    struct instance *instance;                                                     \
+    struct api_node *node;                                                         \
+    struct api_work work = {.kind = API_WORK_EMPTY};                               \
+    CUresult entered_ = enter_step(__func__, hGraphExec, hNode, &instance, &node); \
+    if (entered_ != CUDA_SUCCESS)                                                  \
+        return entered_;                                                           \
+    API_REQUIRE((params) != NULL);                                                 \
+    CUresult made_ = (make);                                                       \
+    if (made_ != CUDA_SUCCESS)                                                     \
+        return api_result(made_);                                                  \
     return replace(instance, node, (type), made_, &work)
 
 CUresult CUDAAPI cuGraphExecKernelNodeSetParams_v2(CUgraphExec hGraphExec, CUgraphNode hNode,
@@ -418,7 +422,8 @@ CUresult CUDAAPI cuGraphNodeGetEnabled(CUgraphExec hGraphExec, CUgraphNode hNode
 }
 
 /* Takes over the parameters of a graph of the same shape. */
-static CUresult update(const char *call, CUgraphExec handle, CUgraph hGraph, CUgraphExecUpdateResult *out_what)
+static CUresult update(const char *call, CUgraphExec handle, CUgraph hGraph,
+                       CUgraphExecUpdateResult *out_what)
 {
     struct instance *instance;
     CUresult result = enter_instance(call, handle, &instance);
@@ -453,7 +458,8 @@ static CUresult update(const char *call, CUgraphExec handle, CUgraph hGraph, CUg
     return api_leave();
 }
 
-CUresult CUDAAPI cuGraphExecUpdate_v2(CUgraphExec hGraphExec, CUgraph hGraph, CUgraphExecUpdateResultInfo *resultInfo)
+CUresult CUDAAPI cuGraphExecUpdate_v2(CUgraphExec hGraphExec, CUgraph hGraph,
+                                      CUgraphExecUpdateResultInfo *resultInfo)
 {
     CUgraphExecUpdateResult what = CU_GRAPH_EXEC_UPDATE_ERROR;
     CUresult result = update(__func__, hGraphExec, hGraph, resultInfo != NULL ? &what : NULL);

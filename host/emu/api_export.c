@@ -1,5 +1,6 @@
-/* cuGetExportTable, and the one table behind it: the private channel to the clusterlab host (driver/channel.h). Other
-   tables (those that libcudart asks for) are refused, and the log names their id. */
+/* cuGetExportTable, and the one table behind it: the private channel to the clusterlab host
+   (driver/channel.h). Other tables (those that libcudart asks for) are refused, and the log names their id.
+ */
 #include "emu/api_options.h"
 
 #include <pthread.h>

@@ -1,11 +1,10 @@
-/* Fatbins: containers of PTX and cubins for several architectures, as nvcc and fatbinary write them. Not documented;
-   the layout below was read off files that fatbinary 13.0 wrote (tests/api/data), with each kind of compression:
-     header   u32 magic, u16 version, u16 header bytes, u64 bytes of all entries
-     entry    u16 kind (1 PTX, 2 cubin), u16 version, u32 header bytes, u64 payload bytes (padded to 8),
-              u32 compressed bytes, u32, u16 minor, u16 major, u32 architecture, u32 name offset, u32 name bytes,
-              u64 flags, u64, u64 uncompressed bytes
-   Payloads are plain, LZ4 blocks or zstd frames. The PTX with the highest architecture that the device accepts is
-   taken. */
+/* Fatbins: containers of PTX and cubins for several architectures, as nvcc and fatbinary write them. Not
+   documented; the layout below was read off files that fatbinary 13.0 wrote (tests/api/data), with each kind
+   of compression: header   u32 magic, u16 version, u16 header bytes, u64 bytes of all entries entry    u16
+   kind (1 PTX, 2 cubin), u16 version, u32 header bytes, u64 payload bytes (padded to 8), u32 compressed
+   bytes, u32, u16 minor, u16 major, u32 architecture, u32 name offset, u32 name bytes, u64 flags, u64, u64
+   uncompressed bytes Payloads are plain, LZ4 blocks or zstd frames. The PTX with the highest architecture
+   that the device accepts is taken. */
 #include "emu/api_image.h"
 
 #include <lz4.h>
@@ -41,7 +40,8 @@ static CUresult damaged(const char *what)
     return api_set_error(CUDA_ERROR_INVALID_IMAGE, "damaged fatbin: %s", what);
 }
 
-static CUresult unpack(const struct entry *entry, const unsigned char *payload, char **out_text, size_t *out_bytes)
+static CUresult unpack(const struct entry *entry, const unsigned char *payload, char **out_text,
+                       size_t *out_bytes)
 {
     bool lz4 = (entry->flags & FLAG_LZ4) != 0, zstd = (entry->flags & FLAG_ZSTD) != 0;
     uint64_t packed = lz4 || zstd ? entry->compressed_bytes : entry->payload_bytes;
@@ -50,7 +50,8 @@ static CUresult unpack(const struct entry *entry, const unsigned char *payload, 
         return damaged("sizes of an entry");
     char *text = malloc(bytes + 1);
     if (text == NULL)
-        return api_set_error(CUDA_ERROR_OUT_OF_MEMORY, "no memory for %llu bytes of PTX", (unsigned long long)bytes);
+        return api_set_error(CUDA_ERROR_OUT_OF_MEMORY, "no memory for %llu bytes of PTX",
+                             (unsigned long long)bytes);
     bool good = true;
     if (zstd)
         good = ZSTD_decompress(text, bytes, payload, packed) == bytes;
@@ -107,9 +108,10 @@ CUresult api_fatbin_ptx(const void *fatbin, size_t bytes, const struct emu_model
     }
     if (best_payload != NULL)
         return unpack(&best, best_payload, out_text, out_bytes);
-    return api_set_error(CUDA_ERROR_NO_BINARY_FOR_GPU, "%s",
-                         newer    ? "the fatbin's PTX is for newer devices only"
-                         : cubins ? "the fatbin holds cubins only: the stand-in driver executes PTX, not machine code; "
-                                    "compile with -arch=compute_XY or -gencode …,code=compute_XY"
-                                  : "the fatbin holds no PTX");
+    return api_set_error(
+        CUDA_ERROR_NO_BINARY_FOR_GPU, "%s",
+        newer    ? "the fatbin's PTX is for newer devices only"
+        : cubins ? "the fatbin holds cubins only: the stand-in driver executes PTX, not machine code; "
+                   "compile with -arch=compute_XY or -gencode …,code=compute_XY"
+                 : "the fatbin holds no PTX");
 }

@@ -88,7 +88,8 @@ CUresult CUDAAPI cuFuncGetName(const char **name, CUfunction hfunc)
     return api_leave();
 }
 
-CUresult CUDAAPI cuFuncGetParamInfo(CUfunction func, size_t paramIndex, size_t *paramOffset, size_t *paramSize)
+CUresult CUDAAPI cuFuncGetParamInfo(CUfunction func, size_t paramIndex, size_t *paramOffset,
+                                    size_t *paramSize)
 {
     struct api_function *function;
     CUresult result = enter_function(__func__, func, &function);

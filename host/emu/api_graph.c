@@ -1,5 +1,5 @@
-/* "Graph Management": graphs as nodes and edges: making, copying, asking, taking apart. What nodes do is api_node.c's,
-   running them api_exec.c's. */
+/* "Graph Management": graphs as nodes and edges: making, copying, asking, taking apart. What nodes do is
+   api_node.c's, running them api_exec.c's. */
 #include "emu/api_graph.h"
 
 #include <stdlib.h>
@@ -76,7 +76,8 @@ CUresult api_node_add(struct api_graph *graph, CUgraphNodeType type, struct api_
         result = api_set_error(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a graph node");
     for (size_t i = 0; i < n_from && result == CUDA_SUCCESS; i++) {
         if (from[i]->graph != graph || depends_on(node, from[i]))
-            result = api_set_error(CUDA_ERROR_INVALID_VALUE, "dependency %zu is given twice or of another graph", i);
+            result = api_set_error(CUDA_ERROR_INVALID_VALUE,
+                                   "dependency %zu is given twice or of another graph", i);
         else if (!edge_add(node, from[i]))
             result = api_set_error(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a dependency");
     }
@@ -98,7 +99,8 @@ CUresult api_node_add(struct api_graph *graph, CUgraphNodeType type, struct api_
     return CUDA_SUCCESS;
 }
 
-CUresult api_nodes_get(struct api_graph *graph, const CUgraphNode *handles, size_t count, struct api_node ***out_nodes)
+CUresult api_nodes_get(struct api_graph *graph, const CUgraphNode *handles, size_t count,
+                       struct api_node ***out_nodes)
 {
     *out_nodes = NULL;
     if (count == 0)
@@ -327,8 +329,8 @@ CUresult CUDAAPI cuGraphGetRootNodes(CUgraph hGraph, CUgraphNode *rootNodes, siz
     return list(rootNodes, numRootNodes, next_root, &(struct walk){.node = graph->nodes}, roots);
 }
 
-static CUresult edges(const char *call, CUgraph hGraph, CUgraphNode *from, CUgraphNode *to, CUgraphEdgeData *data,
-                      size_t *count)
+static CUresult edges(const char *call, CUgraph hGraph, CUgraphNode *from, CUgraphNode *to,
+                      CUgraphEdgeData *data, size_t *count)
 {
     struct api_graph *graph;
     CUresult result = enter_graph(call, hGraph, &graph);
@@ -360,8 +362,8 @@ CUresult CUDAAPI cuGraphGetEdges(CUgraph hGraph, CUgraphNode *from, CUgraphNode 
     return edges(__func__, hGraph, from, to, NULL, numEdges);
 }
 
-CUresult CUDAAPI cuGraphGetEdges_v2(CUgraph hGraph, CUgraphNode *from, CUgraphNode *to, CUgraphEdgeData *edgeData,
-                                    size_t *numEdges)
+CUresult CUDAAPI cuGraphGetEdges_v2(CUgraph hGraph, CUgraphNode *from, CUgraphNode *to,
+                                    CUgraphEdgeData *edgeData, size_t *numEdges)
 {
     return edges(__func__, hGraph, from, to, edgeData, numEdges);
 }
@@ -400,8 +402,8 @@ CUresult CUDAAPI cuGraphNodeGetDependencies(CUgraphNode hNode, CUgraphNode *node
     return dependencies(__func__, hNode, nodes, NULL, numDependencies);
 }
 
-CUresult CUDAAPI cuGraphNodeGetDependencies_v2(CUgraphNode hNode, CUgraphNode *nodes, CUgraphEdgeData *edgeData,
-                                               size_t *numDependencies)
+CUresult CUDAAPI cuGraphNodeGetDependencies_v2(CUgraphNode hNode, CUgraphNode *nodes,
+                                               CUgraphEdgeData *edgeData, size_t *numDependencies)
 {
     return dependencies(__func__, hNode, nodes, edgeData, numDependencies);
 }

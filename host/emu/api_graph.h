@@ -1,5 +1,5 @@
-/* Graphs: nodes of work with edges (api_graph.c), made by calls (api_node.c) or by capturing streams (api_capture.c),
-   and what they become when instantiated (api_exec.c). Guarded by the API's lock. */
+/* Graphs: nodes of work with edges (api_graph.c), made by calls (api_node.c) or by capturing streams
+   (api_capture.c), and what they become when instantiated (api_exec.c). Guarded by the API's lock. */
 #ifndef CLAB_EMU_API_GRAPH_H
 #define CLAB_EMU_API_GRAPH_H
 
@@ -10,13 +10,13 @@ struct api_node {
     struct api_graph *graph;
     CUgraphNodeType type;
     struct api_work work;
-    struct api_graph *child;  /* CHILD_GRAPH: owned */
-    struct api_node **from;   /* the nodes that it depends on */
+    struct api_graph *child; /* CHILD_GRAPH: owned */
+    struct api_node **from;  /* the nodes that it depends on */
     size_t n_from, from_capacity;
-    unsigned long long id;    /* unique in the process */
+    unsigned long long id;     /* unique in the process */
     unsigned long long origin; /* of a clone: the id of the node that it was made from */
-    void **param_pointers;    /* KERNEL: what cuGraphKernelNodeGetParams lends, made when asked for */
-    size_t mark;              /* scratch of the topological order */
+    void **param_pointers;     /* KERNEL: what cuGraphKernelNodeGetParams lends, made when asked for */
+    size_t mark;               /* scratch of the topological order */
     struct api_node *next;
 };
 
@@ -24,7 +24,7 @@ struct api_graph {
     CUgraph handle;
     struct api_node *nodes, **tail; /* in the order in which they were added */
     size_t n_nodes;
-    struct api_node *parent; /* of a child graph */
+    struct api_node *parent;     /* of a child graph */
     struct api_capture *capture; /* being captured into */
 };
 
@@ -36,8 +36,10 @@ struct api_graph *api_graph_clone(const struct api_graph *graph);
 CUresult api_node_add(struct api_graph *graph, CUgraphNodeType type, struct api_work *work,
                       struct api_node *const *from, size_t n_from, struct api_node **out_node);
 /* The handles as nodes of `graph` (heap, NULL for none). INVALID_VALUE when one is not. */
-CUresult api_nodes_get(struct api_graph *graph, const CUgraphNode *handles, size_t count, struct api_node ***out_nodes);
-/* The nodes in an order in which each comes after those that it depends on (heap). INVALID_VALUE for a cycle. */
+CUresult api_nodes_get(struct api_graph *graph, const CUgraphNode *handles, size_t count,
+                       struct api_node ***out_nodes);
+/* The nodes in an order in which each comes after those that it depends on (heap). INVALID_VALUE for a cycle.
+ */
 CUresult api_graph_order(const struct api_graph *graph, struct api_node ***out_nodes);
 
 /* Parameters of a node as work, checked (api_node.c); what `out_work` owns is the caller's. */

@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#define SLOT_BITS       22
-#define GENERATION_BITS 16
+#define SLOT_BITS        22
+#define GENERATION_BITS  16
 #define SLOT_SHIFT       4
 #define GENERATION_SHIFT (SLOT_SHIFT + SLOT_BITS)
 #define KIND_SHIFT       (GENERATION_SHIFT + GENERATION_BITS)
@@ -69,14 +69,15 @@ void *emu_handle_new(enum emu_handle_kind kind, void *object)
     return (void *)(uintptr_t)bits;
 }
 
-/* The slot that a handle names, whatever its generation; NULL for what no emu_handle_new can have returned. */
+/* The slot that a handle names, whatever its generation; NULL for what no emu_handle_new can have returned.
+ */
 static struct slot *slot_of(enum emu_handle_kind kind, const void *handle, uint16_t *out_generation)
 {
     uint64_t bits = (uint64_t)(uintptr_t)handle;
     uint64_t index = bits >> SLOT_SHIFT & ((UINT64_C(1) << SLOT_BITS) - 1);
     *out_generation = (uint16_t)(bits >> GENERATION_SHIFT);
-    if ((bits & ((1u << SLOT_SHIFT) - 1)) != 0 || bits >> KIND_SHIFT != (uint64_t)kind || index >= table.used ||
-        *out_generation == 0)
+    if ((bits & ((1u << SLOT_SHIFT) - 1)) != 0 || bits >> KIND_SHIFT != (uint64_t)kind ||
+        index >= table.used || *out_generation == 0)
         return NULL;
     return &table.slots[index];
 }
@@ -85,7 +86,8 @@ void *emu_handle_get(enum emu_handle_kind kind, const void *handle)
 {
     uint16_t generation;
     struct slot *slot = slot_of(kind, handle, &generation);
-    return slot != NULL && slot->generation == generation && slot->kind == (uint8_t)kind ? slot->object : NULL;
+    return slot != NULL && slot->generation == generation && slot->kind == (uint8_t)kind ? slot->object
+                                                                                         : NULL;
 }
 
 int emu_handle_was(enum emu_handle_kind kind, const void *handle)

@@ -1,6 +1,6 @@
-/* Handles: what the program gets for a context, stream, event, … is no pointer but a number that names a slot and the
-   slot's generation, so that a stale, foreign or invented handle is recognised and never followed. Guarded by the API's
-   lock (api.h). */
+/* Handles: what the program gets for a context, stream, event, … is no pointer but a number that names a slot
+   and the slot's generation, so that a stale, foreign or invented handle is recognised and never followed.
+   Guarded by the API's lock (api.h). */
 #ifndef CLAB_EMU_HANDLE_H
 #define CLAB_EMU_HANDLE_H
 
@@ -24,8 +24,9 @@ enum emu_handle_kind {
     EMU_HANDLE_KIND_COUNT
 };
 
-/* A new handle for `object` (borrowed), or NULL when memory or the 4 M slots are exhausted. A multiple of 16, below
-   2^47 like any pointer, never one of the small numbers that the API gives a meaning (CU_STREAM_LEGACY). */
+/* A new handle for `object` (borrowed), or NULL when memory or the 4 M slots are exhausted. A multiple of 16,
+   below 2^47 like any pointer, never one of the small numbers that the API gives a meaning
+   (CU_STREAM_LEGACY). */
 void *emu_handle_new(enum emu_handle_kind kind, void *object);
 /* The object of a live handle of this kind, else NULL. */
 void *emu_handle_get(enum emu_handle_kind kind, const void *handle);

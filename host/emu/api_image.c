@@ -1,5 +1,6 @@
-/* Images as programs hand them over ("Module Management": a PTX text, a cubin or a fatbin, told apart by their first
-   bytes) and loading them. Cubins hold machine code, which the emulator does not execute: they are refused by name. */
+/* Images as programs hand them over ("Module Management": a PTX text, a cubin or a fatbin, told apart by
+   their first bytes) and loading them. Cubins hold machine code, which the emulator does not execute: they
+   are refused by name. */
 #include "emu/api_image.h"
 
 #include <stdlib.h>
@@ -51,8 +52,10 @@ CUresult api_image_ptx(const void *image, size_t bytes, const struct emu_model *
     if (magic == FATBIN_MAGIC)
         return api_fatbin_ptx(image, bytes, model, out_text, out_bytes);
     if (magic == ELF_MAGIC)
-        return api_set_error(CUDA_ERROR_NO_BINARY_FOR_GPU, "the image is a cubin: the stand-in driver executes PTX, not "
-                             "machine code; compile to PTX (compute_%u)", (unsigned)model->sm);
+        return api_set_error(CUDA_ERROR_NO_BINARY_FOR_GPU,
+                             "the image is a cubin: the stand-in driver executes PTX, not "
+                             "machine code; compile to PTX (compute_%u)",
+                             (unsigned)model->sm);
     const char *text = image;
     size_t length = bytes == SIZE_MAX ? strlen(text) : strnlen(text, bytes);
     size_t blank = strspn(text, " \t\r\n");
@@ -69,7 +72,8 @@ const struct clab_error *api_function_error(const struct ptx_module *module)
     return NULL;
 }
 
-/* What a real driver resolves itself. Those that the emulator lacks are named when a kernel that calls them is fetched. */
+/* What a real driver resolves itself. Those that the emulator lacks are named when a kernel that calls them
+ * is fetched. */
 static bool is_device_runtime(const char *name)
 {
     return emu_builtin_get(name) != NULL || strncmp(name, "cuda", 4) == 0 || strncmp(name, "__cuda", 6) == 0;
@@ -107,7 +111,8 @@ CUresult api_load_result(clab_status status, const struct clab_error *error)
     case CLAB_OK:
         return CUDA_SUCCESS;
     case CLAB_LOAD: /* a .version newer than the driver, or a variable that cannot be initialised */
-        return strstr(error->message, ".version") != NULL ? CUDA_ERROR_UNSUPPORTED_PTX_VERSION : CUDA_ERROR_INVALID_PTX;
+        return strstr(error->message, ".version") != NULL ? CUDA_ERROR_UNSUPPORTED_PTX_VERSION
+                                                          : CUDA_ERROR_INVALID_PTX;
     case CLAB_NO_MEMORY:
         return CUDA_ERROR_OUT_OF_MEMORY;
     case CLAB_UNSUPPORTED:
@@ -142,10 +147,11 @@ CUresult api_image_load(struct api_device *device, const void *image, size_t byt
             clab_error_copy(error, flaw);
             status = CLAB_PTX_SYNTAX;
         } else if (undefined != NULL) {
-            status = clab_error_set(error, CLAB_PTX_SYNTAX, "%s: unresolved extern function '%s'", name, undefined);
+            status = clab_error_set(error, CLAB_PTX_SYNTAX, "%s: unresolved extern function '%s'", name,
+                                    undefined);
         } else if (parsed->address_size != 64) {
-            status = clab_error_set(error, CLAB_PTX_SYNTAX, "%s: .address_size %u: a 64-bit driver takes 64", name,
-                                    (unsigned)parsed->address_size);
+            status = clab_error_set(error, CLAB_PTX_SYNTAX, "%s: .address_size %u: a 64-bit driver takes 64",
+                                    name, (unsigned)parsed->address_size);
         }
         if (status != CLAB_OK)
             emu_module_unload(*out_module);

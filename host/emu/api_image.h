@@ -4,15 +4,18 @@
 
 #include "emu/api.h"
 
-/* The PTX of a fatbin that fits `model` best. bytes SIZE_MAX: as the header says. As api_image_ptx otherwise. */
+/* The PTX of a fatbin that fits `model` best. bytes SIZE_MAX: as the header says. As api_image_ptx otherwise.
+ */
 CUresult api_fatbin_ptx(const void *fatbin, size_t bytes, const struct emu_model *model, char **out_text,
                         size_t *out_bytes);
 /* What cuModuleLoadData returns for a failed load. */
 CUresult api_load_result(clab_status status, const struct clab_error *error);
-/* The first function of a parsed text that does not assemble (unknown instruction, form not on the target): the driver
-   refuses the whole module for it. NULL: all good. What the emulator merely cannot run is not among them. */
+/* The first function of a parsed text that does not assemble (unknown instruction, form not on the target):
+   the driver refuses the whole module for it. NULL: all good. What the emulator merely cannot run is not
+   among them. */
 const struct clab_error *api_function_error(const struct ptx_module *module);
-/* The first function that is called but defined nowhere; NULL: none. The emulator's own (vprintf, …) count as defined. */
+/* The first function that is called but defined nowhere; NULL: none. The emulator's own (vprintf, …) count as
+ * defined. */
 const char *api_undefined_function(const struct ptx_module *module);
 
 #endif

@@ -1,6 +1,6 @@
-/* "Initialization" and "Version Management": cuInit, cuDriverGetVersion, and the options that the environment sets
-   (CLUSTERLAB_EMU_ARCH, _SCHEDULE, _SEED, _ISA, _INITIAL_CLUSTERS, _DECLINE, _DRIVER, _THREADS, _BUDGET, _TRACE).
-   One device is emulated. */
+/* "Initialization" and "Version Management": cuInit, cuDriverGetVersion, and the options that the environment
+   sets (CLUSTERLAB_EMU_ARCH, _SCHEDULE, _SEED, _ISA, _INITIAL_CLUSTERS, _DECLINE, _DRIVER, _THREADS, _BUDGET,
+   _TRACE). One device is emulated. */
 #include "emu/api_options.h"
 
 #include <dlfcn.h>
@@ -31,8 +31,10 @@ static CUresult set_up(void)
         arch = "sm_90";
     const struct emu_model *model = emu_model_get(arch);
     if (model == NULL)
-        return api_set_error(CUDA_ERROR_NO_DEVICE, "CLUSTERLAB_EMU_ARCH=%s names no emulated device: wanted sm_90, "
-                             "sm_100, sm_103, sm_110, sm_120 or sm_121", arch);
+        return api_set_error(CUDA_ERROR_NO_DEVICE,
+                             "CLUSTERLAB_EMU_ARCH=%s names no emulated device: wanted sm_90, "
+                             "sm_100, sm_103, sm_110, sm_120 or sm_121",
+                             arch);
     struct emu_machine *machine = NULL;
     struct clab_error error = {0};
     if (emu_machine_new(model, &machine, &error) != CLAB_OK) {

@@ -1,5 +1,5 @@
-/* JIT options (jit.h). Options that steer ptxas's optimiser are accepted and have nothing to steer: the emulator runs
-   the PTX as written. */
+/* JIT options (jit.h). Options that steer ptxas's optimiser are accepted and have nothing to steer: the
+   emulator runs the PTX as written. */
 #include "emu/api_jit.h"
 
 #include <stdio.h>
@@ -33,7 +33,8 @@ CUresult api_jit_read(unsigned count, CUjit_option *options, void **values, stru
         case CU_JIT_GLOBAL_SYMBOL_NAMES:
         case CU_JIT_GLOBAL_SYMBOL_ADDRESSES:
         case CU_JIT_GLOBAL_SYMBOL_COUNT:
-            return api_set_error(CUDA_ERROR_NOT_SUPPORTED, "JIT option %d (global symbols of the host) is not emulated",
+            return api_set_error(CUDA_ERROR_NOT_SUPPORTED,
+                                 "JIT option %d (global symbols of the host) is not emulated",
                                  (int)options[i]);
         default:
             if ((unsigned)options[i] >= CU_JIT_NUM_OPTIONS)

@@ -1,12 +1,14 @@
 /* "Execution Control": cuLaunchKernel, cuLaunchKernelEx, cuLaunchCooperativeKernel. Leaves out the launch
-   calls of CUDA 3 (cuParamSet*, cuLaunchGrid). A launch is checked (api_launch_rules.c), its parameters are copied, and it is queued. */
+   calls of CUDA 3 (cuParamSet*, cuLaunchGrid). A launch is checked (api_launch_rules.c), its parameters are
+   copied, and it is queued. */
 #include "emu/api.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* Copies the parameters into one block laid out as the kernel's. */
-static CUresult take_params(const struct emu_kernel_info *info, void **params, void **extra, struct api_launch *launch)
+static CUresult take_params(const struct emu_kernel_info *info, void **params, void **extra,
+                            struct api_launch *launch)
 {
     if (params != NULL && extra != NULL)
         return api_set_error(CUDA_ERROR_INVALID_VALUE, "both kernelParams and extra are given");
@@ -29,12 +31,16 @@ static CUresult take_params(const struct emu_kernel_info *info, void **params, v
     if (info->n_params == 0)
         return CUDA_SUCCESS;
     if (params == NULL && extra == NULL)
-        return api_set_error(CUDA_ERROR_INVALID_VALUE, "the kernel has %u parameters, none are given", info->n_params);
+        return api_set_error(CUDA_ERROR_INVALID_VALUE, "the kernel has %u parameters, none are given",
+                             info->n_params);
     uint32_t last = info->n_params - 1, needed = info->param_offsets[last] + info->param_sizes[last];
-    /* An H200's driver takes a shorter buffer (what it lacks is undefined: zero here), and refuses a longer one so. */
+    /* An H200's driver takes a shorter buffer (what it lacks is undefined: zero here), and refuses a longer
+     * one so. */
     if (extra != NULL && buffer_bytes > needed)
-        return api_set_error(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, "the parameter buffer has %zu bytes, the kernel's "
-                             "parameters %u", buffer_bytes, needed);
+        return api_set_error(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,
+                             "the parameter buffer has %zu bytes, the kernel's "
+                             "parameters %u",
+                             buffer_bytes, needed);
     unsigned char *block = calloc(1, info->param_bytes > needed ? info->param_bytes : needed);
     if (block == NULL)
         return api_set_error(CUDA_ERROR_OUT_OF_MEMORY, "no memory for kernel parameters");
@@ -53,8 +59,8 @@ static CUresult take_params(const struct emu_kernel_info *info, void **params, v
     return CUDA_SUCCESS;
 }
 
-CUresult api_launch_prepare(struct api_context *context, const CUlaunchConfig *config, CUfunction f, void **params,
-                            void **extra, bool cooperative, struct api_work *out_work)
+CUresult api_launch_prepare(struct api_context *context, const CUlaunchConfig *config, CUfunction f,
+                            void **params, void **extra, bool cooperative, struct api_work *out_work)
 {
     struct api_function *function;
     CUresult result = api_function_get(context, f, &function);
@@ -79,8 +85,8 @@ CUresult api_launch_prepare(struct api_context *context, const CUlaunchConfig *c
     return CUDA_SUCCESS;
 }
 
-static CUresult launch(const char *call, const CUlaunchConfig *config, CUfunction f, void **params, void **extra,
-                       bool cooperative)
+static CUresult launch(const char *call, const CUlaunchConfig *config, CUfunction f, void **params,
+                       void **extra, bool cooperative)
 {
     struct api_context *context;
     struct api_stream *stream;
@@ -97,30 +103,44 @@ static CUresult launch(const char *call, const CUlaunchConfig *config, CUfunctio
     return api_result(result);
 }
 
-CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra)
+CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **kernelParams,
+                                  void **extra)
 {
     return launch(__func__, config, f, kernelParams, extra, false);
 }
 
-CUresult CUDAAPI cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,
-                                unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,
-                                unsigned int sharedMemBytes, CUstream hStream, void **kernelParams, void **extra)
+CUresult CUDAAPI cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY,
+                                unsigned int gridDimZ, unsigned int blockDimX, unsigned int blockDimY,
+                                unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream,
+                                void **kernelParams, void **extra)
 {
     CUlaunchConfig config = {
-        .gridDimX = gridDimX, .gridDimY = gridDimY, .gridDimZ = gridDimZ, .blockDimX = blockDimX,
-        .blockDimY = blockDimY, .blockDimZ = blockDimZ, .sharedMemBytes = sharedMemBytes, .hStream = hStream,
+        .gridDimX = gridDimX,
+        .gridDimY = gridDimY,
+        .gridDimZ = gridDimZ,
+        .blockDimX = blockDimX,
+        .blockDimY = blockDimY,
+        .blockDimZ = blockDimZ,
+        .sharedMemBytes = sharedMemBytes,
+        .hStream = hStream,
     };
     return launch(__func__, &config, f, kernelParams, extra, false);
 }
 
 CUresult CUDAAPI cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY,
-                                           unsigned int gridDimZ, unsigned int blockDimX, unsigned int blockDimY,
-                                           unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream,
-                                           void **kernelParams)
+                                           unsigned int gridDimZ, unsigned int blockDimX,
+                                           unsigned int blockDimY, unsigned int blockDimZ,
+                                           unsigned int sharedMemBytes, CUstream hStream, void **kernelParams)
 {
     CUlaunchConfig config = {
-        .gridDimX = gridDimX, .gridDimY = gridDimY, .gridDimZ = gridDimZ, .blockDimX = blockDimX,
-        .blockDimY = blockDimY, .blockDimZ = blockDimZ, .sharedMemBytes = sharedMemBytes, .hStream = hStream,
+        .gridDimX = gridDimX,
+        .gridDimY = gridDimY,
+        .gridDimZ = gridDimZ,
+        .blockDimX = blockDimX,
+        .blockDimY = blockDimY,
+        .blockDimZ = blockDimZ,
+        .sharedMemBytes = sharedMemBytes,
+        .hStream = hStream,
     };
     return launch(__func__, &config, f, kernelParams, NULL, true);
 }

@@ -1,6 +1,7 @@
-/* What a launch may ask for ("Execution Control", cuLaunchKernel and cuLaunchKernelEx). The cluster rules are what an
-   H200's driver 580.159.04 answers, case by case (tests/api/data/launch_rules.txt). A launch attribute is honoured,
-   is a hint that a scheduler may disregard, or is refused by name; none is silently ignored. */
+/* What a launch may ask for ("Execution Control", cuLaunchKernel and cuLaunchKernelEx). The cluster rules are
+   what an H200's driver 580.159.04 answers, case by case (tests/api/data/launch_rules.txt). A launch
+   attribute is honoured, is a hint that a scheduler may disregard, or is refused by name; none is silently
+   ignored. */
 #include "emu/api.h"
 
 #define MAX_GRID_X  UINT32_C(0x7fffffff)
@@ -18,24 +19,28 @@ static CUresult check_block(const struct api_function *function, const uint32_t 
     const struct ptx_directives *directives = &function->info.function->directives;
     if (block[0] == 0 || block[1] == 0 || block[2] == 0 || block[0] > MAX_BLOCK || block[1] > MAX_BLOCK ||
         block[2] > MAX_BLOCK_Z || product(block) > MAX_BLOCK)
-        return api_set_error(CUDA_ERROR_INVALID_VALUE, "block %u x %u x %u: wanted 1 to 1024 threads, z up to 64",
-                             block[0], block[1], block[2]);
+        return api_set_error(CUDA_ERROR_INVALID_VALUE,
+                             "block %u x %u x %u: wanted 1 to 1024 threads, z up to 64", block[0], block[1],
+                             block[2]);
     int most = 0;
     api_settings_read(&function->settings, &function->info, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, &most);
     if (directives->has_reqntid) {
         for (int i = 0; i < 3; i++)
             if (block[i] != (directives->reqntid[i] != 0 ? directives->reqntid[i] : 1))
-                return api_set_error(CUDA_ERROR_INVALID_VALUE, "block %u x %u x %u differs from the kernel's .reqntid",
-                                     block[0], block[1], block[2]);
+                return api_set_error(CUDA_ERROR_INVALID_VALUE,
+                                     "block %u x %u x %u differs from the kernel's .reqntid", block[0],
+                                     block[1], block[2]);
     } else if (product(block) > (uint64_t)most) {
-        return api_set_error(CUDA_ERROR_INVALID_VALUE, "%llu threads per block: the kernel's .maxntid allows %d",
+        return api_set_error(CUDA_ERROR_INVALID_VALUE,
+                             "%llu threads per block: the kernel's .maxntid allows %d",
                              (unsigned long long)product(block), most);
     }
     return CUDA_SUCCESS;
 }
 
 /* One attribute of the list. */
-static CUresult apply(const CUlaunchAttribute *attribute, struct api_launch *launch, const uint32_t **out_cluster)
+static CUresult apply(const CUlaunchAttribute *attribute, struct api_launch *launch,
+                      const uint32_t **out_cluster)
 {
     const CUlaunchAttributeValue *value = &attribute->value;
     switch (attribute->id) {
@@ -58,8 +63,8 @@ static CUresult apply(const CUlaunchAttribute *attribute, struct api_launch *lau
         return CUDA_SUCCESS;
     case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
     case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
-        /* Permissions: to start before the previous kernel ends, to use larger clusters where they fit. Not making use
-           of them is one of the outcomes that the manual allows. */
+        /* Permissions: to start before the previous kernel ends, to use larger clusters where they fit. Not
+           making use of them is one of the outcomes that the manual allows. */
     case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
@@ -68,33 +73,43 @@ static CUresult apply(const CUlaunchAttribute *attribute, struct api_launch *lau
         emu_log_once("launch attribute %d is a hint that changes nothing here", (int)attribute->id);
         return CUDA_SUCCESS;
     case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
-        return api_set_error(CUDA_ERROR_INVALID_VALUE, "launch attribute 3 (synchronisation policy) is a stream's");
+        return api_set_error(CUDA_ERROR_INVALID_VALUE,
+                             "launch attribute 3 (synchronisation policy) is a stream's");
     case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
-        return api_set_error(CUDA_ERROR_NOT_SUPPORTED, "launch attribute 7 (programmatic event) is not emulated");
+        return api_set_error(CUDA_ERROR_NOT_SUPPORTED,
+                             "launch attribute 7 (programmatic event) is not emulated");
     case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT:
-        return api_set_error(CUDA_ERROR_NOT_SUPPORTED, "launch attribute 12 (launch completion event) is not emulated");
+        return api_set_error(CUDA_ERROR_NOT_SUPPORTED,
+                             "launch attribute 12 (launch completion event) is not emulated");
     case CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE:
-        return api_set_error(CUDA_ERROR_NOT_SUPPORTED, "launch attribute 13 (device-updatable node) is not emulated");
+        return api_set_error(CUDA_ERROR_NOT_SUPPORTED,
+                             "launch attribute 13 (device-updatable node) is not emulated");
     default:
         return api_set_error(CUDA_ERROR_INVALID_VALUE, "launch attribute %d is unknown", (int)attribute->id);
     }
 }
 
 /* The shape that kernel and attribute agree on. `attribute`: x, y, z, or NULL; 0, 0, 0 is as if absent. */
-static CUresult agree(const struct api_function *function, const uint32_t *attribute, uint32_t cluster[3], bool *out_has)
+static CUresult agree(const struct api_function *function, const uint32_t *attribute, uint32_t cluster[3],
+                      bool *out_has)
 {
     const struct ptx_directives *directives = &function->info.function->directives;
     const int *settings = function->settings.cluster;
     uint32_t required[3] = {0, 0, 0};
-    bool has_required = directives->has_reqnctapercluster || settings[0] != 0 || settings[1] != 0 || settings[2] != 0;
+    bool has_required =
+        directives->has_reqnctapercluster || settings[0] != 0 || settings[1] != 0 || settings[2] != 0;
     for (int i = 0; i < 3; i++) {
-        uint32_t one = directives->has_reqnctapercluster ? directives->reqnctapercluster[i] : (uint32_t)settings[i];
+        uint32_t one =
+            directives->has_reqnctapercluster ? directives->reqnctapercluster[i] : (uint32_t)settings[i];
         required[i] = one != 0 ? one : 1;
         cluster[i] = 1;
     }
-    if (!directives->has_reqnctapercluster && has_required && (settings[0] == 0 || settings[1] == 0 || settings[2] == 0))
-        return api_set_error(CUDA_ERROR_INVALID_CLUSTER_SIZE, "the function's required cluster is %d x %d x %d: all "
-                             "dimensions or none", settings[0], settings[1], settings[2]);
+    if (!directives->has_reqnctapercluster && has_required &&
+        (settings[0] == 0 || settings[1] == 0 || settings[2] == 0))
+        return api_set_error(CUDA_ERROR_INVALID_CLUSTER_SIZE,
+                             "the function's required cluster is %d x %d x %d: all "
+                             "dimensions or none",
+                             settings[0], settings[1], settings[2]);
     bool given = attribute != NULL && (attribute[0] != 0 || attribute[1] != 0 || attribute[2] != 0);
     *out_has = given || has_required;
     if (given && (attribute[0] == 0 || attribute[1] == 0 || attribute[2] == 0))
@@ -102,38 +117,48 @@ static CUresult agree(const struct api_function *function, const uint32_t *attri
                              attribute[0], attribute[1], attribute[2]);
     if (given && has_required &&
         (attribute[0] != required[0] || attribute[1] != required[1] || attribute[2] != required[2]))
-        return api_set_error(CUDA_ERROR_INVALID_CLUSTER_SIZE, "cluster %u x %u x %u, but the kernel requires %u x %u x "
-                             "%u", attribute[0], attribute[1], attribute[2], required[0], required[1], required[2]);
+        return api_set_error(CUDA_ERROR_INVALID_CLUSTER_SIZE,
+                             "cluster %u x %u x %u, but the kernel requires %u x %u x "
+                             "%u",
+                             attribute[0], attribute[1], attribute[2], required[0], required[1], required[2]);
     if (!*out_has && directives->explicitcluster)
-        return api_set_error(CUDA_ERROR_INVALID_CLUSTER_SIZE, "the kernel is .explicitcluster: a cluster dimension must "
+        return api_set_error(CUDA_ERROR_INVALID_CLUSTER_SIZE,
+                             "the kernel is .explicitcluster: a cluster dimension must "
                              "be given");
     for (int i = 0; i < 3 && *out_has; i++)
         cluster[i] = given ? attribute[i] : required[i];
     return CUDA_SUCCESS;
 }
 
-/* Size and divisibility. The hardware's limit is the launch's own check: the occupancy query does not know it. */
-static CUresult check_cluster(const struct api_function *function, const uint32_t grid[3], const uint32_t cluster[3])
+/* Size and divisibility. The hardware's limit is the launch's own check: the occupancy query does not know
+ * it. */
+static CUresult check_cluster(const struct api_function *function, const uint32_t grid[3],
+                              const uint32_t cluster[3])
 {
     const struct ptx_directives *directives = &function->info.function->directives;
     const struct emu_model *model = api_device()->model;
     uint64_t size = product(cluster);
     if (size > model->max_cluster_portable && !function->settings.nonportable_allowed)
-        return api_set_error(CUDA_ERROR_INVALID_CLUSTER_SIZE, "a cluster of %llu is above the portable %u: set "
-                             "CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED", (unsigned long long)size,
-                             model->max_cluster_portable);
+        return api_set_error(CUDA_ERROR_INVALID_CLUSTER_SIZE,
+                             "a cluster of %llu is above the portable %u: set "
+                             "CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED",
+                             (unsigned long long)size, model->max_cluster_portable);
     if (directives->maxclusterrank != 0 && size > directives->maxclusterrank)
-        return api_set_error(CUDA_ERROR_INVALID_CLUSTER_SIZE, "a cluster of %llu is above the kernel's "
-                             ".maxclusterrank %u", (unsigned long long)size, directives->maxclusterrank);
+        return api_set_error(CUDA_ERROR_INVALID_CLUSTER_SIZE,
+                             "a cluster of %llu is above the kernel's "
+                             ".maxclusterrank %u",
+                             (unsigned long long)size, directives->maxclusterrank);
     for (int i = 0; i < 3; i++)
         if (grid[i] % cluster[i] != 0)
-            return api_set_error(CUDA_ERROR_INVALID_CLUSTER_SIZE, "grid dimension %c is %u, no multiple of the "
-                                 "cluster's %u", 'x' + i, grid[i], cluster[i]);
+            return api_set_error(CUDA_ERROR_INVALID_CLUSTER_SIZE,
+                                 "grid dimension %c is %u, no multiple of the "
+                                 "cluster's %u",
+                                 'x' + i, grid[i], cluster[i]);
     return CUDA_SUCCESS;
 }
 
-CUresult api_cluster_shape(const struct api_function *function, const CUlaunchConfig *config, uint32_t out_cluster[3],
-                           bool *out_has)
+CUresult api_cluster_shape(const struct api_function *function, const CUlaunchConfig *config,
+                           uint32_t out_cluster[3], bool *out_has)
 {
     struct api_launch ignored = {0};
     const uint32_t *attribute = NULL;
@@ -148,8 +173,8 @@ CUresult api_cluster_shape(const struct api_function *function, const CUlaunchCo
     return result == CUDA_SUCCESS && *out_has ? check_cluster(function, grid, out_cluster) : result;
 }
 
-CUresult api_launch_check(struct api_device *device, struct api_launch *launch, const CUlaunchAttribute *attributes,
-                          unsigned n_attributes)
+CUresult api_launch_check(struct api_device *device, struct api_launch *launch,
+                          const CUlaunchAttribute *attributes, unsigned n_attributes)
 {
     const struct api_function *function = launch->function;
     const struct emu_model *model = device->model;
@@ -157,8 +182,9 @@ CUresult api_launch_check(struct api_device *device, struct api_launch *launch, 
     bool clustered;
     if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0 || grid[0] > MAX_GRID_X || grid[1] > MAX_GRID_YZ ||
         grid[2] > MAX_GRID_YZ)
-        return api_set_error(CUDA_ERROR_INVALID_VALUE, "grid %u x %u x %u: wanted 1 to 2147483647 x 65535 x 65535",
-                             grid[0], grid[1], grid[2]);
+        return api_set_error(CUDA_ERROR_INVALID_VALUE,
+                             "grid %u x %u x %u: wanted 1 to 2147483647 x 65535 x 65535", grid[0], grid[1],
+                             grid[2]);
     CUresult result = check_block(function, launch->block);
     if (n_attributes > 0 && attributes == NULL)
         return api_set_error(CUDA_ERROR_INVALID_VALUE, "%u attributes, but no list", n_attributes);
@@ -168,7 +194,8 @@ CUresult api_launch_check(struct api_device *device, struct api_launch *launch, 
         return result;
     uint32_t limit = api_dynamic_shared_limit(&function->settings, &function->info);
     if (launch->dynamic_shared_bytes > limit)
-        return api_set_error(CUDA_ERROR_INVALID_VALUE, "%u bytes of dynamic shared memory: the function allows %u "
+        return api_set_error(CUDA_ERROR_INVALID_VALUE,
+                             "%u bytes of dynamic shared memory: the function allows %u "
                              "(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES raises it)",
                              launch->dynamic_shared_bytes, limit);
     result = agree(function, attribute, launch->cluster, &clustered);
@@ -184,18 +211,22 @@ CUresult api_launch_check(struct api_device *device, struct api_launch *launch, 
     uint32_t per_sm = emu_occupancy_ctas(device->machine, function->kernel, (uint32_t)threads,
                                          launch->dynamic_shared_bytes);
     if (per_sm == 0)
-        return api_set_error(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, "no SM can hold a CTA of %llu threads with %u "
-                             "registers each", (unsigned long long)threads, function->info.registers_modelled);
+        return api_set_error(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,
+                             "no SM can hold a CTA of %llu threads with %u "
+                             "registers each",
+                             (unsigned long long)threads, function->info.registers_modelled);
     uint64_t resident = (uint64_t)per_sm * model->sms;
     if (clustered) {
         resident = size * emu_occupancy_clusters(device->machine, function->kernel, (uint32_t)threads,
                                                  launch->dynamic_shared_bytes, (uint32_t)size);
         if (resident == 0)
-            return api_set_error(CUDA_ERROR_INVALID_CLUSTER_SIZE, "no group of SMs can hold a cluster of %llu",
-                                 (unsigned long long)size);
+            return api_set_error(CUDA_ERROR_INVALID_CLUSTER_SIZE,
+                                 "no group of SMs can hold a cluster of %llu", (unsigned long long)size);
     }
     if (launch->cooperative && ctas > resident)
-        return api_set_error(CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, "a cooperative grid of %llu CTAs: %llu can be "
-                             "resident", (unsigned long long)ctas, (unsigned long long)resident);
+        return api_set_error(CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE,
+                             "a cooperative grid of %llu CTAs: %llu can be "
+                             "resident",
+                             (unsigned long long)ctas, (unsigned long long)resident);
     return CUDA_SUCCESS;
 }

@@ -1,5 +1,5 @@
-/* "Library Management": libraries are context-independent: one is parsed when it is loaded, and becomes a module of a
-   context when something of it is first used there. Kernel attributes hold in every context. */
+/* "Library Management": libraries are context-independent: one is parsed when it is loaded, and becomes a
+   module of a context when something of it is first used there. Kernel attributes hold in every context. */
 #include "emu/api.h"
 
 #include <errno.h>
@@ -58,8 +58,8 @@ static bool make_kernels(struct api_library *library)
     return true;
 }
 
-static CUresult load(CUlibrary *out_handle, const void *image, size_t bytes, const char *name, unsigned n_options,
-                     CUjit_option *options, void **values)
+static CUresult load(CUlibrary *out_handle, const void *image, size_t bytes, const char *name,
+                     unsigned n_options, CUjit_option *options, void **values)
 {
     struct api_jit jit;
     struct clab_error error = {0};
@@ -70,8 +70,8 @@ static CUresult load(CUlibrary *out_handle, const void *image, size_t bytes, con
     struct api_library *library = calloc(1, sizeof *library);
     if (library == NULL)
         return api_set_error(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a library");
-    result = api_image_load(api_device(), image, bytes, name, &library->names, &library->text, &library->text_bytes,
-                            &error);
+    result = api_image_load(api_device(), image, bytes, name, &library->names, &library->text,
+                            &library->text_bytes, &error);
     api_jit_answer(&jit, &error, (double)(clab_now_ns() - start) * 1e-9);
     clab_error_clear(&error);
     if (result == CUDA_SUCCESS) {
@@ -97,7 +97,8 @@ static CUresult check_options(CUlibraryOption *options, void **values, unsigned 
         if (options[i] == CU_LIBRARY_BINARY_IS_PRESERVED) /* the text is copied: the promise is not needed */
             continue;
         if (options[i] == CU_LIBRARY_HOST_UNIVERSAL_FUNCTION_AND_DATA_TABLE)
-            return api_set_error(CUDA_ERROR_NOT_SUPPORTED, "library option 0 (host function table) is not emulated");
+            return api_set_error(CUDA_ERROR_NOT_SUPPORTED,
+                                 "library option 0 (host function table) is not emulated");
         return api_set_error(CUDA_ERROR_INVALID_VALUE, "unknown library option %d", (int)options[i]);
     }
     return CUDA_SUCCESS;
@@ -129,8 +130,8 @@ CUresult CUDAAPI cuLibraryLoadFromFile(CUlibrary *library, const char *fileName,
     size_t bytes;
     char *image = clab_file_read(fileName, (size_t)1 << 30, &bytes);
     if (image == NULL)
-        return api_fail(errno == ENOENT ? CUDA_ERROR_FILE_NOT_FOUND : CUDA_ERROR_OPERATING_SYSTEM, "%s: %s", fileName,
-                        strerror(errno));
+        return api_fail(errno == ENOENT ? CUDA_ERROR_FILE_NOT_FOUND : CUDA_ERROR_OPERATING_SYSTEM, "%s: %s",
+                        fileName, strerror(errno));
     result = load(library, image, bytes, fileName, numJitOptions, jitOptions, jitOptionsValues);
     free(image);
     return api_result(result);
@@ -154,7 +155,8 @@ CUresult CUDAAPI cuLibraryUnload(CUlibrary library)
     return api_leave();
 }
 
-CUresult api_library_module(struct api_context *context, struct api_library *library, struct api_module **out_module)
+CUresult api_library_module(struct api_context *context, struct api_library *library,
+                            struct api_module **out_module)
 {
     for (struct api_module *module = context->modules; module != NULL; module = module->next)
         if (module->library == library) {
@@ -164,11 +166,11 @@ CUresult api_library_module(struct api_context *context, struct api_library *lib
     struct emu_module *emu = library->parsed;
     if (emu == NULL) {
         struct clab_error error = {0};
-        clab_status status = emu_module_load(api_device()->machine, library->text, library->text_bytes, "ptx input",
-                                             &emu, &error);
+        clab_status status = emu_module_load(api_device()->machine, library->text, library->text_bytes,
+                                             "ptx input", &emu, &error);
         if (status != CLAB_OK) {
-            CUresult result = api_copy_error(status == CLAB_NO_MEMORY ? CUDA_ERROR_OUT_OF_MEMORY
-                                                                      : CUDA_ERROR_INVALID_PTX, &error);
+            CUresult result = api_copy_error(
+                status == CLAB_NO_MEMORY ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_PTX, &error);
             clab_error_clear(&error);
             return result;
         }
@@ -283,7 +285,8 @@ CUresult CUDAAPI cuLibraryGetModule(CUmodule *pMod, CUlibrary library)
     return api_result(result);
 }
 
-static CUresult get_variable(const char *call, CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name)
+static CUresult get_variable(const char *call, CUdeviceptr *dptr, size_t *bytes, CUlibrary library,
+                             const char *name)
 {
     struct api_context *context;
     struct api_library *found;
@@ -372,8 +375,8 @@ static CUresult kernel_info(const struct api_kernel *kernel, struct emu_kernel_i
     struct clab_error error = {0};
     clab_status status = emu_module_kernel(kernel->library->names, kernel->name, &decoded, &error);
     if (status != CLAB_OK) {
-        CUresult result = api_copy_error(status == CLAB_UNSUPPORTED ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_PTX,
-                                         &error);
+        CUresult result = api_copy_error(
+            status == CLAB_UNSUPPORTED ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_PTX, &error);
         clab_error_clear(&error);
         return result;
     }
@@ -381,8 +384,8 @@ static CUresult kernel_info(const struct api_kernel *kernel, struct emu_kernel_i
     return CUDA_SUCCESS;
 }
 
-static CUresult enter_kernel_device(const char *call, CUkernel handle, CUdevice dev, struct api_kernel **out_kernel,
-                                    struct emu_kernel_info *out_info)
+static CUresult enter_kernel_device(const char *call, CUkernel handle, CUdevice dev,
+                                    struct api_kernel **out_kernel, struct emu_kernel_info *out_info)
 {
     CUresult result = enter_kernel(call, handle, NULL, out_kernel);
     if (result != CUDA_SUCCESS)
@@ -433,7 +436,8 @@ CUresult CUDAAPI cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CU
     return api_leave();
 }
 
-CUresult CUDAAPI cuKernelGetParamInfo(CUkernel kernel, size_t paramIndex, size_t *paramOffset, size_t *paramSize)
+CUresult CUDAAPI cuKernelGetParamInfo(CUkernel kernel, size_t paramIndex, size_t *paramOffset,
+                                      size_t *paramSize)
 {
     struct api_kernel *found;
     struct emu_kernel_info info;

@@ -1,7 +1,8 @@
-/* "Module Management": the JIT linker (cuLinkCreate to cuLinkDestroy). Inputs are PTX texts, or fatbins that hold some;
-   linking puts them one behind the other under one header, and the parser resolves .extern declarations against the
-   definitions: what comes out is PTX again, which the stand-in loads as any image. Cubins, objects, archives and LTO IR
-   are refused by name. Leaves out: renaming of file-local symbols that two inputs share (reported as redefinition). */
+/* "Module Management": the JIT linker (cuLinkCreate to cuLinkDestroy). Inputs are PTX texts, or fatbins that
+   hold some; linking puts them one behind the other under one header, and the parser resolves .extern
+   declarations against the definitions: what comes out is PTX again, which the stand-in loads as any image.
+   Cubins, objects, archives and LTO IR are refused by name. Leaves out: renaming of file-local symbols that
+   two inputs share (reported as redefinition). */
 #include "emu/api.h"
 
 #include <ctype.h>
@@ -58,12 +59,14 @@ static const char *read_header(const char *text, unsigned *out_version, char *ta
     for (text = skip_blank(text);; text = skip_blank(text)) {
         char *end;
         if (word(&text, ".version")) {
-            unsigned long major = strtoul(text, &end, 10), minor = *end == '.' ? strtoul(end + 1, &end, 10) : 0;
+            unsigned long major = strtoul(text, &end, 10),
+                          minor = *end == '.' ? strtoul(end + 1, &end, 10) : 0;
             *out_version = (unsigned)(major * 10 + minor);
             text = end;
         } else if (word(&text, ".target")) {
             size_t bytes = strcspn(text, "\r\n/");
-            snprintf(target, target_bytes, "%.*s", (int)(bytes < target_bytes ? bytes : target_bytes - 1), text);
+            snprintf(target, target_bytes, "%.*s", (int)(bytes < target_bytes ? bytes : target_bytes - 1),
+                     text);
             text += bytes;
         } else if (word(&text, ".address_size")) {
             (void)strtoul(text, &end, 10);
@@ -92,12 +95,14 @@ static const char *type_name(CUjitInputType type)
     }
 }
 
-/* A text that does not parse is refused when it is added, as the real linker compiles it then; what is undefined counts
-   when all is there (`final`). */
-static CUresult check_text(const char *text, size_t bytes, const char *name, bool final, struct clab_error *error)
+/* A text that does not parse is refused when it is added, as the real linker compiles it then; what is
+   undefined counts when all is there (`final`). */
+static CUresult check_text(const char *text, size_t bytes, const char *name, bool final,
+                           struct clab_error *error)
 {
     struct ptx_module *module = NULL;
-    struct ptx_parse_options options = {.max_version = emu_machine_options(api_device()->machine)->driver_version};
+    struct ptx_parse_options options = {.max_version =
+                                            emu_machine_options(api_device()->machine)->driver_version};
     clab_status status = ptx_parse(text, bytes, name, &options, &module, error);
     const struct clab_error *flaw = status == CLAB_OK ? api_function_error(module) : NULL;
     CUresult result = api_load_result(flaw != NULL ? CLAB_PTX_SYNTAX : status, error);
@@ -113,22 +118,24 @@ static CUresult check_text(const char *text, size_t bytes, const char *name, boo
         const char *undefined = final ? api_undefined_function(module) : NULL;
         if (undefined != NULL) {
             clab_error_set(error, CLAB_LOAD, "%s: unresolved extern function '%s'", name, undefined);
-            result = CUDA_ERROR_UNKNOWN; /* as an H200's driver answers */
+            result = CUDA_ERROR_UNKNOWN;
         }
         ptx_module_free(module);
     }
     return result;
 }
 
-static CUresult add_image(struct link *link, CUjitInputType type, const void *data, size_t bytes, const char *name)
+static CUresult add_image(struct link *link, CUjitInputType type, const void *data, size_t bytes,
+                          const char *name)
 {
     char *text = NULL;
     size_t text_bytes = 0;
     struct clab_error error = {0};
     uint64_t start = clab_now_ns();
     if (type != CU_JIT_INPUT_PTX && type != CU_JIT_INPUT_FATBINARY)
-        return api_set_error((unsigned)type < CU_JIT_NUM_INPUT_TYPES ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE,
-                             "%s: the stand-in's linker takes PTX and fatbins, not %s", name, type_name(type));
+        return api_set_error(
+            (unsigned)type < CU_JIT_NUM_INPUT_TYPES ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE,
+            "%s: the stand-in's linker takes PTX and fatbins, not %s", name, type_name(type));
     CUresult result = api_image_ptx(data, bytes, api_device()->model, &text, &text_bytes);
     if (result != CUDA_SUCCESS)
         return result;
@@ -192,8 +199,9 @@ CUresult CUDAAPI cuLinkCreate(unsigned int numOptions, CUjit_option *options, vo
     return cuLinkCreate_v2(numOptions, options, optionValues, stateOut);
 }
 
-CUresult CUDAAPI cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *data, size_t size, const char *name,
-                                  unsigned int numOptions, CUjit_option *options, void **optionValues)
+CUresult CUDAAPI cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *data, size_t size,
+                                  const char *name, unsigned int numOptions, CUjit_option *options,
+                                  void **optionValues)
 {
     struct link *link;
     struct api_jit ignored;
@@ -207,14 +215,15 @@ CUresult CUDAAPI cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *
     return api_result(result);
 }
 
-CUresult CUDAAPI cuLinkAddData(CUlinkState state, CUjitInputType type, void *data, size_t size, const char *name,
-                               unsigned int numOptions, CUjit_option *options, void **optionValues)
+CUresult CUDAAPI cuLinkAddData(CUlinkState state, CUjitInputType type, void *data, size_t size,
+                               const char *name, unsigned int numOptions, CUjit_option *options,
+                               void **optionValues)
 {
     return cuLinkAddData_v2(state, type, data, size, name, numOptions, options, optionValues);
 }
 
-CUresult CUDAAPI cuLinkAddFile_v2(CUlinkState state, CUjitInputType type, const char *path, unsigned int numOptions,
-                                  CUjit_option *options, void **optionValues)
+CUresult CUDAAPI cuLinkAddFile_v2(CUlinkState state, CUjitInputType type, const char *path,
+                                  unsigned int numOptions, CUjit_option *options, void **optionValues)
 {
     struct link *link;
     struct api_jit ignored;
@@ -228,15 +237,15 @@ CUresult CUDAAPI cuLinkAddFile_v2(CUlinkState state, CUjitInputType type, const 
         return api_result(result);
     char *data = clab_file_read(path, (size_t)1 << 30, &bytes);
     if (data == NULL)
-        return api_fail(errno == ENOENT ? CUDA_ERROR_FILE_NOT_FOUND : CUDA_ERROR_OPERATING_SYSTEM, "%s: %s", path,
-                        strerror(errno));
+        return api_fail(errno == ENOENT ? CUDA_ERROR_FILE_NOT_FOUND : CUDA_ERROR_OPERATING_SYSTEM, "%s: %s",
+                        path, strerror(errno));
     result = add_image(link, type, data, bytes, path);
     free(data);
     return api_result(result);
 }
 
-CUresult CUDAAPI cuLinkAddFile(CUlinkState state, CUjitInputType type, const char *path, unsigned int numOptions,
-                               CUjit_option *options, void **optionValues)
+CUresult CUDAAPI cuLinkAddFile(CUlinkState state, CUjitInputType type, const char *path,
+                               unsigned int numOptions, CUjit_option *options, void **optionValues)
 {
     return cuLinkAddFile_v2(state, type, path, numOptions, options, optionValues);
 }
@@ -255,8 +264,8 @@ CUresult CUDAAPI cuLinkComplete(CUlinkState state, void **cubinOut, size_t *size
     }
     if (link->output == NULL) {
         struct clab_str all = {0};
-        clab_str_addf(&all, ".version %u.%u\n.target %s\n.address_size 64\n", link->version / 10, link->version % 10,
-                      link->target);
+        clab_str_addf(&all, ".version %u.%u\n.target %s\n.address_size 64\n", link->version / 10,
+                      link->version % 10, link->target);
         clab_str_add(&all, link->body.text != NULL ? link->body.text : "");
         char *text = link->body.failed ? NULL : clab_str_take(&all);
         if (text == NULL) {
@@ -265,6 +274,9 @@ CUresult CUDAAPI cuLinkComplete(CUlinkState state, void **cubinOut, size_t *size
         }
         result = check_text(text, strlen(text), "linked image", true, &error);
         if (result != CUDA_SUCCESS) {
+            /* Each input assembles, so that this is a matter of linking: the H200's driver answers UNKNOWN.
+             */
+            result = CUDA_ERROR_UNKNOWN;
             api_jit_answer(&link->jit, &error, 0);
             api_copy_error(result, &error);
             clab_error_clear(&error);

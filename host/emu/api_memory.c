@@ -1,9 +1,11 @@
-/* "Memory Management": allocation, release, pinned and managed memory, registration. Managed memory is plain memory
-   that both sides see (said once in the log). Pointer attributes are in api_pointer.c, pools in api_pool.c, copies in
-   api_copy.c. Leaves out: virtual memory management, sharing between processes, CUDA arrays. */
+/* "Memory Management": allocation, release, pinned and managed memory, registration. Managed memory is plain
+   memory that both sides see (said once in the log). Pointer attributes are in api_pointer.c, pools in
+   api_pool.c, copies in api_copy.c. Leaves out: virtual memory management, sharing between processes, CUDA
+   arrays. */
 #include "emu/api.h"
 
-static CUresult allocate(struct api_context *context, CUdeviceptr *dptr, uint64_t bytes, int kind, unsigned flags)
+static CUresult allocate(struct api_context *context, CUdeviceptr *dptr, uint64_t bytes, int kind,
+                         unsigned flags)
 {
     CUresult result = api_capture_forbids(context);
     if (result != CUDA_SUCCESS)
@@ -13,7 +15,8 @@ static CUresult allocate(struct api_context *context, CUdeviceptr *dptr, uint64_
         uint64_t available, total;
         emu_memory_info(api_device()->machine, &available, &total);
         return api_set_error(CUDA_ERROR_OUT_OF_MEMORY, "wanted %llu bytes, %llu of %llu are free",
-                             (unsigned long long)bytes, (unsigned long long)available, (unsigned long long)total);
+                             (unsigned long long)bytes, (unsigned long long)available,
+                             (unsigned long long)total);
     }
     allocation->flags = flags;
     *dptr = allocation->base;
@@ -69,13 +72,15 @@ CUresult CUDAAPI cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned 
     API_ENTER_CONTEXT(context);
     API_REQUIRE(dptr != NULL && bytesize > 0);
     API_REQUIRE(flags == CU_MEM_ATTACH_GLOBAL || flags == CU_MEM_ATTACH_HOST);
-    emu_log_once("managed memory is plain memory here: nothing migrates, prefetches and advice have no effect");
+    emu_log_once(
+        "managed memory is plain memory here: nothing migrates, prefetches and advice have no effect");
     return api_result(allocate(context, dptr, bytesize, API_MEMORY_MANAGED, flags));
 }
 
 /* ---- pinned host memory ---- */
 
-#define HOST_ALLOC_FLAGS (CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED)
+#define HOST_ALLOC_FLAGS \
+    (CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED)
 
 static CUresult host_alloc(const char *call, void **pp, size_t bytes, unsigned flags)
 {
@@ -111,7 +116,8 @@ CUresult CUDAAPI cuMemFreeHost(void *p)
 {
     API_ENTER_CONTEXT(context);
     struct api_allocation *allocation = api_allocation_find((uint64_t)(uintptr_t)p);
-    if (allocation == NULL || allocation->base != (uint64_t)(uintptr_t)p || allocation->kind != API_MEMORY_HOST)
+    if (allocation == NULL || allocation->base != (uint64_t)(uintptr_t)p ||
+        allocation->kind != API_MEMORY_HOST)
         return api_fail(CUDA_ERROR_INVALID_VALUE, "%p was not made by cuMemAllocHost or cuMemHostAlloc", p);
     CUresult result = api_context_wait(context);
     allocation = api_allocation_find((uint64_t)(uintptr_t)p);
@@ -124,8 +130,8 @@ CUresult CUDAAPI cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Fla
 {
     API_ENTER_CONTEXT(context);
     API_REQUIRE(p != NULL && bytesize > 0);
-    unsigned known = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP | CU_MEMHOSTREGISTER_IOMEMORY |
-                     CU_MEMHOSTREGISTER_READ_ONLY;
+    unsigned known = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP |
+                     CU_MEMHOSTREGISTER_IOMEMORY | CU_MEMHOSTREGISTER_READ_ONLY;
     if ((Flags & ~known) != 0)
         return api_fail(CUDA_ERROR_INVALID_VALUE, "flags 0x%x", Flags);
     if ((Flags & CU_MEMHOSTREGISTER_IOMEMORY) != 0)
@@ -134,7 +140,8 @@ CUresult CUDAAPI cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Fla
     if (__builtin_add_overflow(base, bytesize - 1, &last))
         return api_fail(CUDA_ERROR_INVALID_VALUE, "the range overflows");
     if (api_allocation_find(base) != NULL || api_allocation_find(last) != NULL || api_memory_reserved(base))
-        return api_fail(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED, "%p lies in memory that is registered already", p);
+        return api_fail(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED,
+                        "%p lies in memory that is registered already", p);
     struct api_allocation *allocation = api_allocation_register(context, p, bytesize);
     if (allocation == NULL)
         return api_fail(CUDA_ERROR_INVALID_VALUE, "%p, %zu bytes, cannot be registered", p, bytesize);
@@ -152,7 +159,8 @@ CUresult CUDAAPI cuMemHostUnregister(void *p)
     API_ENTER_CONTEXT(context);
     API_REQUIRE(p != NULL);
     struct api_allocation *allocation = api_allocation_find((uint64_t)(uintptr_t)p);
-    if (allocation == NULL || allocation->kind != API_MEMORY_REGISTERED || allocation->base != (uint64_t)(uintptr_t)p)
+    if (allocation == NULL || allocation->kind != API_MEMORY_REGISTERED ||
+        allocation->base != (uint64_t)(uintptr_t)p)
         return api_fail(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, "%p is not the start of registered memory", p);
     CUresult result = api_context_wait(context);
     allocation = api_allocation_find((uint64_t)(uintptr_t)p);
@@ -168,7 +176,8 @@ CUresult CUDAAPI cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsig
     (void)context;
     API_REQUIRE(pdptr != NULL && p != NULL && Flags == 0);
     struct api_allocation *allocation = api_allocation_find((uint64_t)(uintptr_t)p);
-    if (allocation == NULL || (allocation->kind != API_MEMORY_HOST && allocation->kind != API_MEMORY_REGISTERED))
+    if (allocation == NULL ||
+        (allocation->kind != API_MEMORY_HOST && allocation->kind != API_MEMORY_REGISTERED))
         return api_fail(CUDA_ERROR_INVALID_VALUE, "%p is not pinned host memory", p);
     *pdptr = (CUdeviceptr)(uintptr_t)p;
     return api_leave();
@@ -244,8 +253,8 @@ static CUresult hint(const char *call, CUdeviceptr address, size_t bytes, CUstre
     return api_result(result);
 }
 
-CUresult CUDAAPI cuMemPrefetchAsync_v2(CUdeviceptr devPtr, size_t count, CUmemLocation location, unsigned int flags,
-                                       CUstream hStream)
+CUresult CUDAAPI cuMemPrefetchAsync_v2(CUdeviceptr devPtr, size_t count, CUmemLocation location,
+                                       unsigned int flags, CUstream hStream)
 {
     (void)location;
     return flags != 0 ? hint(__func__, devPtr, 0, NULL) : hint(__func__, devPtr, count, &hStream);

@@ -1,5 +1,5 @@
-/* "Module Management": loading, functions and variables by name. Images are image.c's, JIT options jit.c's, linking
-   api_link.c's. Texture and surface references do not exist here. */
+/* "Module Management": loading, functions and variables by name. Images are image.c's, JIT options jit.c's,
+   linking api_link.c's. Texture and surface references do not exist here. */
 #include "emu/api.h"
 
 #include <errno.h>
@@ -48,7 +48,8 @@ void api_module_drop(struct api_module *module)
 }
 
 /* Takes over `emu`. */
-static CUresult module_new(struct api_context *context, struct emu_module *emu, struct api_module **out_module)
+static CUresult module_new(struct api_context *context, struct emu_module *emu,
+                           struct api_module **out_module)
 {
     struct api_module *module = calloc(1, sizeof *module);
     if (module != NULL)
@@ -80,7 +81,8 @@ static CUresult load(struct api_context *context, CUmodule *out_handle, const vo
     clab_error_clear(&error);
     if (result != CUDA_SUCCESS)
         return result;
-    if (api_context_get(context->handle) != context || context->id != id) { /* destroyed while the text was parsed */
+    if (api_context_get(context->handle) != context ||
+        context->id != id) { /* destroyed while the text was parsed */
         emu_module_unload(emu);
         return api_set_error(CUDA_ERROR_CONTEXT_IS_DESTROYED, "the context was destroyed meanwhile");
     }
@@ -128,8 +130,8 @@ CUresult CUDAAPI cuModuleLoad(CUmodule *module, const char *fname)
     size_t bytes;
     char *image = clab_file_read(fname, IMAGE_FILE_LIMIT, &bytes);
     if (image == NULL)
-        return api_fail(errno == ENOENT ? CUDA_ERROR_FILE_NOT_FOUND : CUDA_ERROR_OPERATING_SYSTEM, "%s: %s", fname,
-                        strerror(errno));
+        return api_fail(errno == ENOENT ? CUDA_ERROR_FILE_NOT_FOUND : CUDA_ERROR_OPERATING_SYSTEM, "%s: %s",
+                        fname, strerror(errno));
     struct api_jit jit = {0};
     CUresult result = load(context, module, image, bytes, fname, &jit);
     free(image);

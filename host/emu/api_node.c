@@ -1,5 +1,6 @@
-/* "Graph Management": nodes by kind: kernels, copies, sets, host functions, events, child graphs, and their parameters.
-   Leaves out: memory allocation and free nodes, external semaphores, batched memory operations, conditional nodes. */
+/* "Graph Management": nodes by kind: kernels, copies, sets, host functions, events, child graphs, and their
+   parameters. Leaves out: memory allocation and free nodes, external semaphores, batched memory operations,
+   conditional nodes. */
 #include "emu/api_graph.h"
 
 #include <stdlib.h>
@@ -17,7 +18,8 @@ static CUresult context_of(CUcontext handle, struct api_context **out_context)
                                 : api_set_error(CUDA_ERROR_INVALID_CONTEXT, "no live context for the node");
 }
 
-static CUresult kernel_work(const CUDA_KERNEL_NODE_PARAMS *params, CUcontext handle, struct api_work *out_work)
+static CUresult kernel_work(const CUDA_KERNEL_NODE_PARAMS *params, CUcontext handle,
+                            struct api_work *out_work)
 {
     struct api_context *context;
     CUresult result = context_of(handle, &context);
@@ -33,7 +35,8 @@ static CUresult kernel_work(const CUDA_KERNEL_NODE_PARAMS *params, CUcontext han
         .sharedMemBytes = params->sharedMemBytes,
     };
     CUfunction function = params->func != NULL ? params->func : (CUfunction)params->kern;
-    return api_launch_prepare(context, &config, function, params->kernelParams, params->extra, false, out_work);
+    return api_launch_prepare(context, &config, function, params->kernelParams, params->extra, false,
+                              out_work);
 }
 
 CUresult api_kernel_work(const CUDA_KERNEL_NODE_PARAMS *params, struct api_work *out_work)
@@ -53,10 +56,12 @@ CUresult api_set_work(const CUDA_MEMSET_NODE_PARAMS *params, struct api_work *ou
 {
     if (params->elementSize != 1 && params->elementSize != 2 && params->elementSize != 4)
         return api_set_error(CUDA_ERROR_INVALID_VALUE, "elements of %u bytes", params->elementSize);
-    CUresult result = api_set_check(params->dst, params->pitch, params->elementSize, params->width, params->height);
+    CUresult result =
+        api_set_check(params->dst, params->pitch, params->elementSize, params->width, params->height);
     *out_work = (struct api_work){
         .kind = API_WORK_SET,
-        .set = {params->dst, params->pitch, params->width, params->height, params->elementSize, params->value},
+        .set = {params->dst, params->pitch, params->width, params->height, params->elementSize,
+                params->value},
     };
     return result;
 }
@@ -89,7 +94,8 @@ static CUresult add(CUgraphNode *out_handle, CUgraph hGraph, const CUgraphNode *
     struct api_node **from = NULL, *node = NULL;
     CUresult result = CUDA_SUCCESS;
     if (graph == NULL || out_handle == NULL)
-        result = api_set_error(CUDA_ERROR_INVALID_VALUE, graph == NULL ? "not a live graph" : "no place for the node");
+        result = api_set_error(CUDA_ERROR_INVALID_VALUE,
+                               graph == NULL ? "not a live graph" : "no place for the node");
     if (result == CUDA_SUCCESS)
         result = api_nodes_get(graph, dependencies, count, &from);
     if (result == CUDA_SUCCESS)
@@ -109,12 +115,12 @@ static CUresult add(CUgraphNode *out_handle, CUgraph hGraph, const CUgraphNode *
 }
 
 /* Enters, makes work of parameters (unless they are NULL), adds it. */
-#define ADD(type, make)                                                                                                \
-    API_ENTER();                                                                                                       \
-    struct api_work work = {.kind = API_WORK_EMPTY};                                                                   \
-    CUresult made_ = (make);                                                                                           \
-    if (made_ != CUDA_SUCCESS)                                                                                         \
-        return api_result(made_);                                                                                      \
+#define ADD(type, make)                              \
+    API_ENTER();                                     \
+    struct api_work work = {.kind = API_WORK_EMPTY}; \
+    CUresult made_ = (make);                         \
+    if (made_ != CUDA_SUCCESS)                       \
+        return api_result(made_);                    \
     return add(phGraphNode, hGraph, dependencies, numDependencies, type, &work, NULL)
 
 static CUresult null_params(void)
@@ -122,8 +128,9 @@ static CUresult null_params(void)
     return api_set_error(CUDA_ERROR_INVALID_VALUE, "the parameters are NULL");
 }
 
-CUresult CUDAAPI cuGraphAddKernelNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
-                                         size_t numDependencies, const CUDA_KERNEL_NODE_PARAMS *nodeParams)
+CUresult CUDAAPI cuGraphAddKernelNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph,
+                                         const CUgraphNode *dependencies, size_t numDependencies,
+                                         const CUDA_KERNEL_NODE_PARAMS *nodeParams)
 {
     ADD(CU_GRAPH_NODE_TYPE_KERNEL, nodeParams == NULL ? null_params() : api_kernel_work(nodeParams, &work));
 }
@@ -144,8 +151,9 @@ static CUDA_KERNEL_NODE_PARAMS_v2 widen(const CUDA_KERNEL_NODE_PARAMS_v1 *old)
     };
 }
 
-CUresult CUDAAPI cuGraphAddKernelNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
-                                      size_t numDependencies, const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams)
+CUresult CUDAAPI cuGraphAddKernelNode(CUgraphNode *phGraphNode, CUgraph hGraph,
+                                      const CUgraphNode *dependencies, size_t numDependencies,
+                                      const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams)
 {
     if (nodeParams == NULL)
         return cuGraphAddKernelNode_v2(phGraphNode, hGraph, dependencies, numDependencies, NULL);
@@ -153,16 +161,17 @@ CUresult CUDAAPI cuGraphAddKernelNode(CUgraphNode *phGraphNode, CUgraph hGraph, 
     return cuGraphAddKernelNode_v2(phGraphNode, hGraph, dependencies, numDependencies, &wide);
 }
 
-CUresult CUDAAPI cuGraphAddMemcpyNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
-                                      size_t numDependencies, const CUDA_MEMCPY3D *copyParams, CUcontext ctx)
+CUresult CUDAAPI cuGraphAddMemcpyNode(CUgraphNode *phGraphNode, CUgraph hGraph,
+                                      const CUgraphNode *dependencies, size_t numDependencies,
+                                      const CUDA_MEMCPY3D *copyParams, CUcontext ctx)
 {
     (void)ctx; /* one device: the addresses say everything */
     ADD(CU_GRAPH_NODE_TYPE_MEMCPY, copyParams == NULL ? null_params() : api_copy_work(copyParams, &work));
 }
 
-CUresult CUDAAPI cuGraphAddMemsetNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
-                                      size_t numDependencies, const CUDA_MEMSET_NODE_PARAMS *memsetParams,
-                                      CUcontext ctx)
+CUresult CUDAAPI cuGraphAddMemsetNode(CUgraphNode *phGraphNode, CUgraph hGraph,
+                                      const CUgraphNode *dependencies, size_t numDependencies,
+                                      const CUDA_MEMSET_NODE_PARAMS *memsetParams, CUcontext ctx)
 {
     (void)ctx;
     ADD(CU_GRAPH_NODE_TYPE_MEMSET, memsetParams == NULL ? null_params() : api_set_work(memsetParams, &work));
@@ -174,26 +183,28 @@ CUresult CUDAAPI cuGraphAddHostNode(CUgraphNode *phGraphNode, CUgraph hGraph, co
     ADD(CU_GRAPH_NODE_TYPE_HOST, nodeParams == NULL ? null_params() : host_work(nodeParams, &work));
 }
 
-CUresult CUDAAPI cuGraphAddEmptyNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
-                                     size_t numDependencies)
+CUresult CUDAAPI cuGraphAddEmptyNode(CUgraphNode *phGraphNode, CUgraph hGraph,
+                                     const CUgraphNode *dependencies, size_t numDependencies)
 {
     ADD(CU_GRAPH_NODE_TYPE_EMPTY, CUDA_SUCCESS);
 }
 
-CUresult CUDAAPI cuGraphAddEventRecordNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
-                                           size_t numDependencies, CUevent event)
+CUresult CUDAAPI cuGraphAddEventRecordNode(CUgraphNode *phGraphNode, CUgraph hGraph,
+                                           const CUgraphNode *dependencies, size_t numDependencies,
+                                           CUevent event)
 {
     ADD(CU_GRAPH_NODE_TYPE_EVENT_RECORD, event_work(event, API_WORK_RECORD, &work));
 }
 
-CUresult CUDAAPI cuGraphAddEventWaitNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
-                                         size_t numDependencies, CUevent event)
+CUresult CUDAAPI cuGraphAddEventWaitNode(CUgraphNode *phGraphNode, CUgraph hGraph,
+                                         const CUgraphNode *dependencies, size_t numDependencies,
+                                         CUevent event)
 {
     ADD(CU_GRAPH_NODE_TYPE_WAIT_EVENT, event_work(event, API_WORK_WAIT, &work));
 }
 
-static CUresult add_child(CUgraphNode *out_handle, CUgraph hGraph, const CUgraphNode *dependencies, size_t count,
-                          CUgraph childGraph)
+static CUresult add_child(CUgraphNode *out_handle, CUgraph hGraph, const CUgraphNode *dependencies,
+                          size_t count, CUgraph childGraph)
 {
     struct api_graph *graph = emu_handle_get(EMU_HANDLE_GRAPH, childGraph);
     struct api_work work = {.kind = API_WORK_EMPTY};
@@ -205,8 +216,9 @@ static CUresult add_child(CUgraphNode *out_handle, CUgraph hGraph, const CUgraph
     return add(out_handle, hGraph, dependencies, count, CU_GRAPH_NODE_TYPE_GRAPH, &work, child);
 }
 
-CUresult CUDAAPI cuGraphAddChildGraphNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
-                                          size_t numDependencies, CUgraph childGraph)
+CUresult CUDAAPI cuGraphAddChildGraphNode(CUgraphNode *phGraphNode, CUgraph hGraph,
+                                          const CUgraphNode *dependencies, size_t numDependencies,
+                                          CUgraph childGraph)
 {
     API_ENTER();
     return add_child(phGraphNode, hGraph, dependencies, numDependencies, childGraph);
@@ -257,12 +269,13 @@ static CUresult any_work(const CUgraphNodeParams *params, struct api_work *out_w
     case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
         return event_work(params->eventWait.event, API_WORK_WAIT, out_work);
     default:
-        return api_set_error(CUDA_ERROR_NOT_SUPPORTED, "graph nodes of type %d are not emulated", (int)params->type);
+        return api_set_error(CUDA_ERROR_NOT_SUPPORTED, "graph nodes of type %d are not emulated",
+                             (int)params->type);
     }
 }
 
-static CUresult add_any(const char *call, CUgraphNode *out_handle, CUgraph hGraph, const CUgraphNode *dependencies,
-                        size_t count, const CUgraphNodeParams *params)
+static CUresult add_any(const char *call, CUgraphNode *out_handle, CUgraph hGraph,
+                        const CUgraphNode *dependencies, size_t count, const CUgraphNodeParams *params)
 {
     CUresult result = api_enter(call);
     if (result != CUDA_SUCCESS)
@@ -363,7 +376,8 @@ CUresult CUDAAPI cuGraphKernelNodeGetParams(CUgraphNode hNode, CUDA_KERNEL_NODE_
     return api_result(result);
 }
 
-/* A replaced kernel keeps its cluster and its cooperative attribute, which are set apart from the parameters. */
+/* A replaced kernel keeps its cluster and its cooperative attribute, which are set apart from the parameters.
+ */
 static CUresult set_kernel(struct api_node *node, const CUDA_KERNEL_NODE_PARAMS *params)
 {
     struct api_work work;
@@ -412,7 +426,8 @@ CUresult CUDAAPI cuGraphKernelNodeSetAttribute(CUgraphNode hNode, CUkernelNodeAt
     return api_result(result);
 }
 
-CUresult CUDAAPI cuGraphKernelNodeGetAttribute(CUgraphNode hNode, CUkernelNodeAttrID attr, CUkernelNodeAttrValue *value)
+CUresult CUDAAPI cuGraphKernelNodeGetAttribute(CUgraphNode hNode, CUkernelNodeAttrID attr,
+                                               CUkernelNodeAttrValue *value)
 {
     struct api_node *node;
     CUresult result = enter_node(__func__, hNode, CU_GRAPH_NODE_TYPE_KERNEL, value, &node);

@@ -1,4 +1,5 @@
-/* "Occupancy": how many CTAs and clusters fit (occupancy.c has the arithmetic), and the block size that fills an SM. */
+/* "Occupancy": how many CTAs and clusters fit (occupancy.c has the arithmetic), and the block size that fills
+ * an SM. */
 #include "emu/api.h"
 
 static CUresult enter_function(const char *call, CUfunction handle, struct api_function **out_function)
@@ -13,13 +14,14 @@ static CUresult enter_function(const char *call, CUfunction handle, struct api_f
 
 static uint32_t ctas(const struct api_function *function, int threads, size_t dynamic)
 {
-    if (dynamic > api_dynamic_shared_limit(&function->settings, &function->info)) /* not opted in: none, on the H200 */
+    if (dynamic >
+        api_dynamic_shared_limit(&function->settings, &function->info)) /* not opted in: none, on the H200 */
         return 0;
     return emu_occupancy_ctas(api_device()->machine, function->kernel, (uint32_t)threads, (uint32_t)dynamic);
 }
 
-static CUresult active_blocks(const char *call, int *numBlocks, CUfunction func, int blockSize, size_t dynamic,
-                              unsigned flags)
+static CUresult active_blocks(const char *call, int *numBlocks, CUfunction func, int blockSize,
+                              size_t dynamic, unsigned flags)
 {
     struct api_function *function;
     CUresult result = enter_function(call, func, &function);
@@ -37,8 +39,9 @@ CUresult CUDAAPI cuOccupancyMaxActiveBlocksPerMultiprocessor(int *numBlocks, CUf
     return active_blocks(__func__, numBlocks, func, blockSize, dynamicSMemSize, 0);
 }
 
-CUresult CUDAAPI cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *numBlocks, CUfunction func, int blockSize,
-                                                                      size_t dynamicSMemSize, unsigned int flags)
+CUresult CUDAAPI cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *numBlocks, CUfunction func,
+                                                                      int blockSize, size_t dynamicSMemSize,
+                                                                      unsigned int flags)
 {
     return active_blocks(__func__, numBlocks, func, blockSize, dynamicSMemSize, flags);
 }
@@ -79,8 +82,8 @@ static CUresult potential(const char *call, int *minGridSize, int *blockSize, CU
 }
 
 CUresult CUDAAPI cuOccupancyMaxPotentialBlockSize(int *minGridSize, int *blockSize, CUfunction func,
-                                                  CUoccupancyB2DSize blockSizeToDynamicSMemSize, size_t dynamicSMemSize,
-                                                  int blockSizeLimit)
+                                                  CUoccupancyB2DSize blockSizeToDynamicSMemSize,
+                                                  size_t dynamicSMemSize, int blockSizeLimit)
 {
     return potential(__func__, minGridSize, blockSize, func, blockSizeToDynamicSMemSize, dynamicSMemSize,
                      blockSizeLimit, 0);
@@ -96,8 +99,8 @@ CUresult CUDAAPI cuOccupancyMaxPotentialBlockSizeWithFlags(int *minGridSize, int
 }
 
 /* The dynamic shared memory left to each of numBlocks CTAs on one SM. */
-CUresult CUDAAPI cuOccupancyAvailableDynamicSMemPerBlock(size_t *dynamicSmemSize, CUfunction func, int numBlocks,
-                                                         int blockSize)
+CUresult CUDAAPI cuOccupancyAvailableDynamicSMemPerBlock(size_t *dynamicSmemSize, CUfunction func,
+                                                         int numBlocks, int blockSize)
 {
     struct api_function *function;
     CUresult result = enter_function(__func__, func, &function);
@@ -105,7 +108,8 @@ CUresult CUDAAPI cuOccupancyAvailableDynamicSMemPerBlock(size_t *dynamicSmemSize
         return result;
     API_REQUIRE(dynamicSmemSize != NULL && numBlocks > 0 && blockSize > 0);
     if (ctas(function, blockSize, 0) < (uint32_t)numBlocks)
-        return api_fail(CUDA_ERROR_INVALID_VALUE, "%d CTAs of %d threads do not fit one SM", numBlocks, blockSize);
+        return api_fail(CUDA_ERROR_INVALID_VALUE, "%d CTAs of %d threads do not fit one SM", numBlocks,
+                        blockSize);
     const struct emu_model *model = api_device()->model;
     /* The 1 KiB that is reserved per CTA is not taken off: an H200's driver does not either. */
     uint32_t each = model->shared_per_sm_bytes / (uint32_t)numBlocks / 128 * 128;
@@ -118,21 +122,24 @@ CUresult CUDAAPI cuOccupancyAvailableDynamicSMemPerBlock(size_t *dynamicSmemSize
 /* ---- clusters ---- */
 
 /* What both cluster queries check. A block that no launch would take has no place: *out_threads is 0 then. */
-static CUresult check_config(const struct api_function *function, const CUlaunchConfig *config, uint32_t *out_threads,
-                             uint32_t out_cluster[3], bool *out_has)
+static CUresult check_config(const struct api_function *function, const CUlaunchConfig *config,
+                             uint32_t *out_threads, uint32_t out_cluster[3], bool *out_has)
 {
     uint64_t plane = (uint64_t)config->blockDimX * config->blockDimY, threads = plane * config->blockDimZ;
     if (threads == 0 || config->gridDimX == 0 || config->gridDimY == 0 || config->gridDimZ == 0 ||
         config->gridDimX > INT32_MAX || config->gridDimY > UINT16_MAX || config->gridDimZ > UINT16_MAX)
-        return api_set_error(CUDA_ERROR_INVALID_VALUE, "grid %u x %u x %u of blocks of %llu threads", config->gridDimX,
-                             config->gridDimY, config->gridDimZ, (unsigned long long)threads);
+        return api_set_error(CUDA_ERROR_INVALID_VALUE, "grid %u x %u x %u of blocks of %llu threads",
+                             config->gridDimX, config->gridDimY, config->gridDimZ,
+                             (unsigned long long)threads);
     *out_threads = plane > 1024 || threads > 1024 ? 0 : (uint32_t)threads;
     return api_cluster_shape(function, config, out_cluster, out_has);
 }
 
-static uint32_t clusters(const struct api_function *function, uint32_t threads, uint32_t dynamic, uint64_t size)
+static uint32_t clusters(const struct api_function *function, uint32_t threads, uint32_t dynamic,
+                         uint64_t size)
 {
-    if (threads == 0 || size > UINT32_MAX || dynamic > api_dynamic_shared_limit(&function->settings, &function->info))
+    if (threads == 0 || size > UINT32_MAX ||
+        dynamic > api_dynamic_shared_limit(&function->settings, &function->info))
         return 0;
     return emu_occupancy_clusters(api_device()->machine, function->kernel, threads, dynamic, (uint32_t)size);
 }
@@ -154,9 +161,10 @@ CUresult CUDAAPI cuOccupancyMaxActiveClusters(int *numClusters, CUfunction func,
     return api_leave();
 }
 
-/* The largest size that fits somewhere. The kernel's own cluster directives do not narrow it on an H200, though the
-   manual says so; a configuration that they refuse is refused here too. */
-CUresult CUDAAPI cuOccupancyMaxPotentialClusterSize(int *clusterSize, CUfunction func, const CUlaunchConfig *config)
+/* The largest size that fits somewhere. The kernel's own cluster directives do not narrow it on an H200,
+   though the manual says so; a configuration that they refuse is refused here too. */
+CUresult CUDAAPI cuOccupancyMaxPotentialClusterSize(int *clusterSize, CUfunction func,
+                                                    const CUlaunchConfig *config)
 {
     struct api_function *function;
     CUresult result = enter_function(__func__, func, &function);

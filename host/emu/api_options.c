@@ -55,7 +55,8 @@ static clab_status set_decline(struct emu_options *options, const char *value, s
     if (value == NULL)
         return CLAB_OK;
     if (!parse_u64(value, UINT32_MAX, &count))
-        return bad(error, "decline", value, "the number of requests after which every further one is declined");
+        return bad(error, "decline", value,
+                   "the number of requests after which every further one is declined");
     options->decline = (uint32_t)count;
     return CLAB_OK;
 }
@@ -69,12 +70,14 @@ static clab_status set_driver(struct emu_options *options, const char *value, st
     static const struct {
         const char *driver;
         uint16_t version;
-    } drivers[] = {{"12.0", 80}, {"12.1", 81}, {"12.2", 82}, {"12.3", 83}, {"12.4", 84}, {"12.5", 85}, {"12.6", 85},
-                   {"12.7", 86}, {"12.8", 87}, {"12.9", 88}, {"13.0", 90}, {"13.1", 91}, {"13.2", 92}};
+    } drivers[] = {{"12.0", 80}, {"12.1", 81}, {"12.2", 82}, {"12.3", 83}, {"12.4", 84},
+                   {"12.5", 85}, {"12.6", 85}, {"12.7", 86}, {"12.8", 87}, {"12.9", 88},
+                   {"13.0", 90}, {"13.1", 91}, {"13.2", 92}};
     for (size_t i = 0; i < API_COUNT_OF(drivers); i++)
         if (strcmp(value, drivers[i].driver) == 0)
             options->driver_version = drivers[i].version;
-    return options->driver_version != 0 ? CLAB_OK : bad(error, "driver", value, "a CUDA version from 12.0 to 13.2");
+    return options->driver_version != 0 ? CLAB_OK
+                                        : bad(error, "driver", value, "a CUDA version from 12.0 to 13.2");
 }
 
 static clab_status set_trace(struct emu_options *options, const char *value, struct clab_error *error)
@@ -90,14 +93,18 @@ static clab_status set_trace(struct emu_options *options, const char *value, str
     return CLAB_OK;
 }
 
-clab_status api_option_set(struct emu_machine *machine, const char *name, const char *value, struct clab_error *error)
+clab_status api_option_set(struct emu_machine *machine, const char *name, const char *value,
+                           struct clab_error *error)
 {
     struct emu_options *options = emu_machine_options(machine);
     static const struct {
         const char *name;
         clab_status (*set)(struct emu_options *, const char *, struct clab_error *);
-    } words[] = {{"schedule", set_schedule}, {"isa", set_isa},     {"decline", set_decline},
-                 {"driver", set_driver},     {"trace", set_trace}};
+    } words[] = {{"schedule", set_schedule},
+                 {"isa", set_isa},
+                 {"decline", set_decline},
+                 {"driver", set_driver},
+                 {"trace", set_trace}};
     for (size_t i = 0; i < API_COUNT_OF(words); i++)
         if (strcmp(name, words[i].name) == 0)
             return words[i].set(options, value, error);

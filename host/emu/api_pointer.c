@@ -1,5 +1,5 @@
-/* "Unified Addressing": what a pointer is. Attributes that have no meaning here (tokens of RDMA, handles to share) are
-   answered as a device without the feature answers. */
+/* "Unified Addressing": what a pointer is. Attributes that have no meaning here (tokens of RDMA, handles to
+   share) are answered as a device without the feature answers. */
 #include "emu/api.h"
 
 #include <string.h>
@@ -36,10 +36,10 @@ static bool is_managed(const struct pointer *pointer)
 }
 
 /* Truth values are written as four bytes, as an H200's driver does. */
-#define PUT(type, value)                                                                                               \
-    do {                                                                                                               \
-        type put_ = (type)(value);                                                                                     \
-        memcpy(data, &put_, sizeof put_);                                                                              \
+#define PUT(type, value)                  \
+    do {                                  \
+        type put_ = (type)(value);        \
+        memcpy(data, &put_, sizeof put_); \
     } while (0)
 
 /* Writes one attribute. For an unknown pointer writes what the manual gives as "unregistered". */
@@ -49,7 +49,9 @@ static CUresult get(void *data, CUpointer_attribute attribute, const struct poin
     switch (attribute) {
     case CU_POINTER_ATTRIBUTE_CONTEXT: {
         struct api_context *primary = api_device()->primary;
-        CUcontext context = allocation != NULL ? allocation->context : primary != NULL ? primary->handle : NULL;
+        CUcontext context = allocation != NULL ? allocation->context
+                            : primary != NULL  ? primary->handle
+                                               : NULL;
         PUT(CUcontext, pointer->known ? context : NULL);
         break;
     }
@@ -96,7 +98,8 @@ static CUresult get(void *data, CUpointer_attribute attribute, const struct poin
         PUT(uint64_t, 0);
         break;
     case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
-        PUT(int, pointer->known ? CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE : CU_POINTER_ATTRIBUTE_ACCESS_FLAG_NONE);
+        PUT(int, pointer->known ? CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE
+                                : CU_POINTER_ATTRIBUTE_ACCESS_FLAG_NONE);
         break;
     case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
         PUT(CUmemoryPool, allocation != NULL && allocation->pool != NULL ? allocation->pool->handle : NULL);
@@ -119,14 +122,15 @@ CUresult CUDAAPI cuPointerGetAttribute(void *data, CUpointer_attribute attribute
     API_REQUIRE(data != NULL);
     struct pointer pointer = look_up(ptr);
     if (!pointer.known && attribute != CU_POINTER_ATTRIBUTE_MAPPED)
-        return api_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx lies in no live allocation", (unsigned long long)ptr);
+        return api_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx lies in no live allocation",
+                        (unsigned long long)ptr);
     CUresult result = get(data, attribute, &pointer);
     return result == CUDA_SUCCESS ? api_leave() : api_fail(result, "pointer attribute %d", (int)attribute);
 }
 
 /* Never fails for an unknown pointer: the attributes are then those of unregistered memory. */
-CUresult CUDAAPI cuPointerGetAttributes(unsigned int numAttributes, CUpointer_attribute *attributes, void **data,
-                                        CUdeviceptr ptr)
+CUresult CUDAAPI cuPointerGetAttributes(unsigned int numAttributes, CUpointer_attribute *attributes,
+                                        void **data, CUdeviceptr ptr)
 {
     API_ENTER_CONTEXT(context);
     (void)context;
@@ -148,7 +152,8 @@ CUresult CUDAAPI cuPointerSetAttribute(const void *value, CUpointer_attribute at
     API_REQUIRE(value != NULL && attribute == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS);
     struct api_allocation *allocation = api_allocation_find(ptr);
     if (allocation == NULL)
-        return api_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx lies in no live allocation", (unsigned long long)ptr);
+        return api_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx lies in no live allocation",
+                        (unsigned long long)ptr);
     unsigned on;
     memcpy(&on, value, sizeof on);
     allocation->async_memops = on == 0;

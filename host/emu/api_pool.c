@@ -1,6 +1,7 @@
-/* "Stream Ordered Memory Allocator": cuMemAllocAsync, cuMemFreeAsync and memory pools. Memory is taken when the call is
-   made and given back when the stream gets to the free, so that the order a program may rely on holds. Pools keep no
-   freed memory: their reserved size is their used size. Leaves out: sharing between processes. */
+/* "Stream Ordered Memory Allocator": cuMemAllocAsync, cuMemFreeAsync and memory pools. Memory is taken when
+   the call is made and given back when the stream gets to the free, so that the order a program may rely on
+   holds. Pools keep no freed memory: their reserved size is their used size. Leaves out: sharing between
+   processes. */
 #include "emu/api.h"
 
 #include <stdlib.h>
@@ -88,7 +89,8 @@ CUresult CUDAAPI cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolP
     if (poolProps->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
         return api_fail(CUDA_ERROR_NOT_SUPPORTED, "pools of host memory are not emulated");
     if (poolProps->location.id != 0)
-        return api_fail(CUDA_ERROR_INVALID_DEVICE, "device %d: one device is emulated", poolProps->location.id);
+        return api_fail(CUDA_ERROR_INVALID_DEVICE, "device %d: one device is emulated",
+                        poolProps->location.id);
     struct api_pool *made = pool_new();
     if (made == NULL)
         return api_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a pool");
@@ -170,7 +172,8 @@ static CUresult attribute(struct api_pool *pool, CUmemPool_attribute attr, void 
     }
 }
 
-static CUresult pool_attribute(const char *call, CUmemoryPool handle, CUmemPool_attribute attr, void *value, bool set)
+static CUresult pool_attribute(const char *call, CUmemoryPool handle, CUmemPool_attribute attr, void *value,
+                               bool set)
 {
     CUresult result = api_enter(call);
     if (result != CUDA_SUCCESS)
@@ -217,8 +220,8 @@ CUresult CUDAAPI cuMemPoolGetAccess(CUmemAccess_flags *flags, CUmemoryPool memPo
     return api_leave();
 }
 
-static CUresult allocate(const char *call, CUdeviceptr *dptr, size_t bytes, CUmemoryPool handle, bool from_pool,
-                         CUstream hStream)
+static CUresult allocate(const char *call, CUdeviceptr *dptr, size_t bytes, CUmemoryPool handle,
+                         bool from_pool, CUstream hStream)
 {
     struct api_context *context;
     struct api_stream *stream;
@@ -259,7 +262,8 @@ CUresult CUDAAPI cuMemAllocAsync(CUdeviceptr *dptr, size_t bytesize, CUstream hS
     return allocate(__func__, dptr, bytesize, NULL, false, hStream);
 }
 
-CUresult CUDAAPI cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize, CUmemoryPool pool, CUstream hStream)
+CUresult CUDAAPI cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize, CUmemoryPool pool,
+                                         CUstream hStream)
 {
     return allocate(__func__, dptr, bytesize, pool, true, hStream);
 }

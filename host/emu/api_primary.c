@@ -1,5 +1,5 @@
-/* "Primary Context Management". The primary context keeps its handle for the life of the process: released and
-   retained again it is fresh, and a thread to which it is still current can use it again. */
+/* "Primary Context Management". The primary context keeps its handle for the life of the process: released
+   and retained again it is fresh, and a thread to which it is still current can use it again. */
 #include "emu/api_context.h"
 
 static CUresult enter_device(const char *call, CUdevice dev)
@@ -48,7 +48,8 @@ CUresult CUDAAPI cuDevicePrimaryCtxRelease(CUdevice dev)
     return cuDevicePrimaryCtxRelease_v2(dev);
 }
 
-/* Destroys everything in it. Those to whom it is current get CONTEXT_IS_DESTROYED until it is retained again. */
+/* Destroys everything in it. Those to whom it is current get CONTEXT_IS_DESTROYED until it is retained again.
+ */
 CUresult CUDAAPI cuDevicePrimaryCtxReset_v2(CUdevice dev)
 {
     CUresult entered = enter_device(__func__, dev);

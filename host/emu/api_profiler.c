@@ -17,7 +17,8 @@ CUresult CUDAAPI cuProfilerStop(void)
     return api_leave();
 }
 
-CUresult CUDAAPI cuProfilerInitialize(const char *configFile, const char *outputFile, CUoutput_mode outputMode)
+CUresult CUDAAPI cuProfilerInitialize(const char *configFile, const char *outputFile,
+                                      CUoutput_mode outputMode)
 {
     API_ENTER();
     (void)configFile;

@@ -1,11 +1,12 @@
-/* Streams as queues. Every submitted piece of work is a task; tasks of a stream run in order, each when the tasks that
-   it depends on are done: the stream's own earlier ones; for the legacy default stream everything submitted earlier to
-   the context's blocking streams, and for those everything submitted earlier to the legacy stream (CUDA Programming
-   Guide 13.0, "Default Stream"); those before an event that the stream was told to wait for. Dependencies only point
-   to tasks submitted earlier, so there are no cycles.
+/* Streams as queues. Every submitted piece of work is a task; tasks of a stream run in order, each when the
+   tasks that it depends on are done: the stream's own earlier ones; for the legacy default stream everything
+   submitted earlier to the context's blocking streams, and for those everything submitted earlier to the
+   legacy stream (CUDA Programming Guide 13.0, "Default Stream"); those before an event that the stream was
+   told to wait for. Dependencies only point to tasks submitted earlier, so there are no cycles.
 
-   A task runs on its stream's own host thread, made on first need, or on the submitting thread when that waits for it
-   anyway or when it is short and could start at once. Streams have no priority order: a legal schedule. */
+   A task runs on its stream's own host thread, made on first need, or on the submitting thread when that
+   waits for it anyway or when it is short and could start at once. Streams have no priority order: a legal
+   schedule. */
 #include "emu/api.h"
 
 #include <pthread.h>
@@ -20,7 +21,7 @@ struct api_task {
     uint64_t number; /* the stream's `issued` after it was appended */
     struct api_work work;
     CUresult result;
-    bool here;    /* the submitting thread runs it and frees it */
+    bool here; /* the submitting thread runs it and frees it */
     bool done;
     size_t n_dependencies;
     struct api_dependency *dependencies;
@@ -63,7 +64,8 @@ static void dependencies_free(struct api_dependency *dependencies, size_t count)
     free(dependencies);
 }
 
-static bool dependency_add(struct api_dependency **list, size_t *count, struct api_stream *stream, uint64_t issued)
+static bool dependency_add(struct api_dependency **list, size_t *count, struct api_stream *stream,
+                           uint64_t issued)
 {
     if (stream->completed >= issued)
         return true;
@@ -124,7 +126,8 @@ static void run_head(struct api_stream *stream)
         api_unlock();
         task->result = api_work_run(context, &task->work, &error);
         api_lock();
-        /* A synchronous task's refusal is its caller's; what an asynchronous one leaves behind is the context's. */
+        /* A synchronous task's refusal is its caller's; what an asynchronous one leaves behind is the
+         * context's. */
         bool lasting = task->work.kind == API_WORK_KERNEL || task->work.kind == API_WORK_GRAPH || !task->here;
         if (task->result != CUDA_SUCCESS && lasting && !context->cancel && context->sticky == CUDA_SUCCESS) {
             context->sticky = api_device()->poison = task->result;
@@ -206,7 +209,8 @@ CUresult api_submit(struct api_stream *stream, struct api_work *work, enum api_m
             return api_capture_add(stream, work);
         api_work_fini(work);
         api_capture_invalidate(stream->capture);
-        return api_set_error(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "the stream is capturing: nothing can be waited for");
+        return api_set_error(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
+                             "the stream is capturing: nothing can be waited for");
     }
     struct api_task *task = calloc(1, sizeof *task);
     if (task == NULL || !add_legacy_order(stream)) {

@@ -1,9 +1,10 @@
-/* "Memory Management": cuMemset in its forms: 8, 16 or 32-bit elements, one row or several, with and without a stream.
-   All keep stream order and return at once, as documented for device memory; short ones are done on return. */
+/* "Memory Management": cuMemset in its forms: 8, 16 or 32-bit elements, one row or several, with and without
+   a stream. All keep stream order and return at once, as documented for device memory; short ones are done on
+   return. */
 #include "emu/api_transfer.h"
 
-static CUresult set(const char *call, CUstream handle, uint64_t address, uint64_t pitch, unsigned element_bytes,
-                    uint32_t value, uint64_t width, uint64_t height, bool synchronous)
+static CUresult set(const char *call, CUstream handle, uint64_t address, uint64_t pitch,
+                    unsigned element_bytes, uint32_t value, uint64_t width, uint64_t height, bool synchronous)
 {
     struct api_context *context;
     struct api_stream *stream;
@@ -14,7 +15,8 @@ static CUresult set(const char *call, CUstream handle, uint64_t address, uint64_
     if (result == CUDA_SUCCESS)
         result = api_set_check(address, pitch, element_bytes, width, height);
     if (result == CUDA_SUCCESS) {
-        struct api_work work = {.kind = API_WORK_SET, .set = {address, pitch, width, height, element_bytes, value}};
+        struct api_work work = {.kind = API_WORK_SET,
+                                .set = {address, pitch, width, height, element_bytes, value}};
         const struct api_allocation *allocation = api_allocation_find(address);
         bool wait = synchronous && allocation != NULL && allocation->kind != API_MEMORY_DEVICE;
         result = api_submit(stream, &work, wait ? API_SYNC : API_ASYNC);
@@ -22,24 +24,24 @@ static CUresult set(const char *call, CUstream handle, uint64_t address, uint64_
     return api_result(result);
 }
 
-#define SETS(bits, type)                                                                                               \
-    CUresult CUDAAPI cuMemsetD##bits##_v2(CUdeviceptr dstDevice, type value, size_t N)                                 \
-    {                                                                                                                  \
-        return set(__func__, NULL, dstDevice, 0, bits / 8, value, N, 1, true);                                         \
-    }                                                                                                                  \
-    CUresult CUDAAPI cuMemsetD##bits##Async(CUdeviceptr dstDevice, type value, size_t N, CUstream hStream)             \
-    {                                                                                                                  \
-        return set(__func__, hStream, dstDevice, 0, bits / 8, value, N, 1, false);                                     \
-    }                                                                                                                  \
-    CUresult CUDAAPI cuMemsetD2D##bits##_v2(CUdeviceptr dstDevice, size_t dstPitch, type value, size_t Width,          \
-                                            size_t Height)                                                             \
-    {                                                                                                                  \
-        return set(__func__, NULL, dstDevice, dstPitch, bits / 8, value, Width, Height, true);                         \
-    }                                                                                                                  \
-    CUresult CUDAAPI cuMemsetD2D##bits##Async(CUdeviceptr dstDevice, size_t dstPitch, type value, size_t Width,        \
-                                              size_t Height, CUstream hStream)                                         \
-    {                                                                                                                  \
-        return set(__func__, hStream, dstDevice, dstPitch, bits / 8, value, Width, Height, false);                     \
+#define SETS(bits, type)                                                                                   \
+    CUresult CUDAAPI cuMemsetD##bits##_v2(CUdeviceptr dstDevice, type value, size_t N)                     \
+    {                                                                                                      \
+        return set(__func__, NULL, dstDevice, 0, bits / 8, value, N, 1, true);                             \
+    }                                                                                                      \
+    CUresult CUDAAPI cuMemsetD##bits##Async(CUdeviceptr dstDevice, type value, size_t N, CUstream hStream) \
+    {                                                                                                      \
+        return set(__func__, hStream, dstDevice, 0, bits / 8, value, N, 1, false);                         \
+    }                                                                                                      \
+    CUresult CUDAAPI cuMemsetD2D##bits##_v2(CUdeviceptr dstDevice, size_t dstPitch, type value,            \
+                                            size_t Width, size_t Height)                                   \
+    {                                                                                                      \
+        return set(__func__, NULL, dstDevice, dstPitch, bits / 8, value, Width, Height, true);             \
+    }                                                                                                      \
+    CUresult CUDAAPI cuMemsetD2D##bits##Async(CUdeviceptr dstDevice, size_t dstPitch, type value,          \
+                                              size_t Width, size_t Height, CUstream hStream)               \
+    {                                                                                                      \
+        return set(__func__, hStream, dstDevice, dstPitch, bits / 8, value, Width, Height, false);         \
     }
 
 SETS(8, unsigned char)

@@ -1,4 +1,5 @@
-/* Attributes of functions and kernels ("CUfunction_attribute"): what can be read, what can be set, in which range. */
+/* Attributes of functions and kernels ("CUfunction_attribute"): what can be read, what can be set, in which
+ * range. */
 #include "emu/api.h"
 
 #define DEFAULT_DYNAMIC_SHARED (48 * 1024)
@@ -18,7 +19,9 @@ uint32_t api_dynamic_shared_limit(const struct api_settings *settings, const str
 {
     if (settings->max_dynamic_shared_bytes >= 0)
         return (uint32_t)settings->max_dynamic_shared_bytes;
-    return info->static_shared_bytes < DEFAULT_DYNAMIC_SHARED ? DEFAULT_DYNAMIC_SHARED - info->static_shared_bytes : 0;
+    return info->static_shared_bytes < DEFAULT_DYNAMIC_SHARED
+               ? DEFAULT_DYNAMIC_SHARED - info->static_shared_bytes
+               : 0;
 }
 
 static int max_threads(const struct emu_kernel_info *info)
@@ -95,8 +98,8 @@ CUresult api_settings_set(struct api_settings *settings, const struct emu_kernel
     switch (attribute) {
     case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
         if (value < 0 || (uint32_t)value > opted_in(info))
-            return api_set_error(CUDA_ERROR_INVALID_VALUE, "%d bytes of dynamic shared memory: wanted 0 to %u", value,
-                                 opted_in(info));
+            return api_set_error(CUDA_ERROR_INVALID_VALUE,
+                                 "%d bytes of dynamic shared memory: wanted 0 to %u", value, opted_in(info));
         settings->max_dynamic_shared_bytes = value;
         return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
@@ -111,7 +114,8 @@ CUresult api_settings_set(struct api_settings *settings, const struct emu_kernel
             int axis = (int)attribute - CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH;
             if ((int)info->function->directives.reqnctapercluster[axis] == value)
                 return CUDA_SUCCESS;
-            return api_set_error(CUDA_ERROR_NOT_PERMITTED, "the kernel fixes its cluster with .reqnctapercluster");
+            return api_set_error(CUDA_ERROR_NOT_PERMITTED,
+                                 "the kernel fixes its cluster with .reqnctapercluster");
         }
         if (value < 0)
             return api_set_error(CUDA_ERROR_INVALID_VALUE, "cluster dimension %d", value);
@@ -121,7 +125,8 @@ CUresult api_settings_set(struct api_settings *settings, const struct emu_kernel
         settings->nonportable_allowed = value != 0;
         return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
-        if (value < CU_CLUSTER_SCHEDULING_POLICY_DEFAULT || value > CU_CLUSTER_SCHEDULING_POLICY_LOAD_BALANCING)
+        if (value < CU_CLUSTER_SCHEDULING_POLICY_DEFAULT ||
+            value > CU_CLUSTER_SCHEDULING_POLICY_LOAD_BALANCING)
             return api_set_error(CUDA_ERROR_INVALID_VALUE, "scheduling policy %d", value);
         settings->cluster_policy = value;
         return CUDA_SUCCESS;

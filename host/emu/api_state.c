@@ -1,6 +1,6 @@
-/* What every driver call begins and ends with: the lock, the calling thread's state, the record of the last failure.
-   A process that forks after cuInit keeps no emulated device in the child: its calls return NOT_INITIALIZED, as the
-   real driver's do. */
+/* What every driver call begins and ends with: the lock, the calling thread's state, the record of the last
+   failure. A process that forks after cuInit keeps no emulated device in the child: its calls return
+   NOT_INITIALIZED, as the real driver's do. */
 #include "emu/api.h"
 
 #include <pthread.h>
@@ -82,7 +82,8 @@ CUresult api_enter(const char *call)
     api_lock();
     thread->call = call;
     if (forked)
-        return api_fail(CUDA_ERROR_NOT_INITIALIZED, "the process was forked after cuInit: call it in the child only");
+        return api_fail(CUDA_ERROR_NOT_INITIALIZED,
+                        "the process was forked after cuInit: call it in the child only");
     if (api_device() == NULL)
         return api_fail(CUDA_ERROR_NOT_INITIALIZED, "cuInit was not called");
     if (thread->in_callback)
@@ -97,8 +98,9 @@ CUresult api_enter_context(const char *call, struct api_context **out_context)
         return result;
     result = api_context_current(out_context);
     if (result != CUDA_SUCCESS)
-        return api_fail(result, "%s", result == CUDA_ERROR_INVALID_CONTEXT ? "no context is current to this thread"
-                                                                          : "the current context was destroyed");
+        return api_fail(result, "%s",
+                        result == CUDA_ERROR_INVALID_CONTEXT ? "no context is current to this thread"
+                                                             : "the current context was destroyed");
     if ((*out_context)->sticky != CUDA_SUCCESS)
         return api_fail_with((*out_context)->sticky, &(*out_context)->fault);
     return CUDA_SUCCESS;
@@ -156,7 +158,8 @@ static void record(CUresult result, const char *format, va_list args)
     if (format[0] != '\0')
         clab_error_vset(&thread->error, status == CLAB_DRIVER && launch ? CLAB_LAUNCH : status, format, args);
     else
-        clab_error_set(&thread->error, status, "%s", api_error_string(result) != NULL ? api_error_string(result) : "");
+        clab_error_set(&thread->error, status, "%s",
+                       api_error_string(result) != NULL ? api_error_string(result) : "");
     finish_error(thread, result);
 }
 

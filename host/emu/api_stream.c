@@ -1,6 +1,6 @@
-/* "Stream Management" (capture is in api_capture.c, memory operations in api_stream_memory.c): making, waiting for,
-   asking and ending streams. Every stream is a queue (api_queue.c). Stream attributes that only steer hardware are kept
-   and given back; none has an effect. */
+/* "Stream Management" (capture is in api_capture.c, memory operations in api_stream_memory.c): making,
+   waiting for, asking and ending streams. Every stream is a queue (api_queue.c). Stream attributes that only
+   steer hardware are kept and given back; none has an effect. */
 #include "emu/api_context.h"
 
 #include <stdlib.h>
@@ -55,7 +55,8 @@ static CUresult own_stream(struct api_context *context, struct api_stream **out_
             place = i;
     }
     if (place == API_COUNT_OF(thread->own_stream))
-        return api_set_error(CUDA_ERROR_OUT_OF_MEMORY, "the thread uses its default stream in %zu contexts already", place);
+        return api_set_error(CUDA_ERROR_OUT_OF_MEMORY,
+                             "the thread uses its default stream in %zu contexts already", place);
     *out_stream = api_stream_new(context, CU_STREAM_DEFAULT, 0);
     if (*out_stream == NULL)
         return api_set_error(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a stream");
@@ -130,13 +131,13 @@ CUresult CUDAAPI cuStreamCreateWithPriority(CUstream *phStream, unsigned int fla
 }
 
 /* Enters with a stream argument; what follows works in the stream's context. */
-#define ENTER_STREAM(stream, argument)                                                                                 \
-    API_ENTER_CONTEXT(context_);                                                                                       \
-    struct api_stream *stream;                                                                                         \
-    do {                                                                                                               \
-        CUresult found_ = api_stream_get(context_, (argument), &(stream));                                             \
-        if (found_ != CUDA_SUCCESS)                                                                                    \
-            return api_result(found_);                                                                                 \
+#define ENTER_STREAM(stream, argument)                                     \
+    API_ENTER_CONTEXT(context_);                                           \
+    struct api_stream *stream;                                             \
+    do {                                                                   \
+        CUresult found_ = api_stream_get(context_, (argument), &(stream)); \
+        if (found_ != CUDA_SUCCESS)                                        \
+            return api_result(found_);                                     \
     } while (0)
 
 CUresult CUDAAPI cuStreamDestroy_v2(CUstream hStream)
@@ -145,7 +146,7 @@ CUresult CUDAAPI cuStreamDestroy_v2(CUstream hStream)
     struct api_stream *stream = emu_handle_get(EMU_HANDLE_STREAM, hStream);
     if (stream == NULL || stream->legacy || stream->per_thread)
         return api_fail(emu_handle_was(EMU_HANDLE_STREAM, hStream) ? CUDA_ERROR_CONTEXT_IS_DESTROYED
-                                                                    : CUDA_ERROR_INVALID_HANDLE,
+                                                                   : CUDA_ERROR_INVALID_HANDLE,
                         "not a stream that the program made");
     api_stream_destroy(stream);
     return api_leave();
@@ -285,13 +286,15 @@ CUresult CUDAAPI cuLaunchHostFunc(CUstream hStream, CUhostFn fn, void *userData)
     return api_result(submit_callback(stream, &work));
 }
 
-CUresult CUDAAPI cuStreamAddCallback(CUstream hStream, CUstreamCallback callback, void *userData, unsigned int flags)
+CUresult CUDAAPI cuStreamAddCallback(CUstream hStream, CUstreamCallback callback, void *userData,
+                                     unsigned int flags)
 {
     ENTER_STREAM(stream, hStream);
     API_REQUIRE(callback != NULL && flags == 0);
     if (stream->capture != NULL) {
         api_capture_invalidate(stream->capture);
-        return api_fail(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "callbacks cannot be captured: use cuLaunchHostFunc");
+        return api_fail(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
+                        "callbacks cannot be captured: use cuLaunchHostFunc");
     }
     struct api_work work = {.kind = API_WORK_CALLBACK, .callback = {callback, hStream, userData}};
     return api_result(submit_callback(stream, &work));
@@ -305,7 +308,8 @@ CUresult CUDAAPI cuStreamAttachMemAsync(CUstream hStream, CUdeviceptr dptr, size
     struct api_allocation *allocation = api_allocation_find(dptr);
     API_REQUIRE(allocation != NULL && allocation->kind == API_MEMORY_MANAGED);
     API_REQUIRE(length == 0 || length == allocation->bytes);
-    API_REQUIRE(flags == CU_MEM_ATTACH_GLOBAL || flags == CU_MEM_ATTACH_HOST || flags == CU_MEM_ATTACH_SINGLE);
+    API_REQUIRE(flags == CU_MEM_ATTACH_GLOBAL || flags == CU_MEM_ATTACH_HOST ||
+                flags == CU_MEM_ATTACH_SINGLE);
     return api_leave();
 }
 
@@ -351,7 +355,8 @@ CUresult CUDAAPI cuStreamSetAttribute(CUstream hStream, CUstreamAttrID attr, con
     API_REQUIRE(param != NULL);
     switch (attr) {
     case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
-        API_REQUIRE(param->syncPolicy >= CU_SYNC_POLICY_AUTO && param->syncPolicy <= CU_SYNC_POLICY_BLOCKING_SYNC);
+        API_REQUIRE(param->syncPolicy >= CU_SYNC_POLICY_AUTO &&
+                    param->syncPolicy <= CU_SYNC_POLICY_BLOCKING_SYNC);
         stream->sync_policy = param->syncPolicy;
         break;
     case CU_LAUNCH_ATTRIBUTE_PRIORITY:
@@ -361,8 +366,10 @@ CUresult CUDAAPI cuStreamSetAttribute(CUstream hStream, CUstreamAttrID attr, con
     case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
-        emu_log_once("stream attribute %d (cache window or memory synchronisation domain) has no effect: caches are not "
-                     "modelled", (int)attr);
+        emu_log_once("stream attribute %d (cache window or memory synchronisation domain) has no effect: "
+                     "caches are not "
+                     "modelled",
+                     (int)attr);
         break;
     default:
         return api_fail(CUDA_ERROR_INVALID_VALUE, "attribute %d is none of a stream", (int)attr);

@@ -1,6 +1,6 @@
-/* "Tensor Map Object Management": checks as an H200's driver 580.159.04 makes them (tests/api/data/h200.txt; where it is
-   laxer than the manual, the driver wins), bytes as it stores them (tensor_map.c). Sub-byte types and swizzle atomicity
-   need CC 10.0. Leaves out: cuTensorMapEncodeIm2colWide (refused by name). */
+/* "Tensor Map Object Management": checks as an H200's driver 580.159.04 makes them (tests/api/data/h200.txt;
+   where it is laxer than the manual, the driver wins), bytes as it stores them (tensor_map.c). Sub-byte types
+   and swizzle atomicity need CC 10.0. Leaves out: cuTensorMapEncodeIm2colWide (refused by name). */
 #include "emu/api.h"
 
 #include <string.h>
@@ -41,8 +41,10 @@ static CUresult check_common(const struct emu_tensor_map *map, uint64_t row_byte
             return api_set_error(CUDA_ERROR_INVALID_VALUE, "dimension %u is %llu: wanted 1 to 2^32", k,
                                  (unsigned long long)map->dims[k]);
         if (k > 0 && (map->strides[k] % unit != 0 || map->strides[k] >= MAX_STRIDE))
-            return api_set_error(CUDA_ERROR_INVALID_VALUE, "the stride of dimension %u is %llu: wanted a multiple of %u "
-                                 "below 2^40", k, (unsigned long long)map->strides[k], unit);
+            return api_set_error(CUDA_ERROR_INVALID_VALUE,
+                                 "the stride of dimension %u is %llu: wanted a multiple of %u "
+                                 "below 2^40",
+                                 k, (unsigned long long)map->strides[k], unit);
         if (map->element_strides[k] < 1 || map->element_strides[k] > 8)
             return api_set_error(CUDA_ERROR_INVALID_VALUE, "element stride %u is %u: wanted 1 to 8", k,
                                  map->element_strides[k]);
@@ -52,11 +54,13 @@ static CUresult check_common(const struct emu_tensor_map *map, uint64_t row_byte
         return api_set_error(CUDA_ERROR_INVALID_VALUE, "dimension 0 is %llu: wanted a multiple of %u",
                              (unsigned long long)map->dims[0], multiple);
     if (row_bytes % 16 != 0)
-        return api_set_error(CUDA_ERROR_INVALID_VALUE, "a row of the box has %llu bytes: wanted a multiple of 16",
+        return api_set_error(CUDA_ERROR_INVALID_VALUE,
+                             "a row of the box has %llu bytes: wanted a multiple of 16",
                              (unsigned long long)row_bytes);
     unsigned span = map->swizzle == EMU_SWIZZLE_32B ? 32 : map->swizzle == EMU_SWIZZLE_64B ? 64 : 128;
     if (map->interleave == 0 && map->swizzle != EMU_SWIZZLE_NONE && row_bytes > span)
-        return api_set_error(CUDA_ERROR_INVALID_VALUE, "a row of the box has %llu bytes: this swizzle takes %u",
+        return api_set_error(CUDA_ERROR_INVALID_VALUE,
+                             "a row of the box has %llu bytes: this swizzle takes %u",
                              (unsigned long long)row_bytes, span);
     if (map->nan_fill && !is_float(map->type))
         return api_set_error(CUDA_ERROR_INVALID_VALUE, "NaN fill of a type that has no NaN");
@@ -64,10 +68,11 @@ static CUresult check_common(const struct emu_tensor_map *map, uint64_t row_byte
 }
 
 /* Fills the members that both forms have; only what indexes later arrays is checked here. */
-static CUresult fill(struct emu_tensor_map *map, const CUtensorMap *out, CUtensorMapDataType type, cuuint32_t rank,
-                     const void *address, const cuuint64_t *dims, const cuuint64_t *strides,
-                     const cuuint32_t *element_strides, CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
-                     CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill oob)
+static CUresult fill(struct emu_tensor_map *map, const CUtensorMap *out, CUtensorMapDataType type,
+                     cuuint32_t rank, const void *address, const cuuint64_t *dims, const cuuint64_t *strides,
+                     const cuuint32_t *element_strides, CUtensorMapInterleave interleave,
+                     CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion,
+                     CUtensorMapFloatOOBfill oob)
 {
     if (out == NULL || (uintptr_t)out % 64 != 0)
         return api_set_error(CUDA_ERROR_INVALID_VALUE, "the tensor map is not aligned to 64 bytes");
@@ -77,8 +82,10 @@ static CUresult fill(struct emu_tensor_map *map, const CUtensorMap *out, CUtenso
         return api_set_error(CUDA_ERROR_INVALID_VALUE, "an array of dimensions or strides is NULL");
     if ((unsigned)type >= EMU_TENSOR_TYPE_COUNT || (unsigned)interleave > 2 || (unsigned)swizzle > 6 ||
         (unsigned)promotion > 3 || (unsigned)oob > 1)
-        return api_set_error(CUDA_ERROR_INVALID_VALUE, "type %d, interleave %d, swizzle %d, promotion %d or fill %d is "
-                             "out of range", (int)type, (int)interleave, (int)swizzle, (int)promotion, (int)oob);
+        return api_set_error(CUDA_ERROR_INVALID_VALUE,
+                             "type %d, interleave %d, swizzle %d, promotion %d or fill %d is "
+                             "out of range",
+                             (int)type, (int)interleave, (int)swizzle, (int)promotion, (int)oob);
     *map = (struct emu_tensor_map){
         .address = (uint64_t)(uintptr_t)address,
         .rank = rank,
@@ -115,28 +122,30 @@ static void store(const struct emu_tensor_map *map, CUtensorMap *out)
 }
 
 CUresult CUDAAPI cuTensorMapEncodeTiled(CUtensorMap *tensorMap, CUtensorMapDataType tensorDataType,
-                                        cuuint32_t tensorRank, void *globalAddress, const cuuint64_t *globalDim,
-                                        const cuuint64_t *globalStrides, const cuuint32_t *boxDim,
-                                        const cuuint32_t *elementStrides, CUtensorMapInterleave interleave,
-                                        CUtensorMapSwizzle swizzle, CUtensorMapL2promotion l2Promotion,
-                                        CUtensorMapFloatOOBfill oobFill)
+                                        cuuint32_t tensorRank, void *globalAddress,
+                                        const cuuint64_t *globalDim, const cuuint64_t *globalStrides,
+                                        const cuuint32_t *boxDim, const cuuint32_t *elementStrides,
+                                        CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
+                                        CUtensorMapL2promotion l2Promotion, CUtensorMapFloatOOBfill oobFill)
 {
     API_ENTER();
     struct emu_tensor_map map;
-    CUresult result = fill(&map, tensorMap, tensorDataType, tensorRank, globalAddress, globalDim, globalStrides,
-                           elementStrides, interleave, swizzle, l2Promotion, oobFill);
+    CUresult result = fill(&map, tensorMap, tensorDataType, tensorRank, globalAddress, globalDim,
+                           globalStrides, elementStrides, interleave, swizzle, l2Promotion, oobFill);
     if (result != CUDA_SUCCESS)
         return api_result(result);
     API_REQUIRE(boxDim != NULL);
     uint64_t bytes = 1;
     for (uint32_t k = 0; k < tensorRank; k++) {
         if (boxDim[k] < 1 || boxDim[k] > 256)
-            return api_fail(CUDA_ERROR_INVALID_VALUE, "box dimension %u is %u: wanted 1 to 256", k, boxDim[k]);
+            return api_fail(CUDA_ERROR_INVALID_VALUE, "box dimension %u is %u: wanted 1 to 256", k,
+                            boxDim[k]);
         map.box[k] = boxDim[k];
         bytes *= k == 0 ? bytes_of(map.type, boxDim[0]) : boxDim[k];
     }
     if (map.type >= EMU_TENSOR_U4X16_ALIGN16 && boxDim[0] != 128)
-        return api_fail(CUDA_ERROR_INVALID_VALUE, "box dimension 0 of a type with padding is %u: wanted 128", boxDim[0]);
+        return api_fail(CUDA_ERROR_INVALID_VALUE, "box dimension 0 of a type with padding is %u: wanted 128",
+                        boxDim[0]);
     result = check_common(&map, bytes_of(map.type, boxDim[0]));
     if (result != CUDA_SUCCESS)
         return api_result(result);
@@ -149,23 +158,26 @@ CUresult CUDAAPI cuTensorMapEncodeTiled(CUtensorMap *tensorMap, CUtensorMapDataT
 }
 
 CUresult CUDAAPI cuTensorMapEncodeIm2col(CUtensorMap *tensorMap, CUtensorMapDataType tensorDataType,
-                                         cuuint32_t tensorRank, void *globalAddress, const cuuint64_t *globalDim,
-                                         const cuuint64_t *globalStrides, const int *pixelBoxLowerCorner,
-                                         const int *pixelBoxUpperCorner, cuuint32_t channelsPerPixel,
-                                         cuuint32_t pixelsPerColumn, const cuuint32_t *elementStrides,
-                                         CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
-                                         CUtensorMapL2promotion l2Promotion, CUtensorMapFloatOOBfill oobFill)
+                                         cuuint32_t tensorRank, void *globalAddress,
+                                         const cuuint64_t *globalDim, const cuuint64_t *globalStrides,
+                                         const int *pixelBoxLowerCorner, const int *pixelBoxUpperCorner,
+                                         cuuint32_t channelsPerPixel, cuuint32_t pixelsPerColumn,
+                                         const cuuint32_t *elementStrides, CUtensorMapInterleave interleave,
+                                         CUtensorMapSwizzle swizzle, CUtensorMapL2promotion l2Promotion,
+                                         CUtensorMapFloatOOBfill oobFill)
 {
     API_ENTER();
     struct emu_tensor_map map;
-    CUresult result = fill(&map, tensorMap, tensorDataType, tensorRank, globalAddress, globalDim, globalStrides,
-                           elementStrides, interleave, swizzle, l2Promotion, oobFill);
+    CUresult result = fill(&map, tensorMap, tensorDataType, tensorRank, globalAddress, globalDim,
+                           globalStrides, elementStrides, interleave, swizzle, l2Promotion, oobFill);
     if (result != CUDA_SUCCESS)
         return api_result(result);
     API_REQUIRE(tensorRank >= 3 && pixelBoxLowerCorner != NULL && pixelBoxUpperCorner != NULL);
     if (channelsPerPixel < 1 || channelsPerPixel > 256 || pixelsPerColumn < 1 || pixelsPerColumn > 1024)
-        return api_fail(CUDA_ERROR_INVALID_VALUE, "%u channels per pixel, %u pixels per column: wanted 1 to 256 and 1 to "
-                        "1024", channelsPerPixel, pixelsPerColumn);
+        return api_fail(CUDA_ERROR_INVALID_VALUE,
+                        "%u channels per pixel, %u pixels per column: wanted 1 to 256 and 1 to "
+                        "1024",
+                        channelsPerPixel, pixelsPerColumn);
     map.im2col = true;
     map.channels = channelsPerPixel;
     map.pixels = pixelsPerColumn;
@@ -174,8 +186,8 @@ CUresult CUDAAPI cuTensorMapEncodeIm2col(CUtensorMap *tensorMap, CUtensorMapData
         map.lower[k] = pixelBoxLowerCorner[k];
         map.upper[k] = pixelBoxUpperCorner[k];
         if (map.lower[k] < -limit || map.lower[k] >= limit || map.upper[k] < -limit || map.upper[k] >= limit)
-            return api_fail(CUDA_ERROR_INVALID_VALUE, "corner %u is %d to %d: wanted %d to %d", k, map.lower[k],
-                            map.upper[k], -limit, limit - 1);
+            return api_fail(CUDA_ERROR_INVALID_VALUE, "corner %u is %d to %d: wanted %d to %d", k,
+                            map.lower[k], map.upper[k], -limit, limit - 1);
     }
     result = check_common(&map, bytes_of(map.type, channelsPerPixel));
     if (result == CUDA_SUCCESS)

@@ -1,10 +1,8 @@
-/* Checks and scheduling of copies and sets ("Memory Management", and "API synchronization behavior" of the CUDA Driver
-   API 13.0):
-     synchronous forms          done on return, except device to device and sets, which only keep stream order
-     asynchronous, pinned       returns at once
-     asynchronous, pageable     the source has been read on return (staged if the stream is busy); a destination has
-                                been written on return
-   Leaves out: CUDA arrays. */
+/* Checks and scheduling of copies and sets ("Memory Management", and "API synchronization behavior" of the
+   CUDA Driver API 13.0): synchronous forms          done on return, except device to device and sets, which
+   only keep stream order asynchronous, pinned       returns at once asynchronous, pageable     the source has
+   been read on return (staged if the stream is busy); a destination has been written on return Leaves out:
+   CUDA arrays. */
 #include "emu/api_transfer.h"
 
 #include <stdlib.h>
@@ -41,8 +39,8 @@ static CUresult check_side(struct api_copy_side *side, const struct api_copy *co
                  api_memory(side->address, 1) != NULL;
     side->device = kind == API_SIDE_DEVICE || known;
     if (side->device && api_memory(side->address, bytes) == NULL)
-        return api_set_error(CUDA_ERROR_INVALID_VALUE, "%s: 0x%llx, %llu bytes, is not live device memory", name,
-                             (unsigned long long)side->address, (unsigned long long)bytes);
+        return api_set_error(CUDA_ERROR_INVALID_VALUE, "%s: 0x%llx, %llu bytes, is not live device memory",
+                             name, (unsigned long long)side->address, (unsigned long long)bytes);
     if (!side->device && side->address == 0)
         return api_set_error(CUDA_ERROR_INVALID_VALUE, "the %s is NULL", name);
     return CUDA_SUCCESS;
@@ -81,8 +79,8 @@ static CUresult side_of(CUmemorytype type, const void *host, uint64_t device, en
 #define MAX_PITCH 2147483647u
 
 /* Places a box's corner; pitch 0 means tightly packed. */
-static CUresult place(struct api_copy_side *side, uint64_t address, uint64_t x, uint64_t y, uint64_t z, uint64_t pitch,
-                      uint64_t height, const struct api_copy *box, const char *name)
+static CUresult place(struct api_copy_side *side, uint64_t address, uint64_t x, uint64_t y, uint64_t z,
+                      uint64_t pitch, uint64_t height, const struct api_copy *box, const char *name)
 {
     uint64_t least = box->width, offset;
     if (__builtin_add_overflow(least, x, &least))
@@ -99,9 +97,10 @@ static CUresult place(struct api_copy_side *side, uint64_t address, uint64_t x, 
         return api_set_error(CUDA_ERROR_INVALID_VALUE, "the %s's height is below the copied box", name);
     side->pitch = pitch;
     uint64_t down, back;
-    if (__builtin_mul_overflow(pitch, height, &side->slice_pitch) || __builtin_mul_overflow(y, pitch, &down) ||
-        __builtin_mul_overflow(z, side->slice_pitch, &back) || __builtin_add_overflow(x, down, &offset) ||
-        __builtin_add_overflow(offset, back, &offset) || __builtin_add_overflow(address, offset, &side->address))
+    if (__builtin_mul_overflow(pitch, height, &side->slice_pitch) ||
+        __builtin_mul_overflow(y, pitch, &down) || __builtin_mul_overflow(z, side->slice_pitch, &back) ||
+        __builtin_add_overflow(x, down, &offset) || __builtin_add_overflow(offset, back, &offset) ||
+        __builtin_add_overflow(address, offset, &side->address))
         return api_set_error(CUDA_ERROR_INVALID_VALUE, "the %s's corner overflows", name);
     return CUDA_SUCCESS;
 }
@@ -115,9 +114,11 @@ CUresult api_copy_from_2d(const CUDA_MEMCPY2D *from, struct api_copy *out_copy)
     if (result == CUDA_SUCCESS)
         result = side_of(from->dstMemoryType, from->dstHost, from->dstDevice, &to_kind, &to_address);
     if (result == CUDA_SUCCESS)
-        result = place(&copy.from, from_address, from->srcXInBytes, from->srcY, 0, from->srcPitch, 0, &copy, "source");
+        result = place(&copy.from, from_address, from->srcXInBytes, from->srcY, 0, from->srcPitch, 0, &copy,
+                       "source");
     if (result == CUDA_SUCCESS)
-        result = place(&copy.to, to_address, from->dstXInBytes, from->dstY, 0, from->dstPitch, 0, &copy, "destination");
+        result = place(&copy.to, to_address, from->dstXInBytes, from->dstY, 0, from->dstPitch, 0, &copy,
+                       "destination");
     if (result == CUDA_SUCCESS)
         result = api_copy_check(&copy, to_kind, from_kind);
     *out_copy = copy;
@@ -150,7 +151,8 @@ CUresult api_copy_from_3d(const CUDA_MEMCPY3D *from, struct api_copy *out_copy)
 static bool stage(struct api_copy *copy)
 {
     uint64_t row = copy->width, slice, bytes;
-    if (__builtin_mul_overflow(row, copy->height, &slice) || __builtin_mul_overflow(slice, copy->depth, &bytes))
+    if (__builtin_mul_overflow(row, copy->height, &slice) ||
+        __builtin_mul_overflow(slice, copy->depth, &bytes))
         return false;
     unsigned char *block = malloc(bytes);
     if (block == NULL)
@@ -158,8 +160,10 @@ static bool stage(struct api_copy *copy)
     const unsigned char *from = (const unsigned char *)(uintptr_t)copy->from.address;
     for (uint64_t z = 0; z < copy->depth; z++)
         for (uint64_t y = 0; y < copy->height; y++)
-            memcpy(block + z * slice + y * row, from + z * copy->from.slice_pitch + y * copy->from.pitch, row);
-    copy->from = (struct api_copy_side){.address = (uint64_t)(uintptr_t)block, .pitch = row, .slice_pitch = slice};
+            memcpy(block + z * slice + y * row, from + z * copy->from.slice_pitch + y * copy->from.pitch,
+                   row);
+    copy->from =
+        (struct api_copy_side){.address = (uint64_t)(uintptr_t)block, .pitch = row, .slice_pitch = slice};
     copy->staged = true;
     return true;
 }
@@ -185,7 +189,8 @@ CUresult api_copy_submit(struct api_stream *stream, const struct api_copy *copy,
     return api_submit(stream, &work, API_ASYNC);
 }
 
-CUresult api_set_check(uint64_t address, uint64_t pitch, unsigned element_bytes, uint64_t width, uint64_t height)
+CUresult api_set_check(uint64_t address, uint64_t pitch, unsigned element_bytes, uint64_t width,
+                       uint64_t height)
 {
     uint64_t row, down, bytes;
     if (width == 0 || height == 0)

@@ -1,6 +1,6 @@
-/* What streams and graphs execute: kernels, copies, sets, host functions. Everything is checked once more when it runs,
-   since the program may have freed memory since it was submitted; a copy that fails then is an illegal address, as on
-   hardware. */
+/* What streams and graphs execute: kernels, copies, sets, host functions. Everything is checked once more
+   when it runs, since the program may have freed memory since it was submitted; a copy that fails then is an
+   illegal address, as on hardware. */
 #include "emu/api.h"
 
 #include <sched.h>
@@ -14,8 +14,8 @@
 
 /* ---- kernels ---- */
 
-/* What a failed launch leaves behind in the context. The machine says which fault it was in native_code; failures that
-   no GPU has map to the nearest code. */
+/* What a failed launch leaves behind in the context. The machine says which fault it was in native_code;
+   failures that no GPU has map to the nearest code. */
 static CUresult launch_result(clab_status status, const struct clab_error *error)
 {
     switch (status) {
@@ -36,7 +36,8 @@ static CUresult launch_result(clab_status status, const struct clab_error *error
     }
 }
 
-static CUresult run_kernel(struct api_context *context, const struct api_launch *launch, struct clab_error *error)
+static CUresult run_kernel(struct api_context *context, const struct api_launch *launch,
+                           struct clab_error *error)
 {
     struct clab_counters counters = {0};
     struct emu_launch request = {
@@ -81,7 +82,8 @@ static CUresult run_copy(const struct api_copy *copy, struct clab_error *error)
     unsigned char *to = side(&copy->to, copy);
     const unsigned char *from = side(&copy->from, copy);
     if (to == NULL || from == NULL)
-        return gone(error, to == NULL ? "destination" : "source", to == NULL ? copy->to.address : copy->from.address);
+        return gone(error, to == NULL ? "destination" : "source",
+                    to == NULL ? copy->to.address : copy->from.address);
     for (uint64_t z = 0; z < copy->depth; z++)
         for (uint64_t y = 0; y < copy->height; y++)
             memmove(to + z * copy->to.slice_pitch + y * copy->to.pitch,
@@ -164,7 +166,7 @@ static bool value_reached(uint64_t found, const struct api_work *work)
     case CU_STREAM_WAIT_VALUE_AND:
         return (found & wanted) != 0;
     default: /* CU_STREAM_WAIT_VALUE_NOR */
-        return wide ? ~(found | wanted) != 0 : (uint32_t)~(found | wanted) != 0;
+        return wide ? ~(found | wanted) != 0 : (uint32_t) ~(found | wanted) != 0;
     }
 }
 

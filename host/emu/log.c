@@ -1,5 +1,6 @@
-/* The log of the stand-in driver (log.h). Notes are remembered by a hash of their text in a fixed table: a note whose
-   slot is taken by another is written again, which is harmless. Leaves out: levels, files, time stamps. */
+/* The log of the stand-in driver (log.h). Notes are remembered by a hash of their text in a fixed table: a
+   note whose slot is taken by another is written again, which is harmless. Leaves out: levels, files, time
+   stamps. */
 #include "emu/log.h"
 
 #include <pthread.h>
@@ -58,6 +59,7 @@ void emu_log_call(const char *call, int code, const char *name, const char *reas
     if (mode() != LOG_CALLS)
         return;
     char text[1400];
-    snprintf(text, sizeof text, "%s returns %d %s%s%s", call, code, name, reason[0] != '\0' ? ": " : "", reason);
+    snprintf(text, sizeof text, "%s returns %d %s%s%s", call, code, name, reason[0] != '\0' ? ": " : "",
+             reason);
     write_line(text);
 }

@@ -1,17 +1,19 @@
-/* How many CTAs of a kernel one SM holds, and how many clusters the device holds (CUDA Driver API 13.0, "Occupancy").
+/* How many CTAs of a kernel one SM holds, and how many clusters the device holds (CUDA Driver API 13.0,
+   "Occupancy").
 
-   CTAs per SM are limited by CTA slots, threads, registers and shared memory. Registers are allocated per warp in units
-   of 256, warps in multiples of four; shared memory in units of 128 bytes, 1 KiB of it reserved per CTA (CUDA 13.0,
-   cuda_occupancy.h). Active clusters: the sum over the model's SM groups of at least `size` SMs of
-   floor(SMs x CTAs per SM / size), with at most eight CTAs per SM; that formula gave every count that an H200 answered
-   (driver 580.159.04: cluster sizes 1 to 32, blocks of 32 to 1024 threads, 0 to 227 KiB of shared memory). */
+   CTAs per SM are limited by CTA slots, threads, registers and shared memory. Registers are allocated per
+   warp in units of 256, warps in multiples of four; shared memory in units of 128 bytes, 1 KiB of it reserved
+   per CTA (CUDA 13.0, cuda_occupancy.h). Active clusters: the sum over the model's SM groups of at least
+   `size` SMs of floor(SMs x CTAs per SM / size), with at most eight CTAs per SM; that formula gave every
+   count that an H200 answered (driver 580.159.04: cluster sizes 1 to 32, blocks of 32 to 1024 threads, 0 to
+   227 KiB of shared memory). */
 #include "emu/core.h"
 
-#define REGISTER_UNIT       256u /* per warp */
-#define WARP_UNIT           4u   /* warps are allocated to the SM's four partitions */
-#define SHARED_UNIT         128u
-#define SHARED_RESERVED     1024u
-#define REGISTERS_PER_CTA   65536u
+#define REGISTER_UNIT     256u /* per warp */
+#define WARP_UNIT         4u   /* warps are allocated to the SM's four partitions */
+#define SHARED_UNIT       128u
+#define SHARED_RESERVED   1024u
+#define REGISTERS_PER_CTA 65536u
 /* UNVERIFIED on other devices than the H200. */
 #define CLUSTER_CTAS_PER_SM 8u
 
@@ -25,8 +27,8 @@ static uint32_t least(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
-uint32_t emu_occupancy_ctas(const struct emu_machine *machine, const struct emu_kernel *kernel, uint32_t block_threads,
-                            uint32_t dynamic_shared_bytes)
+uint32_t emu_occupancy_ctas(const struct emu_machine *machine, const struct emu_kernel *kernel,
+                            uint32_t block_threads, uint32_t dynamic_shared_bytes)
 {
     const struct emu_model *model = emu_machine_model(machine);
     struct emu_kernel_info info;

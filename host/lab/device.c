@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/process.h"
 #include "driver/call.h"
+#include "lab/groups.h"
 #include "lab/helpers.h"
 
 bool clab_device_id_valid(const char *id, const char **out_arch)
@@ -45,6 +47,7 @@ clab_status clab_device_open(struct clab_device *device, const char *id, struct 
     snprintf(device->id, sizeof device->id, "%s", id);
     clab_status status;
     int ordinal = 0;
+    const uint64_t start_ns = clab_now_ns();
     if (arch != NULL) {
         char path[4096];
         setenv("CLUSTERLAB_EMU_ARCH", arch, 1);
@@ -58,7 +61,9 @@ clab_status clab_device_open(struct clab_device *device, const char *id, struct 
     if (status != CLAB_OK)
         return status;
     const struct clab_driver *driver = device->driver;
+    const uint64_t loaded_ns = clab_now_ns();
     status = CLAB_CALL(driver, error, cuInit, (0), NULL);
+    const uint64_t init_ns = clab_now_ns();
     if (status != CLAB_OK) {
         if (error != NULL && status == CLAB_DRIVER)
             error->status = CLAB_NO_DEVICE;
@@ -95,9 +100,13 @@ clab_status clab_device_open(struct clab_device *device, const char *id, struct 
     size_t memory = 0;
     if (driver->cuDeviceTotalMem_v2(&memory, device->device) == CUDA_SUCCESS)
         device->memory_bytes = memory;
+    const uint64_t asked_ns = clab_now_ns();
     status = CLAB_CALL(driver, error, cuDevicePrimaryCtxRetain, (&device->context, device->device), "%s", id);
     if (status == CLAB_OK)
         status = CLAB_CALL(driver, error, cuCtxSetCurrent, (device->context), NULL);
+    device->driver_ms[0] = (double)(loaded_ns - start_ns) * 1e-6;
+    device->driver_ms[1] = (double)(init_ns - loaded_ns) * 1e-6;
+    device->driver_ms[2] = (double)(clab_now_ns() - asked_ns) * 1e-6;
     if (status == CLAB_OK)
         status = CLAB_CALL(driver, error, cuStreamCreate, (&device->stream, CU_STREAM_NON_BLOCKING), NULL);
     return status;
@@ -117,32 +126,30 @@ static void set_attribute(json_t *facts, const char *key, const struct clab_devi
     json_object_set_new(facts, key, known ? json_integer(value) : json_null());
 }
 
-/* The largest cluster that a small kernel of our own can have, portably and opted in: no kernel has a larger
-   one. Opt in before asking: the answer stays portable otherwise (cuda.h, cuOccupancyMaxPotentialClusterSize).
-   Null where the device has no clusters. */
-static void set_potential(json_t *facts, const struct clab_device *device)
+/* What clusters the device takes. The largest that a small kernel of our own can have, portably and opted in:
+   no kernel has a larger one. Opt in before asking: the answer stays portable otherwise (cuda.h,
+   cuOccupancyMaxPotentialClusterSize). Null where the device has no clusters. */
+static void set_clusters(json_t *facts, const struct clab_device *device)
 {
     static const char *const keys[] = {"potential_cluster", "potential_cluster_opted_in"};
     const struct clab_driver *driver = device->driver;
     const bool asks = attribute(device, CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH) != 0 &&
                       clab_helpers_load(device, NULL) == CLAB_OK;
-    const CUlaunchConfig config = {.gridDimX = 1,
-                                   .gridDimY = 1,
-                                   .gridDimZ = 1,
-                                   .blockDimX = 32,
-                                   .blockDimY = 1,
-                                   .blockDimZ = 1};
+    const CUlaunchConfig config = {
+        .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 32, .blockDimY = 1, .blockDimZ = 1};
     for (int opt_in = 0; opt_in < 2; opt_in++) {
         int size = 0;
-        const bool known =
-            asks &&
-            driver->cuFuncSetAttribute(device->helpers->fill,
-                                       CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, opt_in) == CUDA_SUCCESS &&
-            driver->cuOccupancyMaxPotentialClusterSize(&size, device->helpers->fill, &config) == CUDA_SUCCESS &&
-            size > 0;
+        const bool known = asks &&
+                           driver->cuFuncSetAttribute(device->helpers->fill,
+                                                      CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED,
+                                                      opt_in) == CUDA_SUCCESS &&
+                           driver->cuOccupancyMaxPotentialClusterSize(&size, device->helpers->fill,
+                                                                      &config) == CUDA_SUCCESS &&
+                           size > 0;
         json_object_set_new(facts, keys[opt_in], known ? json_integer(size) : json_null());
     }
     json_object_set(facts, "max_cluster", json_object_get(facts, keys[1]));
+    json_object_set_new(facts, "sm_groups", asks ? clab_groups_ask(device) : json_null());
 }
 
 /* The profile of a MIG instance, from the device's name ("NVIDIA H200 MIG 1g.18gb"), or null. */
@@ -184,6 +191,9 @@ json_t *clab_device_facts(const struct clab_device *device)
     json_object_set_new(facts, "driver_path", json_string(driver->path));
     json_object_set_new(facts, "l2_bytes", json_integer(device->l2_bytes));
     json_object_set_new(facts, "memory_bytes", json_integer((json_int_t)device->memory_bytes));
+    json_object_set_new(facts, "driver_ms",
+                        json_pack("{s:f,s:f,s:f}", "load", device->driver_ms[0], "init", device->driver_ms[1],
+                                  "context", device->driver_ms[2]));
     size_t free_bytes = 0, total_bytes = 0;
     if (driver->cuMemGetInfo_v2(&free_bytes, &total_bytes) == CUDA_SUCCESS)
         json_object_set_new(facts, "memory_free_bytes", json_integer((json_int_t)free_bytes));
@@ -204,6 +214,6 @@ json_t *clab_device_facts(const struct clab_device *device)
     };
     for (size_t i = 0; i < sizeof more / sizeof *more; i++)
         set_attribute(facts, more[i].key, device, more[i].which);
-    set_potential(facts, device);
+    set_clusters(facts, device);
     return facts;
 }

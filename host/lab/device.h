@@ -20,9 +20,11 @@ struct clab_device {
     CUcontext context;
     CUstream stream;
     /* Capability bits: callers ask these, never which device it is. */
-    bool emulated, accepts_cubin, timed, checks_accesses; /* the last: a stray access is an error of the launch */
+    bool emulated, accepts_cubin, timed,
+        checks_accesses; /* the last: a stray access is an error of the launch */
     int cc_major, cc_minor, sms, l2_bytes, max_shared_optin_bytes;
     uint64_t memory_bytes;
+    double driver_ms[3]; /* what loading the driver, cuInit and the context took */
     bool has_uuid;
     unsigned char uuid[16];       /* as cuDeviceGetUuid_v2 gives it */
     struct clab_helpers *helpers; /* helpers.h; loaded on first use */

@@ -495,6 +495,7 @@ clab_status clab_run(struct clab_session *session, struct clab_compiler *compile
         !clab_json_bool(session->facts, "accepts_cubin", false))
         return clab_error_set(error, CLAB_UNSUPPORTED, "%s runs PTX: there is no --image cubin for it",
                               session->device);
+    clab_session_mark(session, "wait");
     clab_status status = clab_lab_plan(&request, &run.plan, error);
     if (status == CLAB_OK && options->on_plan != NULL)
         options->on_plan(options->context, run.plan);
@@ -502,25 +503,31 @@ clab_status clab_run(struct clab_session *session, struct clab_compiler *compile
         status = clab_run_others(&run, error);
     if (status == CLAB_OK)
         status = rows_new(&run, error);
+    clab_session_mark(session, "plan");
     if (status == CLAB_OK)
         compile_variants(&run);
     if (status == CLAB_OK)
         status = place_images(&run, error);
+    clab_session_mark(session, "compile");
     if (status == CLAB_OK) {
         run.stop = interrupted(&run);
         verify_rows(&run);
+        clab_session_mark(session, "verify");
         if (run.timed && !run.stop)
             clab_run_time(&run, false);
         if (run.timed && options->hot && !run.stop)
             clab_run_time(&run, true);
+        clab_session_mark(session, "time");
         if (run.timed)
             clab_run_finish_timed(&run);
+        clab_session_mark(session, "verify again");
         close_rest(&run);
         *out_rows = json_array();
         for (size_t i = 0; i < run.n_rows; i++)
             json_array_append(*out_rows, run.rows[i].record);
         judge(&run, *out_rows, out_predictions);
         *out_exit_status = final_status(&run);
+        clab_session_mark(session, "judge");
     }
     run_free(&run);
     return status;

@@ -145,11 +145,23 @@ clab_status clab_session_open(struct clab_session *session, const char *device, 
     session->process.to_fd = session->process.from_fd = session->process.error_fd = -1;
     session->interrupted = interrupted;
     session->options = json_incref(options);
+    session->stages = json_object();
+    session->mark_ns = clab_now_ns();
     snprintf(session->device, sizeof session->device, "%s", device);
     clab_status status = start(session, error);
+    clab_session_mark(session, "open");
     if (status != CLAB_OK)
         clab_session_close(session);
     return status;
+}
+
+void clab_session_mark(struct clab_session *session, const char *stage)
+{
+    const uint64_t now_ns = clab_now_ns();
+    const double before = json_number_value(json_object_get(session->stages, stage));
+    json_object_set_new(session->stages, stage,
+                        json_real(before + (double)(now_ns - session->mark_ns) * 1e-6));
+    session->mark_ns = now_ns;
 }
 
 clab_status clab_session_reopen(struct clab_session *session, struct clab_error *error)
@@ -172,7 +184,8 @@ void clab_session_close(struct clab_session *session)
     clab_line_reader_free(&session->reader);
     json_decref(session->facts);
     json_decref(session->options);
-    session->facts = session->options = NULL;
+    json_decref(session->stages);
+    session->facts = session->options = session->stages = NULL;
     session->alive = false;
 }
 

@@ -17,6 +17,8 @@ struct clab_session {
     bool alive;
     int64_t at_row; /* id of the row that the worker last said it launches, -1 none; kept when it dies */
     const volatile sig_atomic_t *interrupted; /* checked while waiting; may be NULL */
+    json_t *stages;                           /* milliseconds by stage, in order; reference held */
+    uint64_t mark_ns;                         /* when the last stage ended */
 };
 
 /* Starts `PROGRAM --device-worker` and opens the device in it. Errors: those of clab_device_open; WORKER. */
@@ -25,8 +27,13 @@ clab_status clab_session_open(struct clab_session *session, const char *device, 
 /* A fresh worker for the same device; every image has to be loaded again. */
 clab_status clab_session_reopen(struct clab_session *session, struct clab_error *error);
 void clab_session_close(struct clab_session *session);
-/* UNSUPPORTED when the device does not take such a file at all: a cubin (told by its name) on the stand-in driver. */
-clab_status clab_session_takes(const struct clab_session *session, const char *file, struct clab_error *error);
+/* Ends a stage: what passed since the last mark (the first since clab_session_open) is added to
+ * session->stages[name]. */
+void clab_session_mark(struct clab_session *session, const char *stage);
+/* UNSUPPORTED when the device does not take such a file at all: a cubin (told by its name) on the stand-in
+ * driver. */
+clab_status clab_session_takes(const struct clab_session *session, const char *file,
+                               struct clab_error *error);
 
 /* Sends `request` (reference stolen) and waits for its answer (new reference). Lines with "sample" go to
    on_sample as they come. launch_timeout_ms (-1: none) is the watchdog between two lines while the worker is

@@ -1,7 +1,7 @@
-/* The control-flow graph of a function: basic blocks, their edges, immediate dominators and postdominators. A block ends
-   at bra, brx.idx, ret, exit and trap (PTX ISA 9.0, 9.7.12 "Control Flow Instructions", 9.7.19 "trap") and before a label
-   that something branches to. Calls are ordinary instructions. Left out: edges of indirect calls and of exits inside
-   callees. */
+/* The control-flow graph of a function: basic blocks, their edges, immediate dominators and postdominators. A
+   block ends at bra, brx.idx, ret, exit and trap (PTX ISA 9.0, 9.7.12 "Control Flow Instructions", 9.7.19
+   "trap") and before a label that something branches to. Calls are ordinary instructions. Left out: edges of
+   indirect calls and of exits inside callees. */
 #include <string.h>
 
 #include "ptx/dom.h"
@@ -45,7 +45,8 @@ static uint32_t targets_of(const struct ptx_insn *insn, const uint32_t **out)
 
 static clab_status no_memory(struct clab_error *error, const struct ptx_function *function)
 {
-    return clab_error_set(error, CLAB_NO_MEMORY, "out of memory for the control flow of '%s'", function->name);
+    return clab_error_set(error, CLAB_NO_MEMORY, "out of memory for the control flow of '%s'",
+                          function->name);
 }
 
 /* Marks the first instruction of each block; the number of blocks. */
@@ -68,9 +69,10 @@ static uint32_t find_leaders(const struct ptx_function *function, unsigned char 
     return blocks;
 }
 
-/* Successors of block b into out[0..), each once; n_blocks stands for leaving the function. `seen[x] == b + 1` marks. */
-static uint32_t successors(const struct ptx_function *function, const struct ptx_cfg *cfg, uint32_t b, uint32_t *seen,
-                           uint32_t *out)
+/* Successors of block b into out[0..), each once; n_blocks stands for leaving the function. `seen[x] == b +
+ * 1` marks. */
+static uint32_t successors(const struct ptx_function *function, const struct ptx_cfg *cfg, uint32_t b,
+                           uint32_t *seen, uint32_t *out)
 {
     const struct ptx_block *block = &cfg->blocks[b];
     const struct ptx_insn *last = &function->insns[block->first + block->count - 1];
@@ -101,8 +103,8 @@ static uint32_t successors(const struct ptx_function *function, const struct ptx
     return found;
 }
 
-clab_status ptx_cfg_build(const struct ptx_function *function, struct clab_arena *arena, struct ptx_cfg *out_cfg,
-                          struct clab_error *error)
+clab_status ptx_cfg_build(const struct ptx_function *function, struct clab_arena *arena,
+                          struct ptx_cfg *out_cfg, struct clab_error *error)
 {
     struct ptx_cfg *cfg = out_cfg;
     uint32_t n = function->n_insns;
@@ -138,9 +140,10 @@ clab_status ptx_cfg_build(const struct ptx_function *function, struct clab_arena
         succ_first[b + 1] = (uint32_t)edges;
         if (edges > most) {
             clab_arena_free(&scratch);
-            return clab_error_set(error, CLAB_UNSUPPORTED,
-                                  "the control flow of '%s' has more than %llu edges: its brx.idx lists are too long",
-                                  function->name, (unsigned long long)most);
+            return clab_error_set(
+                error, CLAB_UNSUPPORTED,
+                "the control flow of '%s' has more than %llu edges: its brx.idx lists are too long",
+                function->name, (unsigned long long)most);
         }
     }
     succ_first[nb + 1] = (uint32_t)edges;

@@ -1,5 +1,5 @@
-/* Row rules beyond syntax and roles: what ptxas 13.0 refuses although each qualifier and operand is fine by itself.
-   One function per chapter, found by the row. Sources are the manual's sections of the rows. */
+/* Row rules beyond syntax and roles: what ptxas 13.0 refuses although each qualifier and operand is fine by
+   itself. One function per chapter, found by the row. Sources are the manual's sections of the rows. */
 #include "ptx/checks.h"
 
 #include <stdio.h>
@@ -10,15 +10,18 @@ bool ptx_check_pack(const struct ptx_match_context *context, const struct ptx_in
 {
     enum ptx_type type = insn->n_types ? (enum ptx_type)insn->types[0] : PTX_NONE;
     unsigned bits = ptx_types[type].bits, count = vector->n_elements;
-    if ((count != 2 && count != 4) || bits % count || bits / count < 8 || ptx_types[type].class != PTX_CLASS_BITS) {
+    if ((count != 2 && count != 4) || bits % count || bits / count < 8 ||
+        ptx_types[type].class != PTX_CLASS_BITS) {
         snprintf(why, size, "a .%s is packed from 2 or 4 parts, not %u", ptx_types[type].text, count);
         return false;
     }
     for (unsigned i = 0; i < count; i++) {
         const struct ptx_operand *element = &vector->elements[i];
-        if (element->kind == PTX_OPERAND_REG && ptx_types[context->regs[element->reg].type].bits != bits / count) {
-            snprintf(why, size, "part %u of the vector must have %u bits, register '%s' is .%s", i + 1, bits / count,
-                     context->regs[element->reg].name, ptx_types[context->regs[element->reg].type].text);
+        if (element->kind == PTX_OPERAND_REG &&
+            ptx_types[context->regs[element->reg].type].bits != bits / count) {
+            snprintf(why, size, "part %u of the vector must have %u bits, register '%s' is .%s", i + 1,
+                     bits / count, context->regs[element->reg].name,
+                     ptx_types[context->regs[element->reg].type].text);
             return false;
         }
     }
@@ -36,10 +39,10 @@ static unsigned vector_of(const struct ptx_insn *insn)
     return ptx_has(insn, PTX_MOD_V8) ? 8 : ptx_has(insn, PTX_MOD_V4) ? 4 : ptx_has(insn, PTX_MOD_V2) ? 2 : 1;
 }
 
-/* 9.7.9 Data movement: a vector has at most 128 bits, of ld and st in global memory 256 from sm_100 on, and only these
-   take an eviction priority of the L2. */
-static bool check_width(const struct ptx_match_context *context, const struct ptx_insn *insn, enum ptx_row row, char *why,
-                        size_t size)
+/* 9.7.9 Data movement: a vector has at most 128 bits, of ld and st in global memory 256 from sm_100 on, and
+   only these take an eviction priority of the L2. */
+static bool check_width(const struct ptx_match_context *context, const struct ptx_insn *insn,
+                        enum ptx_row row, char *why, size_t size)
 {
     enum ptx_type type = insn->n_types ? (enum ptx_type)insn->types[0] : PTX_NONE;
     unsigned bits = ptx_types[type].bits * vector_of(insn);
@@ -100,14 +103,15 @@ static unsigned position(const struct ptx_insn *insn, enum ptx_mod mod)
     return i;
 }
 
-/* .row and .col name the layout of a and of b by their order where the syntax has both; .popc follows its operator. */
+/* .row and .col name the layout of a and of b by their order where the syntax has both; .popc follows its
+ * operator. */
 static bool check_order(const struct ptx_insn *insn, enum ptx_row row, char *why, size_t size)
 {
     if (strstr(ptx_rows[row].syntax, ".row.col") && position(insn, PTX_MOD_COL) < position(insn, PTX_MOD_ROW))
         return say(why, size, "this form needs .row for a and .col for b, in this order");
-    if (ptx_has(insn, PTX_MOD_POPC) && (position(insn, PTX_MOD_AND) < insn->n_mods ? position(insn, PTX_MOD_AND)
-                                                                                 : position(insn, PTX_MOD_XOR)) >
-                                           position(insn, PTX_MOD_POPC))
+    if (ptx_has(insn, PTX_MOD_POPC) && (position(insn, PTX_MOD_AND) < insn->n_mods
+                                            ? position(insn, PTX_MOD_AND)
+                                            : position(insn, PTX_MOD_XOR)) > position(insn, PTX_MOD_POPC))
         return say(why, size, ".popc follows .and or .xor");
     return true;
 }
@@ -139,8 +143,8 @@ static bool check_mma(const struct ptx_insn *insn, enum ptx_row row, char *why, 
     return true;
 }
 
-/* Offsets and depth compare of tex and tld4 (9.7.10): cubes take no offset; the comparison needs floating-point
-   coordinates of at most two dimensions, or a cube. */
+/* Offsets and depth compare of tex and tld4 (9.7.10): cubes take no offset; the comparison needs
+   floating-point coordinates of at most two dimensions, or a cube. */
 static bool check_texture(const struct ptx_insn *insn, enum ptx_row row, char *why, size_t size)
 {
     unsigned required = ptx_has(insn, PTX_MOD_LEVEL) ? 3 : ptx_has(insn, PTX_MOD_GRAD) ? 4 : 2;
@@ -167,8 +171,8 @@ static bool check_tcgen05(const struct ptx_insn *insn, enum ptx_row row, char *w
     return true;
 }
 
-static bool check_wgmma(const struct ptx_match_context *context, const struct ptx_insn *insn, enum ptx_row row, char *why,
-                        size_t size)
+static bool check_wgmma(const struct ptx_match_context *context, const struct ptx_insn *insn,
+                        enum ptx_row row, char *why, size_t size)
 {
     bool integer = row == PTX_WGMMA_INT8 || row == PTX_WGMMA_INT8_REG || row == PTX_WGMMA_SP_INT8 ||
                    row == PTX_WGMMA_SP_INT8_REG;
@@ -177,8 +181,8 @@ static bool check_wgmma(const struct ptx_match_context *context, const struct pt
     return true;
 }
 
-bool ptx_check_row(const struct ptx_match_context *context, const struct ptx_insn *insn, enum ptx_row row, char *why,
-                   size_t size)
+bool ptx_check_row(const struct ptx_match_context *context, const struct ptx_insn *insn, enum ptx_row row,
+                   char *why, size_t size)
 {
     if (!check_width(context, insn, row, why, size))
         return false;

@@ -1,21 +1,21 @@
-/* Dominators by semidominators (Lengauer and Tarjan 1979, with path compression; the immediate dominator is then the
-   nearest common ancestor, as in Georgiadis's SEMI-NCA). Iterative throughout, so that a long chain of blocks does not
-   use the C stack. */
+/* Dominators by semidominators (Lengauer and Tarjan 1979, with path compression; the immediate dominator is
+   then the nearest common ancestor, as in Georgiadis's SEMI-NCA). Iterative throughout, so that a long chain
+   of blocks does not use the C stack. */
 #include "ptx/dom.h"
 
 #define NONE UINT32_MAX
 
 struct work {
-    uint32_t *number;   /* node -> depth-first number, NONE unreached */
-    uint32_t *node;     /* depth-first number -> node */
-    uint32_t *parent;   /* all below by depth-first number */
+    uint32_t *number; /* node -> depth-first number, NONE unreached */
+    uint32_t *node;   /* depth-first number -> node */
+    uint32_t *parent; /* all below by depth-first number */
     uint32_t *semi, *label, *ancestor, *idom, *stack, *cursor;
 };
 
 static bool work_init(struct work *work, uint32_t n, struct clab_arena *arena)
 {
-    uint32_t **arrays[] = {&work->number, &work->node, &work->parent, &work->semi,  &work->label,
-                           &work->ancestor, &work->idom, &work->stack, &work->cursor};
+    uint32_t **arrays[] = {&work->number,   &work->node, &work->parent, &work->semi,  &work->label,
+                           &work->ancestor, &work->idom, &work->stack,  &work->cursor};
     for (unsigned i = 0; i < sizeof arrays / sizeof arrays[0]; i++) {
         *arrays[i] = clab_arena_array(arena, n ? n : 1, sizeof(uint32_t));
         if (!*arrays[i])
@@ -74,7 +74,8 @@ static uint32_t evaluate(struct work *work, uint32_t v)
     return work->label[v];
 }
 
-bool ptx_dominators(const struct ptx_graph *graph, uint32_t root, struct clab_arena *arena, uint32_t *out_idom)
+bool ptx_dominators(const struct ptx_graph *graph, uint32_t root, struct clab_arena *arena,
+                    uint32_t *out_idom)
 {
     struct work work;
     if (!work_init(&work, graph->n_nodes, arena))

@@ -1,13 +1,14 @@
-/* Compiles insn.def's syntax and roles columns (their notation is in its header) into the tables of forms.h, once per
-   process. Implements nothing of the manual itself. The tables are built in one arena, reachable from one static
-   pointer, and are read-only afterwards. */
+/* Compiles insn.def's syntax and roles columns (their notation is in its header) into the tables of forms.h,
+   once per process. Implements nothing of the manual itself. The tables are built in one arena, reachable
+   from one static pointer, and are read-only afterwards. */
 #include "ptx/forms.h"
 
 #include <pthread.h>
 #include <string.h>
 
 enum { HASH_SIZE = 2048 };
-_Static_assert(PTX_MOD_COUNT + (unsigned)PTX_TYPE_COUNT + (unsigned)PTX_SPACE_COUNT < HASH_SIZE / 2, "hash too small");
+_Static_assert(PTX_MOD_COUNT + (unsigned)PTX_TYPE_COUNT + (unsigned)PTX_SPACE_COUNT < HASH_SIZE / 2,
+               "hash too small");
 
 static struct tables {
     pthread_once_t once;
@@ -178,8 +179,8 @@ struct expansion {
     enum ptx_row row;
 };
 
-/* Appends the variants of the qualifiers text[at..) after the `count` slots already read. Groups recurse: each once
-   without and once with its contents. */
+/* Appends the variants of the qualifiers text[at..) after the `count` slots already read. Groups recurse:
+   each once without and once with its contents. */
 static bool expand(struct expansion *out, const char *text, struct ptx_slot *slots, unsigned count)
 {
     const char *at = text;
@@ -437,8 +438,8 @@ static bool roots_build(void)
 static void build(void)
 {
     unsigned n_words = 0;
-    const char **names =
-        clab_arena_array(&tables.arena, PTX_MOD_COUNT + (size_t)PTX_TYPE_COUNT + PTX_SPACE_COUNT, sizeof *names);
+    const char **names = clab_arena_array(
+        &tables.arena, PTX_MOD_COUNT + (size_t)PTX_TYPE_COUNT + PTX_SPACE_COUNT, sizeof *names);
     struct ptx_form *forms = clab_arena_array(&tables.arena, PTX_ROW_COUNT, sizeof *forms);
     if (!names || !forms)
         return;

@@ -1,5 +1,5 @@
-/* insn.def compiled: words, slots and operand roles in a shape that match.c (and tests, and the list of expanded forms)
-   can walk. Built once per process, never changed afterwards. */
+/* insn.def compiled: words, slots and operand roles in a shape that match.c (and tests, and the list of
+   expanded forms) can walk. Built once per process, never changed afterwards. */
 #ifndef CLAB_PTX_FORMS_H
 #define CLAB_PTX_FORMS_H
 
@@ -33,12 +33,16 @@ struct ptx_variant {
 };
 
 enum ptx_role_type { PTX_ROLE_INDEX, PTX_ROLE_FIXED, PTX_ROLE_DOUBLE, PTX_ROLE_ANY };
-enum { PTX_ROLE_SCALAR = 0, PTX_ROLE_BY_MOD = 254, PTX_ROLE_CLASS = 255 }; /* ptx_role.vector; else a length; 1 and BY_MOD without .vN take {r} for r */
+enum {
+    PTX_ROLE_SCALAR = 0,
+    PTX_ROLE_BY_MOD = 254,
+    PTX_ROLE_CLASS = 255
+}; /* ptx_role.vector; else a length; 1 and BY_MOD without .vN take {r} for r */
 struct ptx_role {
-    char letter;           /* w x r e a i l f u p */
+    char letter; /* w x r e a i l f u p */
     uint8_t vector;
     enum ptx_role_type by;
-    uint8_t type;          /* index among the instruction's types, or an enum ptx_type when by is PTX_ROLE_FIXED */
+    uint8_t type; /* index among the instruction's types, or an enum ptx_type when by is PTX_ROLE_FIXED */
     bool optional;
     bool widens;           /* + : a register wider than the type is allowed (ld, st, cvt) */
     bool sinks;            /* _ : the result may be discarded */
@@ -46,9 +50,9 @@ struct ptx_role {
     ptx_word when;         /* present exactly when the instruction has this qualifier; 0 no such rule */
     uint8_t pair;          /* 0 single, 1 may be `d|p`, 2 must be */
     enum ptx_type pair_type;
-    uint8_t n_values;      /* allowed integers, when any are listed */
+    uint8_t n_values; /* allowed integers, when any are listed */
     int32_t values[6];
-    bool has_range;        /* allowed integers: values[0] to values[1] in steps of values[2] */
+    bool has_range; /* allowed integers: values[0] to values[1] in steps of values[2] */
 };
 struct ptx_form {
     const struct ptx_role *roles;

@@ -1,6 +1,6 @@
 /* How many registers an operand with role [*] has: matrix fragments (PTX ISA 9.0, 9.7.14 "Warp Level Matrix
-   Multiply-Accumulate Instructions", 9.7.15 wgmma, 9.7.16.8 tcgen05.ld and .st), im2col offsets, output-lane masks.
-   Everything follows from the shape and the types. */
+   Multiply-Accumulate Instructions", 9.7.15 wgmma, 9.7.16.8 tcgen05.ld and .st), im2col offsets, output-lane
+   masks. Everything follows from the shape and the types. */
 #include <string.h>
 
 #include "ptx/checks.h"
@@ -38,7 +38,8 @@ static struct ptx_fragment fragment(unsigned count, enum ptx_type type)
     return (struct ptx_fragment){count, type};
 }
 
-/* `elements` of a type over `lanes` threads, packed into 32-bit registers unless a register of their own holds each. */
+/* `elements` of a type over `lanes` threads, packed into 32-bit registers unless a register of their own
+ * holds each. */
 static struct ptx_fragment spread(unsigned elements, enum ptx_type type, unsigned bits, unsigned lanes)
 {
     if (type == PTX_F64)
@@ -62,7 +63,8 @@ static struct ptx_fragment mma(const struct ptx_insn *insn, enum ptx_row row, un
         return fragment(0, PTX_NONE);
     enum ptx_type type = type_at(insn, role == 0 ? 0 : role == 3 ? 3 : role);
     bool sparse = ptx_has(insn, PTX_MOD_SP) || ptx_has(insn, PTX_MOD_SP__ORDERED_METADATA);
-    if (row == PTX_MMA_M8N8K4_F16) /* four quad pairs: each thread holds 4 halves of a and b, 8 elements of c and d */
+    if (row == PTX_MMA_M8N8K4_F16) /* four quad pairs: each thread holds 4 halves of a and b, 8 elements of c
+                                      and d */
         return role == 1 || role == 2 ? fragment(2, PTX_B32)
                : type == PTX_F32      ? fragment(8, PTX_F32)
                                       : fragment(4, PTX_B32);
@@ -171,12 +173,13 @@ static unsigned dimensions(const struct ptx_insn *insn)
                                        : 5;
 }
 
-/* Gradients and offsets of textures: as many as the geometry has dimensions, three of them as a vector of four. */
+/* Gradients and offsets of textures: as many as the geometry has dimensions, three of them as a vector of
+ * four. */
 static struct ptx_fragment texture(const struct ptx_insn *insn, enum ptx_row row, unsigned role)
 {
-    unsigned count = ptx_has(insn, PTX_MOD_1D) || ptx_has(insn, PTX_MOD_A1D)                                     ? 1
-                     : ptx_has(insn, PTX_MOD_2D) || ptx_has(insn, PTX_MOD_A2D) || ptx_has(insn, PTX_MOD_2DMS) ||
-                             ptx_has(insn, PTX_MOD_A2DMS)
+    unsigned count = ptx_has(insn, PTX_MOD_1D) || ptx_has(insn, PTX_MOD_A1D) ? 1
+                     : ptx_has(insn, PTX_MOD_2D) || ptx_has(insn, PTX_MOD_A2D) ||
+                             ptx_has(insn, PTX_MOD_2DMS) || ptx_has(insn, PTX_MOD_A2DMS)
                          ? 2
                          : 4;
     bool gradient = (row == PTX_TEX_GRAD || row == PTX_TEX_GRAD_CUBE || row == PTX_TEX_GRAD_F16X2 ||
@@ -211,7 +214,9 @@ struct ptx_fragment ptx_fragment_of(const struct ptx_insn *insn, enum ptx_row ro
     case PTX_TCGEN05_LD_RED_F32_SPLIT:
     case PTX_TCGEN05_ST:
     case PTX_TCGEN05_ST_SPLIT:
-        return fragment(repeat(insn) * (ptx_has(insn, PTX_MOD_16X256B) ? 4 : ptx_has(insn, PTX_MOD_16X128B) ? 2 : 1),
+        return fragment(repeat(insn) * (ptx_has(insn, PTX_MOD_16X256B)   ? 4
+                                        : ptx_has(insn, PTX_MOD_16X128B) ? 2
+                                                                         : 1),
                         PTX_B32);
     default:
         break;
@@ -239,12 +244,16 @@ unsigned ptx_coordinates_of(const struct ptx_insn *insn, enum ptx_row row, unsig
     }
     if (strcmp(section, "tex") == 0 || strcmp(section, "tld4") == 0 || strcmp(section, "suld") == 0 ||
         strcmp(section, "sust") == 0 || strcmp(section, "sured") == 0)
-        return ptx_has(insn, PTX_MOD_1D) ? 1 : ptx_has(insn, PTX_MOD_2D) || ptx_has(insn, PTX_MOD_A1D) ? 2 : 4;
+        return ptx_has(insn, PTX_MOD_1D)                                 ? 1
+               : ptx_has(insn, PTX_MOD_2D) || ptx_has(insn, PTX_MOD_A1D) ? 2
+                                                                         : 4;
     return 0;
 }
 
-/* Is this a register (or constant) that a coordinate can be? Floating point only where the texture says so. */
-static bool is_coordinate(const struct ptx_match_context *context, const struct ptx_operand *operand, bool floating)
+/* Is this a register (or constant) that a coordinate can be? Floating point only where the texture says so.
+ */
+static bool is_coordinate(const struct ptx_match_context *context, const struct ptx_operand *operand,
+                          bool floating)
 {
     if (operand->kind == PTX_OPERAND_INT)
         return !floating;
@@ -253,11 +262,12 @@ static bool is_coordinate(const struct ptx_match_context *context, const struct 
     if (operand->kind != PTX_OPERAND_REG)
         return false;
     const struct ptx_type_info *type = &ptx_types[context->regs[operand->reg].type];
-    return type->bits == 32 && (type->class == PTX_CLASS_BITS || (type->class == PTX_CLASS_FLOAT) == floating);
+    return type->bits == 32 &&
+           (type->class == PTX_CLASS_BITS || (type->class == PTX_CLASS_FLOAT) == floating);
 }
 
-const char *ptx_check_address(const struct ptx_match_context *context, const struct ptx_insn *insn, enum ptx_row row,
-                              unsigned role, const struct ptx_operand *address)
+const char *ptx_check_address(const struct ptx_match_context *context, const struct ptx_insn *insn,
+                              enum ptx_row row, unsigned role, const struct ptx_operand *address)
 {
     unsigned count = ptx_coordinates_of(insn, row, role);
     bool texture = strcmp(ptx_rows[row].class, "TEXTURE") == 0;
@@ -271,10 +281,10 @@ const char *ptx_check_address(const struct ptx_match_context *context, const str
         return "this address needs its coordinates: [a, {…}]";
     if (address->n_elements == 3) {
         const struct ptx_operand *sampler = &address->elements[1];
-        bool is_reference = sampler->kind == PTX_OPERAND_SYMBOL ||
-                            (sampler->kind == PTX_OPERAND_REG &&
-                             ptx_types[context->regs[sampler->reg].type].bits == 64 &&
-                             ptx_types[context->regs[sampler->reg].type].class != PTX_CLASS_FLOAT);
+        bool is_reference =
+            sampler->kind == PTX_OPERAND_SYMBOL ||
+            (sampler->kind == PTX_OPERAND_REG && ptx_types[context->regs[sampler->reg].type].bits == 64 &&
+             ptx_types[context->regs[sampler->reg].type].class != PTX_CLASS_FLOAT);
         if (!is_reference)
             return "a sampler is a .samplerref or a 64-bit register";
     }
@@ -283,7 +293,9 @@ const char *ptx_check_address(const struct ptx_match_context *context, const str
     bool layered = ptx_has(insn, PTX_MOD_A1D) || ptx_has(insn, PTX_MOD_A2D) || ptx_has(insn, PTX_MOD_ACUBE) ||
                    ptx_has(insn, PTX_MOD_A2DMS);
     if (coordinates->kind != PTX_OPERAND_VECTOR)
-        return count == 1 && is_coordinate(context, coordinates, floating) ? NULL : "the coordinates must be a vector {…}";
+        return count == 1 && is_coordinate(context, coordinates, floating)
+                   ? NULL
+                   : "the coordinates must be a vector {…}";
     if (coordinates->n_elements != count)
         return "the number of coordinates is not the geometry's";
     for (unsigned i = 0; i < count; i++)

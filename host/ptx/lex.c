@@ -1,5 +1,6 @@
-/* The lexer: PTX text to tokens (PTX ISA 9.0, 4.1 "Source Format" to 4.5 "Constants"). Comments of both C styles are
-   white space, and so are lines that start with # (line markers) or @@ (old DWARF lines). Left out: macros. */
+/* The lexer: PTX text to tokens (PTX ISA 9.0, 4.1 "Source Format" to 4.5 "Constants"). Comments of both C
+   styles are white space, and so are lines that start with # (line markers) or @@ (old DWARF lines). Left
+   out: macros. */
 #include "ptx/lex.h"
 
 #include <locale.h>
@@ -8,20 +9,25 @@
 
 enum { NAME = 1, START = 2, DIGIT = 4, HEX = 8, SPACE = 16 };
 
-#define LETTER(c) [c] = NAME | START
-#define HEXLET(c) [c] = NAME | START | HEX
+#define LETTER(c)  [c] = NAME | START
+#define HEXLET(c)  [c] = NAME | START | HEX
 #define DECIMAL(c) [c] = NAME | DIGIT | HEX
 static const unsigned char classes[256] = {
-    [' '] = SPACE, ['\t'] = SPACE, ['\r'] = SPACE, ['\n'] = SPACE, ['\f'] = SPACE, ['\v'] = SPACE,
-    ['_'] = NAME | START, ['$'] = NAME | START, ['%'] = START,
-    HEXLET('a'), HEXLET('b'), HEXLET('c'), HEXLET('d'), HEXLET('e'), HEXLET('f'), LETTER('g'), LETTER('h'),
-    LETTER('i'), LETTER('j'), LETTER('k'), LETTER('l'), LETTER('m'), LETTER('n'), LETTER('o'), LETTER('p'),
-    LETTER('q'), LETTER('r'), LETTER('s'), LETTER('t'), LETTER('u'), LETTER('v'), LETTER('w'), LETTER('x'),
-    LETTER('y'), LETTER('z'), HEXLET('A'), HEXLET('B'), HEXLET('C'), HEXLET('D'), HEXLET('E'), HEXLET('F'),
-    LETTER('G'), LETTER('H'), LETTER('I'), LETTER('J'), LETTER('K'), LETTER('L'), LETTER('M'), LETTER('N'),
-    LETTER('O'), LETTER('P'), LETTER('Q'), LETTER('R'), LETTER('S'), LETTER('T'), LETTER('U'), LETTER('V'),
-    LETTER('W'), LETTER('X'), LETTER('Y'), LETTER('Z'), DECIMAL('0'), DECIMAL('1'), DECIMAL('2'), DECIMAL('3'),
-    DECIMAL('4'), DECIMAL('5'), DECIMAL('6'), DECIMAL('7'), DECIMAL('8'), DECIMAL('9'),
+    [' '] = SPACE,  ['\t'] = SPACE,       ['\r'] = SPACE,       ['\n'] = SPACE, ['\f'] = SPACE,
+    ['\v'] = SPACE, ['_'] = NAME | START, ['$'] = NAME | START, ['%'] = START,  HEXLET('a'),
+    HEXLET('b'),    HEXLET('c'),          HEXLET('d'),          HEXLET('e'),    HEXLET('f'),
+    LETTER('g'),    LETTER('h'),          LETTER('i'),          LETTER('j'),    LETTER('k'),
+    LETTER('l'),    LETTER('m'),          LETTER('n'),          LETTER('o'),    LETTER('p'),
+    LETTER('q'),    LETTER('r'),          LETTER('s'),          LETTER('t'),    LETTER('u'),
+    LETTER('v'),    LETTER('w'),          LETTER('x'),          LETTER('y'),    LETTER('z'),
+    HEXLET('A'),    HEXLET('B'),          HEXLET('C'),          HEXLET('D'),    HEXLET('E'),
+    HEXLET('F'),    LETTER('G'),          LETTER('H'),          LETTER('I'),    LETTER('J'),
+    LETTER('K'),    LETTER('L'),          LETTER('M'),          LETTER('N'),    LETTER('O'),
+    LETTER('P'),    LETTER('Q'),          LETTER('R'),          LETTER('S'),    LETTER('T'),
+    LETTER('U'),    LETTER('V'),          LETTER('W'),          LETTER('X'),    LETTER('Y'),
+    LETTER('Z'),    DECIMAL('0'),         DECIMAL('1'),         DECIMAL('2'),   DECIMAL('3'),
+    DECIMAL('4'),   DECIMAL('5'),         DECIMAL('6'),         DECIMAL('7'),   DECIMAL('8'),
+    DECIMAL('9'),
 };
 #undef LETTER
 #undef HEXLET
@@ -134,7 +140,8 @@ static void lex_number(struct ptx_lexer *lexer, struct ptx_token *token)
         token->is_f32 = second == 'f';
         at += 2;
         good = lex_float_bits(&at, token->is_f32 ? 8 : 16, &token->value);
-        token->what = token->is_f32 ? "0f needs exactly 8 hexadecimal digits" : "0d needs exactly 16 hexadecimal digits";
+        token->what = token->is_f32 ? "0f needs exactly 8 hexadecimal digits"
+                                    : "0d needs exactly 16 hexadecimal digits";
     } else if (at[0] == '0' && second == 'x') {
         at += 2;
         good = lex_digits(&at, 16, &token->value);
@@ -202,7 +209,7 @@ static void lex_punct(struct ptx_lexer *lexer, struct ptx_token *token)
     static const struct {
         char text[3];
         short punct;
-    } pairs[] = {{"<<", PTX_PUNCT_SHL}, {">>", PTX_PUNCT_SHR}, {"<=", PTX_PUNCT_LE}, {">=", PTX_PUNCT_GE},
+    } pairs[] = {{"<<", PTX_PUNCT_SHL}, {">>", PTX_PUNCT_SHR}, {"<=", PTX_PUNCT_LE},  {">=", PTX_PUNCT_GE},
                  {"==", PTX_PUNCT_EQ},  {"!=", PTX_PUNCT_NE},  {"&&", PTX_PUNCT_AND}, {"||", PTX_PUNCT_OR}};
     const char *at = lexer->at;
     token->kind = PTX_TOKEN_PUNCT;

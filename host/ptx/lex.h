@@ -1,4 +1,5 @@
-/* Tokens of PTX text (PTX ISA 9.0, chapter 4 "Syntax"). The lexer is pulled one token at a time and allocates nothing. */
+/* Tokens of PTX text (PTX ISA 9.0, chapter 4 "Syntax"). The lexer is pulled one token at a time and allocates
+ * nothing. */
 #ifndef CLAB_PTX_LEX_H
 #define CLAB_PTX_LEX_H
 
@@ -16,8 +17,16 @@ enum ptx_token_kind {
     PTX_TOKEN_PUNCT,  /* punct: a character, or one of the PTX_PUNCT_* */
     PTX_TOKEN_BAD     /* a character or literal that PTX does not have; `what` says why */
 };
-enum { PTX_PUNCT_SHL = 256, PTX_PUNCT_SHR, PTX_PUNCT_LE, PTX_PUNCT_GE, PTX_PUNCT_EQ, PTX_PUNCT_NE, PTX_PUNCT_AND,
-       PTX_PUNCT_OR };
+enum {
+    PTX_PUNCT_SHL = 256,
+    PTX_PUNCT_SHR,
+    PTX_PUNCT_LE,
+    PTX_PUNCT_GE,
+    PTX_PUNCT_EQ,
+    PTX_PUNCT_NE,
+    PTX_PUNCT_AND,
+    PTX_PUNCT_OR
+};
 
 struct ptx_token {
     enum ptx_token_kind kind;

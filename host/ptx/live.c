@@ -1,6 +1,6 @@
-/* A modelled register demand: the most 32-bit registers live at once, from liveness of the virtual registers. An
-   estimate before any schedule, spill or rematerialisation; predicates are not counted (the hardware keeps them apart).
-   A value of 8 or 16 bits takes a whole register, 64 bits two, 128 bits four. */
+/* A modelled register demand: the most 32-bit registers live at once, from liveness of the virtual registers.
+   An estimate before any schedule, spill or rematerialisation; predicates are not counted (the hardware keeps
+   them apart). A value of 8 or 16 bits takes a whole register, 64 bits two, 128 bits four. */
 #include <string.h>
 
 #include "ptx/forms.h"
@@ -35,8 +35,8 @@ char ptx_operand_role(const struct ptx_insn *insn, uint32_t index)
     return 0;
 }
 
-static void visit_operand(const struct ptx_operand *operand, bool written, void (*visit)(void *, uint32_t, bool),
-                          void *context)
+static void visit_operand(const struct ptx_operand *operand, bool written,
+                          void (*visit)(void *, uint32_t, bool), void *context)
 {
     switch (operand->kind) {
     case PTX_OPERAND_REG:
@@ -81,10 +81,10 @@ void ptx_insn_registers(const struct ptx_insn *insn, void (*visit)(void *, uint3
 struct liveness {
     const struct ptx_function *function;
     const struct ptx_cfg *cfg;
-    uint32_t n_shared;  /* registers that live across blocks, renumbered */
-    uint32_t *shared;   /* reg -> its number, NONE: local to blocks */
+    uint32_t n_shared; /* registers that live across blocks, renumbered */
+    uint32_t *shared;  /* reg -> its number, NONE: local to blocks */
     uint32_t *shared_reg;
-    uint32_t words;     /* of a set */
+    uint32_t words;                      /* of a set */
     uint64_t *in, *out, *read, *written; /* sets by block */
     /* while scanning */
     uint32_t block;
@@ -240,10 +240,12 @@ static uint32_t block_pressure(struct liveness *l, uint32_t b)
     return most;
 }
 
-clab_status ptx_live_estimate(const struct ptx_function *function, const struct ptx_cfg *cfg, struct clab_arena *arena,
-                              uint32_t *out_registers, struct clab_error *error)
+clab_status ptx_live_estimate(const struct ptx_function *function, const struct ptx_cfg *cfg,
+                              struct clab_arena *arena, uint32_t *out_registers, struct clab_error *error)
 {
-    enum { MOST_WORDS = 1 << 25 }; /* 256 MiB a set: beyond it the answer is the sum of what lives across blocks */
+    enum {
+        MOST_WORDS = 1 << 25
+    }; /* 256 MiB a set: beyond it the answer is the sum of what lives across blocks */
     struct clab_arena scratch = {.limit_bytes = arena->limit_bytes};
     struct liveness l = {.function = function, .cfg = cfg};
     clab_status status = CLAB_OK;

@@ -1,6 +1,7 @@
-/* Names and scopes (PTX ISA 9.0, 4.4 "Identifiers", 5.4.5 "Parameterized Variable Names"): interned names, a stack of
-   bindings per name, nested scopes, labels resolved when their scope closes. A range %r<1000> is one binding; a
-   register of it exists once it is used, so that memory follows the text and not the numbers in it. */
+/* Names and scopes (PTX ISA 9.0, 4.4 "Identifiers", 5.4.5 "Parameterized Variable Names"): interned names, a
+   stack of bindings per name, nested scopes, labels resolved when their scope closes. A range %r<1000> is one
+   binding; a register of it exists once it is used, so that memory follows the text and not the numbers in
+   it. */
 #include "ptx/parser.h"
 
 #include <string.h>
@@ -67,9 +68,10 @@ struct ptx_name *ptx_intern(struct ptx_parser *parser, const char *text, size_t 
     return name;
 }
 
-/* Puts a binding of `depth` on its name's stack and into its scope. No deeper one of the name may be in force. */
-static struct ptx_binding *bind_at(struct ptx_parser *parser, struct ptx_name *name, enum ptx_binding_kind kind,
-                                   unsigned depth)
+/* Puts a binding of `depth` on its name's stack and into its scope. No deeper one of the name may be in
+ * force. */
+static struct ptx_binding *bind_at(struct ptx_parser *parser, struct ptx_name *name,
+                                   enum ptx_binding_kind kind, unsigned depth)
 {
     struct ptx_binding *binding = clab_arena_alloc(&parser->scratch, sizeof *binding);
     if (!binding) {
@@ -105,7 +107,8 @@ uint32_t ptx_reg_add(struct ptx_parser *parser, const char *name, enum ptx_type 
 }
 
 /* Gives a binding its register, or its `lanes` registers name.x …. */
-static bool reg_attach(struct ptx_parser *parser, struct ptx_binding *binding, enum ptx_type type, unsigned lanes)
+static bool reg_attach(struct ptx_parser *parser, struct ptx_binding *binding, enum ptx_type type,
+                       unsigned lanes)
 {
     static const char members[] = "xyzw";
     binding->lanes = (uint8_t)lanes;
@@ -123,11 +126,13 @@ static bool reg_attach(struct ptx_parser *parser, struct ptx_binding *binding, e
     return !parser->failed;
 }
 
-bool ptx_reg_declare(struct ptx_parser *parser, struct ptx_name *name, enum ptx_type type, unsigned lanes, bool range,
-                     uint32_t count)
+bool ptx_reg_declare(struct ptx_parser *parser, struct ptx_name *name, enum ptx_type type, unsigned lanes,
+                     bool range, uint32_t count)
 {
-    struct ptx_binding *binding =
-        ptx_bind(parser, name, range ? PTX_BIND_RANGE : lanes > 1 ? PTX_BIND_VECTOR : PTX_BIND_REG);
+    struct ptx_binding *binding = ptx_bind(parser, name,
+                                           range       ? PTX_BIND_RANGE
+                                           : lanes > 1 ? PTX_BIND_VECTOR
+                                                       : PTX_BIND_REG);
     if (!binding)
         return false;
     if (!range)
@@ -150,7 +155,8 @@ static struct ptx_binding *range_of(struct ptx_parser *parser, const struct ptx_
             break;
         digits++;
     }
-    for (size_t taken = digits; taken > 0; taken--) { /* a prefix may itself end in digits: %r1<5> declares %r10 */
+    for (size_t taken = digits; taken > 0;
+         taken--) { /* a prefix may itself end in digits: %r1<5> declares %r10 */
         size_t bytes = name->bytes - taken;
         const char *number = name->text + bytes;
         if (bytes == 0 || (number[0] == '0' && taken > 1))
@@ -172,14 +178,16 @@ static struct ptx_binding *range_of(struct ptx_parser *parser, const struct ptx_
 struct ptx_binding *ptx_lookup(struct ptx_parser *parser, struct ptx_name *name)
 {
     struct ptx_binding *binding = name->binding;
-    if (binding && binding->kind != PTX_BIND_RANGE && (!parser->nested_ranges || binding->depth == parser->depth))
+    if (binding && binding->kind != PTX_BIND_RANGE &&
+        (!parser->nested_ranges || binding->depth == parser->depth))
         return binding;
     if (parser->depth == 0)
         return binding;
     struct ptx_binding *range = range_of(parser, name);
     if (!range || (binding && binding->depth >= range->depth))
         return binding && binding->kind != PTX_BIND_RANGE ? binding : NULL;
-    struct ptx_binding *made = bind_at(parser, name, range->lanes > 1 ? PTX_BIND_VECTOR : PTX_BIND_REG, range->depth);
+    struct ptx_binding *made =
+        bind_at(parser, name, range->lanes > 1 ? PTX_BIND_VECTOR : PTX_BIND_REG, range->depth);
     if (!made || !reg_attach(parser, made, range->type, range->lanes))
         return NULL;
     return made;
@@ -236,8 +244,8 @@ bool ptx_scope_close(struct ptx_parser *parser)
         } else {
             const char *near = ptx_nearest_declared(parser, use->name);
             good = near ? ptx_fail_at(parser, use->line, use->column, use->source,
-                                      "label '%s' is not defined in this function; did you mean '%s'?", use->name->text,
-                                      near)
+                                      "label '%s' is not defined in this function; did you mean '%s'?",
+                                      use->name->text, near)
                         : ptx_fail_at(parser, use->line, use->column, use->source,
                                       "label '%s' is not defined in this function", use->name->text);
         }
@@ -277,7 +285,8 @@ bool ptx_label_define(struct ptx_parser *parser, struct ptx_name *name, struct p
     return true;
 }
 
-bool ptx_label_use(struct ptx_parser *parser, struct ptx_name *name, struct ptx_operand *operand, uint32_t *target)
+bool ptx_label_use(struct ptx_parser *parser, struct ptx_name *name, struct ptx_operand *operand,
+                   uint32_t *target)
 {
     struct ptx_pending *use = clab_arena_alloc(&parser->scratch, sizeof *use);
     if (!use)

@@ -1,4 +1,5 @@
-/* The parser's own state, shared by names.c, values.c, parse_body.c and parse.c only. */
+/* The parser's own state, shared by report.c, names.c, values.c, declare.c, operands.c, parse_body.c and
+   parse.c only. */
 #ifndef CLAB_PTX_PARSER_H
 #define CLAB_PTX_PARSER_H
 
@@ -69,7 +70,7 @@ struct ptx_parser {
     struct ptx_token token;
     struct clab_error *error; /* the module's failure */
     const struct ptx_parse_options *options;
-    bool failed;              /* the module cannot be used (as opposed to one function) */
+    bool failed; /* the module cannot be used (as opposed to one function) */
 
     struct ptx_name **names;
     size_t n_names, names_capacity;
@@ -79,22 +80,23 @@ struct ptx_parser {
 
     struct ptx_function *function; /* whose body or header is being read */
     bool in_body;
-    unsigned braces;  /* operand braces open, for recovery */
-    unsigned nesting; /* of expressions and initialisers */
-    struct ptx_list insns, regs, vars, labels, tables;                    /* the function's */
-    struct ptx_list module_vars, module_functions, module_locs, aliases;  /* the module's */
-    struct ptx_list operands, relocs, bytes;                              /* short-lived */
+    unsigned braces;                                   /* operand braces open, for recovery */
+    unsigned nesting;                                  /* of expressions and initialisers */
+    struct ptx_list insns, regs, vars, labels, tables; /* the function's */
+    struct ptx_list module_vars, module_functions, module_locs, aliases; /* the module's */
+    struct ptx_list operands, relocs, bytes;                             /* short-lived */
     uint32_t n_files;
     uint32_t loc;
     uint64_t initialised_bytes;
+    unsigned suggestions; /* made so far: they are a courtesy, and their number is bounded */
     bool has_version, has_target;
 };
 
-/* --- parse.c */
+/* --- report.c */
 /* Records a failure at the current token (in a body: of its function, the first one only). Always false. */
 bool ptx_fail(struct ptx_parser *parser, const char *format, ...) CLAB_PRINTF(2, 3);
-bool ptx_fail_at(struct ptx_parser *parser, uint32_t line, uint32_t column, const char *source, const char *format, ...)
-    CLAB_PRINTF(5, 6);
+bool ptx_fail_at(struct ptx_parser *parser, uint32_t line, uint32_t column, const char *source,
+                 const char *format, ...) CLAB_PRINTF(5, 6);
 bool ptx_no_memory(struct ptx_parser *parser);
 void ptx_next(struct ptx_parser *parser);
 bool ptx_is(const struct ptx_parser *parser, int punct);
@@ -102,7 +104,9 @@ bool ptx_accept(struct ptx_parser *parser, int punct);
 bool ptx_expect(struct ptx_parser *parser, int punct, const char *where);
 bool ptx_is_dot(const struct ptx_parser *parser, const char *word); /* ".reg" */
 bool ptx_accept_dot(struct ptx_parser *parser, const char *word);
-/* Room for one more item of `size` bytes at the end of the list, zeroed; NULL when memory is out (failure recorded). */
+bool ptx_expect_name(struct ptx_parser *parser, const char *what, struct ptx_name **out);
+/* Room for one more item of `size` bytes at the end of the list, zeroed; NULL when memory is out (failure
+ * recorded). */
 void *ptx_list_add(struct ptx_parser *parser, struct ptx_list *list, size_t size);
 /* The list's items copied to the module's arena; NULL when empty or out of memory (then parser->failed). */
 void *ptx_list_copy(struct ptx_parser *parser, const struct ptx_list *list, size_t size);
@@ -110,16 +114,18 @@ void *ptx_list_copy(struct ptx_parser *parser, const struct ptx_list *list, size
 /* --- names.c */
 struct ptx_name *ptx_intern(struct ptx_parser *parser, const char *text, size_t bytes);
 struct ptx_binding *ptx_bind(struct ptx_parser *parser, struct ptx_name *name, enum ptx_binding_kind kind);
-/* The binding of a name, registers of a range made on demand; NULL when there is none (or memory is out: failed). */
+/* The binding of a name, registers of a range made on demand; NULL when there is none (or memory is out:
+ * failed). */
 struct ptx_binding *ptx_lookup(struct ptx_parser *parser, struct ptx_name *name);
 bool ptx_scope_open(struct ptx_parser *parser);
 bool ptx_scope_close(struct ptx_parser *parser);
 bool ptx_label_define(struct ptx_parser *parser, struct ptx_name *name, struct ptx_table *table);
-bool ptx_label_use(struct ptx_parser *parser, struct ptx_name *name, struct ptx_operand *operand, uint32_t *target);
+bool ptx_label_use(struct ptx_parser *parser, struct ptx_name *name, struct ptx_operand *operand,
+                   uint32_t *target);
 uint32_t ptx_reg_add(struct ptx_parser *parser, const char *name, enum ptx_type type);
 /* Declares a register, a vector of them or, with count > 0, a range %name0 … */
-bool ptx_reg_declare(struct ptx_parser *parser, struct ptx_name *name, enum ptx_type type, unsigned lanes, bool range,
-                     uint32_t count);
+bool ptx_reg_declare(struct ptx_parser *parser, struct ptx_name *name, enum ptx_type type, unsigned lanes,
+                     bool range, uint32_t count);
 /* A declared name near to `name`, or NULL. */
 const char *ptx_nearest_declared(struct ptx_parser *parser, const struct ptx_name *name);
 enum ptx_sreg ptx_sreg_get(struct ptx_parser *parser, struct ptx_name *name);
@@ -136,7 +142,9 @@ double ptx_value_double(const struct ptx_value *value);
 /* After `=`: fills var->data and relocs; sets the size of an unsized array. dims: elements per dimension. */
 bool ptx_initialiser(struct ptx_parser *parser, struct ptx_var *var, const uint64_t *dims, unsigned n_dims);
 
-/* --- parse.c, for bodies */
+/* --- declare.c and parse.c */
+/* `(.managed)`, `(.unified(a, b))`, after .attribute. */
+bool ptx_parse_attribute(struct ptx_parser *parser, bool *out_managed);
 /* Parses variables after their state space is known: `.align 8 .b8 name[16] = …, …;`. */
 bool ptx_parse_variables(struct ptx_parser *parser, enum ptx_space space, enum ptx_linkage linkage);
 bool ptx_parse_registers(struct ptx_parser *parser);
@@ -147,6 +155,13 @@ bool ptx_parse_section(struct ptx_parser *parser);
 /* `(.param .b32 a, …)`, the parentheses included; `bind`: the names come into scope. */
 bool ptx_parse_params(struct ptx_parser *parser, bool bind, struct ptx_var ***out_vars, uint32_t *out_count);
 enum ptx_type ptx_type_of(const struct ptx_token *token); /* of a dotted word; PTX_NONE when it is no type */
+
+/* --- operands.c */
+bool ptx_parse_operand(struct ptx_parser *parser, struct ptx_operand *out);
+/* The operands of a call: see struct ptx_operand. */
+bool ptx_parse_call(struct ptx_parser *parser, struct ptx_insn *insn);
+/* `name` is not declared: fails, with a suggestion. */
+bool ptx_undeclared(struct ptx_parser *parser, const struct ptx_name *name);
 
 /* --- parse_body.c */
 bool ptx_parse_body(struct ptx_parser *parser);

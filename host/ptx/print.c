@@ -1,6 +1,7 @@
-/* A module back to PTX text: directives, variables with their initialisers, functions, labels at the instructions that
-   they name. The text parses to the same module; comments, debug sections, scopes and the names of registers that the
-   scopes told apart are not kept (a register is printed with its number appended where two share a name). */
+/* A module back to PTX text: directives, variables with their initialisers, functions, labels at the
+   instructions that they name. The text parses to the same module; comments, debug sections, scopes and the
+   names of registers that the scopes told apart are not kept (a register is printed with its number appended
+   where two share a name). */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -48,7 +49,8 @@ static void print_var_name(struct printer *p, const struct ptx_var *var)
 {
     const struct ptx_function *function = p->function;
     clab_str_add(p->out, var->name);
-    if (function && var->index < function->n_vars && function->vars[var->index] == var && p->ambiguous_var[var->index])
+    if (function && var->index < function->n_vars && function->vars[var->index] == var &&
+        p->ambiguous_var[var->index])
         clab_str_addf(p->out, "_s%u", (unsigned)var->index);
 }
 
@@ -65,7 +67,8 @@ static void print_table_name(struct printer *p, const struct ptx_table *table)
 
 static void print_operand(struct printer *p, const struct ptx_operand *operand);
 
-static void print_list(struct printer *p, const struct ptx_operand *operand, const char *open, const char *close)
+static void print_list(struct printer *p, const struct ptx_operand *operand, const char *open,
+                       const char *close)
 {
     clab_str_add(p->out, open);
     for (uint32_t i = 0; i < operand->n_elements; i++) {
@@ -154,8 +157,8 @@ static void print_operand(struct printer *p, const struct ptx_operand *operand)
     }
 }
 
-/* Almost any order is accepted, so: the qualifiers that are neither type nor space first, then spaces, then types, each
-   in the order written. */
+/* Almost any order is accepted, so: the qualifiers that are neither type nor space first, then spaces, then
+   types, each in the order written. */
 static void print_opcode(struct printer *p, const struct ptx_insn *insn)
 {
     const char *syntax = ptx_rows[insn->row].syntax;
@@ -313,7 +316,8 @@ static void print_params(struct printer *p, struct ptx_var *const *vars, uint32_
 
 static void print_triple(struct printer *p, const char *word, const uint32_t value[3])
 {
-    clab_str_addf(p->out, "\n%s %u, %u, %u", word, (unsigned)value[0], (unsigned)value[1], (unsigned)value[2]);
+    clab_str_addf(p->out, "\n%s %u, %u, %u", word, (unsigned)value[0], (unsigned)value[1],
+                  (unsigned)value[2]);
 }
 
 static void print_directives(struct printer *p, const struct ptx_directives *d)
@@ -458,7 +462,8 @@ void ptx_module_print(const struct ptx_module *module, struct clab_str *out)
                   module->version % 10, module->target.sm, suffix,
                   module->target.texmode_independent ? ", texmode_independent" : "",
                   module->target.debug ? ", debug" : "", module->address_size);
-    for (uint32_t i = 0; i < module->n_functions; i++) { /* prototypes first: variables and bodies may name any of them */
+    for (uint32_t i = 0; i < module->n_functions;
+         i++) { /* prototypes first: variables and bodies may name any of them */
         if (module->functions[i]->entry)
             continue;
         print_header(&p, module->functions[i]);
@@ -477,6 +482,7 @@ void ptx_module_print(const struct ptx_module *module, struct clab_str *out)
     }
     for (uint32_t i = 0; i < module->n_functions; i++)
         if (module->functions[i]->alias)
-            clab_str_addf(out, ".alias %s, %s;\n", module->functions[i]->name, module->functions[i]->alias->name);
+            clab_str_addf(out, ".alias %s, %s;\n", module->functions[i]->name,
+                          module->functions[i]->alias->name);
     clab_arena_free(&scratch);
 }

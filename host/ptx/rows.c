@@ -1,5 +1,5 @@
-/* The tables behind ptx.h: types, state spaces, qualifiers, special registers and instruction rows, each one an
-   expansion of its .def file. No code: target rules are in target.c, matching in match.c. */
+/* The tables behind ptx.h: types, state spaces, qualifiers, special registers and instruction rows, each one
+   an expansion of its .def file. No code: target rules are in target.c, matching in match.c. */
 #include "ptx/ptx.h"
 
 const struct ptx_type_info ptx_types[PTX_TYPE_COUNT] = {
@@ -27,7 +27,7 @@ const struct ptx_sreg_info ptx_sregs[PTX_SREG_COUNT] = {
 };
 
 const struct ptx_row_info ptx_rows[PTX_ROW_COUNT] = {
-#define INSN(id, syntax, roles, class, isa, sm, on, section, handler)                                                  \
+#define INSN(id, syntax, roles, class, isa, sm, on, section, handler) \
     {#id, syntax, roles, #class, isa, sm, PTX_ON_##on, section},
 #include "ptx/insn.def"
 #undef INSN

@@ -1,6 +1,6 @@
-/* Which images load where, and which targets have a form: `.target` rules (PTX ISA 9.0, 11.1.2 ".target") as ptxas 13.0
-   applies them to all pairs of its 17 targets (ptx-facts, "Forward compatibility of .target"). Families: 10.0 and 10.3;
-   11.0 alone; 12.0 and 12.1. */
+/* Which images load where, and which targets have a form: `.target` rules (PTX ISA 9.0, 11.1.2 ".target") as
+   ptxas 13.0 applies them to all pairs of its 17 targets (ptx-facts, "Forward compatibility of .target").
+   Families: 10.0 and 10.3; 11.0 alone; 12.0 and 12.1. */
 #include <string.h>
 
 #include "ptx/ptx.h"
@@ -15,22 +15,26 @@ bool ptx_target_accepts(struct ptx_target image, struct ptx_target device, const
     const char *reason = NULL;
     if (image.suffix == 'a') {
         if (image.sm != device.sm)
-            reason = image.sm > device.sm ? "SM version specified by .target is higher than default SM version assumed"
-                                          : "program with an architecture-specific .target (suffix a) cannot be "
-                                            "compiled to another architecture: it is not forward compatible";
+            reason = image.sm > device.sm
+                         ? "SM version specified by .target is higher than default SM version assumed"
+                         : "program with an architecture-specific .target (suffix a) cannot be "
+                           "compiled to another architecture: it is not forward compatible";
         else if (device.suffix != 'a')
-            reason = "PTX with an architecture-specific .target (suffix a) cannot be compiled for the plain architecture";
+            reason = "PTX with an architecture-specific .target (suffix a) cannot be compiled for the plain "
+                     "architecture";
     } else if (image.sm > device.sm) {
         reason = "SM version specified by .target is higher than default SM version assumed";
     } else if (image.suffix == 'f' && family(image.sm) != family(device.sm)) {
-        reason = "program with a family-specific .target (suffix f) cannot be compiled to different SM-family architecture";
+        reason = "program with a family-specific .target (suffix f) cannot be compiled to different "
+                 "SM-family architecture";
     }
     if (out_reason)
         *out_reason = reason;
     return reason == NULL;
 }
 
-/* In the sets below a suffix is what counts: f and a targets of the listed chips have the form, plain ones do not. */
+/* In the sets below a suffix is what counts: f and a targets of the listed chips have the form, plain ones do
+ * not. */
 bool ptx_target_in(enum ptx_targets on, struct ptx_target target)
 {
     bool special = target.suffix == 'a' || target.suffix == 'f';

@@ -1,6 +1,6 @@
-/* Constant expressions (PTX ISA 9.0, 4.5 "Constants") and initialisers of variables (5.4.4 "Initializers"): nested
-   braces, addresses of variables and functions with offsets, generic(), and mask(sym) bytes of an address.
-   Left out: .texref and .samplerref fields are read and dropped (textures are not executed). */
+/* Constant expressions (PTX ISA 9.0, 4.5 "Constants") and initialisers of variables (5.4.4 "Initializers"):
+   nested braces, addresses of variables and functions with offsets, generic(), and mask(sym) bytes of an
+   address. Left out: .texref and .samplerref fields are read and dropped (textures are not executed). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,8 +51,7 @@ static bool primary(struct ptx_parser *parser, struct ptx_value *out)
     if (token->kind == PTX_TOKEN_FLOAT) {
         *out = (struct ptx_value){.is_float = true,
                                   .is_f32_bits = token->is_f32,
-                                  .is_exact = token->bytes > 1 && (token->text[1] | 32) != 0 &&
-                                              token->text[0] == '0' &&
+                                  .is_exact = token->bytes > 1 && token->text[0] == '0' &&
                                               ((token->text[1] | 32) == 'f' || (token->text[1] | 32) == 'd'),
                                   .bits = token->value};
         ptx_next(parser);
@@ -92,24 +91,24 @@ static bool unary(struct ptx_parser *parser, struct ptx_value *out)
     if (parser->nesting >= PTX_MAX_NESTING)
         return ptx_fail(parser, "the constant expression is nested too deeply");
     parser->nesting++;
-    int operator = parser->token.kind == PTX_TOKEN_PUNCT ? parser->token.punct : 0;
+    int operator= parser->token.kind == PTX_TOKEN_PUNCT ? parser->token.punct : 0;
     bool good;
-    if (operator == '-' || operator == '+' || operator == '!' || operator == '~') {
+    if (operator== '-' || operator== '+' || operator== '!' || operator== '~') {
         ptx_next(parser);
         good = unary(parser, out);
         if (!good) {
             parser->nesting--;
             return false;
         }
-        if (out->is_float && operator == '~')
+        if (out->is_float && operator== '~')
             good = ptx_fail(parser, "'~' needs an integer");
-        else if (operator == '!')
+        else if (operator== '!')
             *out = from_bits(is_zero(out), false);
-        else if (operator == '~')
+        else if (operator== '~')
             out->bits = ~out->bits;
-        else if (operator == '-' && out->is_float)
+        else if (operator== '-' && out->is_float)
             out->bits ^= out->is_f32_bits ? UINT64_C(1) << 31 : UINT64_C(1) << 63;
-        else if (operator == '-')
+        else if (operator== '-')
             out->bits = 0 - out->bits;
     } else {
         good = primary(parser, out);
@@ -156,7 +155,7 @@ static int precedence(int punct)
     }
 }
 
-static bool apply_float(struct ptx_parser *parser, int operator, const struct ptx_value *left,
+static bool apply_float(struct ptx_parser *parser, int operator, const struct ptx_value * left,
                         const struct ptx_value *right, struct ptx_value *out)
 {
     double a = ptx_value_double(left), b = ptx_value_double(right);
@@ -202,8 +201,8 @@ static bool apply_float(struct ptx_parser *parser, int operator, const struct pt
     }
 }
 
-static bool apply(struct ptx_parser *parser, int operator, const struct ptx_value *left, const struct ptx_value *right,
-                  struct ptx_value *out)
+static bool apply(struct ptx_parser *parser, int operator, const struct ptx_value * left,
+                  const struct ptx_value *right, struct ptx_value *out)
 {
     if (left->is_float || right->is_float)
         return apply_float(parser, operator, left, right, out);
@@ -225,11 +224,11 @@ static bool apply(struct ptx_parser *parser, int operator, const struct ptx_valu
         if (b == 0)
             return ptx_fail(parser, "division by zero in a constant");
         if (is_unsigned)
-            *out = from_bits(operator == '/' ? a / b : a % b, true);
+            *out = from_bits(operator== '/' ? a / b : a % b, true);
         else if (sb == -1)
-            *out = from_bits(operator == '/' ? 0 - a : 0, false);
+            *out = from_bits(operator== '/' ? 0 - a : 0, false);
         else
-            *out = from_bits((uint64_t)(operator == '/' ? sa / sb : sa % sb), false);
+            *out = from_bits((uint64_t)(operator== '/' ? sa / sb : sa % sb), false);
         return true;
     case PTX_PUNCT_SHL:
         *out = from_bits(b > 63 ? 0 : a << b, left->is_unsigned);
@@ -238,7 +237,8 @@ static bool apply(struct ptx_parser *parser, int operator, const struct ptx_valu
         if (left->is_unsigned)
             *out = from_bits(b > 63 ? 0 : a >> b, true);
         else
-            *out = from_bits((uint64_t)(sa < 0 ? ~(~sa >> (b > 63 ? 63 : b)) : sa >> (b > 63 ? 63 : b)), false);
+            *out =
+                from_bits((uint64_t)(sa < 0 ? ~(~sa >> (b > 63 ? 63 : b)) : sa >> (b > 63 ? 63 : b)), false);
         return true;
     case '<':
         *out = from_bits(is_unsigned ? a < b : sa < sb, false);
@@ -282,7 +282,7 @@ static bool expression(struct ptx_parser *parser, struct ptx_value *out, int lea
     if (!unary(parser, out))
         return false;
     for (;;) {
-        int operator = parser->token.kind == PTX_TOKEN_PUNCT ? parser->token.punct : 0;
+        int operator= parser->token.kind == PTX_TOKEN_PUNCT ? parser->token.punct : 0;
         int level = precedence(operator);
         if (level == 0 || level < least)
             return true;
@@ -292,14 +292,14 @@ static bool expression(struct ptx_parser *parser, struct ptx_value *out, int lea
         parser->nesting++;
         struct ptx_value right, other;
         bool good;
-        if (operator == '?') {
+        if (operator== '?') {
             good = expression(parser, &right, 1) && ptx_expect(parser, ':', "of the conditional") &&
                    expression(parser, &other, 1);
             if (good)
                 *out = is_zero(out) ? other : right;
         } else {
             struct ptx_value left = *out;
-            good = expression(parser, &right, level + 1) && apply(parser, operator, &left, &right, out);
+            good = expression(parser, &right, level + 1) && apply(parser, operator, & left, &right, out);
         }
         parser->nesting--;
         if (!good)
@@ -427,10 +427,12 @@ static bool scalar_value(struct ptx_parser *parser, const struct filling *fillin
     struct ptx_value value = {0};
     if (!data_reach(parser, var, offset + bytes))
         return false;
-    if (parser->token.kind == PTX_TOKEN_NAME && !(parser->token.bytes == 7 && !memcmp(parser->token.text, "WARP_SZ", 7))) {
+    if (parser->token.kind == PTX_TOKEN_NAME &&
+        !(parser->token.bytes == 7 && !memcmp(parser->token.text, "WARP_SZ", 7))) {
         symbolic = true;
         if (bytes != 4 && bytes != 8)
-            return ptx_fail(parser, "an address needs elements of 4 or 8 bytes, '%s' is .%s", var->name, type->text);
+            return ptx_fail(parser, "an address needs elements of 4 or 8 bytes, '%s' is .%s", var->name,
+                            type->text);
         if (!symbol_value(parser, &reloc))
             return false;
     } else {
@@ -484,8 +486,8 @@ static bool scalar_value(struct ptx_parser *parser, const struct filling *fillin
 }
 
 /* Elements of one dimension (level) inside their braces; the last level holds scalars. */
-static bool brace_values(struct ptx_parser *parser, const struct filling *filling, unsigned level, uint64_t offset,
-                         uint64_t *out_count)
+static bool brace_values(struct ptx_parser *parser, const struct filling *filling, unsigned level,
+                         uint64_t offset, uint64_t *out_count)
 {
     uint64_t step = filling->element_bytes;
     for (unsigned i = level + 1; i < filling->n_dims; i++)
@@ -508,7 +510,8 @@ static bool brace_values(struct ptx_parser *parser, const struct filling *fillin
     return ptx_expect(parser, '}', "after the initialiser's values");
 }
 
-/* { addr_mode_0 = wrap, filter_mode = linear }: fields of .texref, .samplerref and .surfref, read and dropped. */
+/* { addr_mode_0 = wrap, filter_mode = linear }: fields of .texref, .samplerref and .surfref, read and
+ * dropped. */
 static bool opaque_fields(struct ptx_parser *parser)
 {
     if (!ptx_expect(parser, '{', "of the initialiser"))
@@ -538,7 +541,8 @@ bool ptx_initialiser(struct ptx_parser *parser, struct ptx_var *var, const uint6
         return opaque_fields(parser);
     if (var->space != PTX_SPACE_GLOBAL && var->space != PTX_SPACE_CONST)
         return ptx_fail(parser, "only .global and .const variables can be initialised");
-    struct filling filling = {.var = var, .dims = dims, .n_dims = n_dims, .element_bytes = ptx_types[var->type].bits / 8u};
+    struct filling filling = {
+        .var = var, .dims = dims, .n_dims = n_dims, .element_bytes = ptx_types[var->type].bits / 8u};
     uint64_t levels[6];
     if (n_dims + 1u > sizeof levels / sizeof levels[0])
         return ptx_fail(parser, "too many dimensions");

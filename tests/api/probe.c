@@ -1,12 +1,12 @@
-/* Asks a libcuda what it answers and prints one line per answer: run on a GPU it records evidence, run on the stand-in
-   driver its output is compared with that record (conformance.py).
+/* Asks a libcuda what it answers and prints one line per answer: run on a GPU it records evidence, run on the
+   stand-in driver its output is compared with that record (conformance.py).
 
-   usage: probe LIBCUDA SECTION…       sections: errors device context calls launch clusters tensormap function graph
-                                       linking faults
+   usage: probe LIBCUDA SECTION…       sections: errors device context calls launch clusters tensormap
+   function graph linking faults
 
-   Nothing is linked to: the functions come from dlopen through host/driver/cuda.def. Each section runs in a child. A
-   call that crashes the driver is recorded as such: the section starts again, in silence up to that call, and leaves it
-   out. Faults leave a context unusable, so each has its own child. */
+   Nothing is linked to: the functions come from dlopen through host/driver/cuda.def. Each section runs in a
+   child. A call that crashes the driver is recorded as such: the section starts again, in silence up to that
+   call, and leaves it out. Faults leave a context unusable, so each has its own child. */
 #include <dlfcn.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -34,15 +34,18 @@ static const char *const ptx =
     ".visible .entry two() .reqnctapercluster 2 { ret; }\n"
     ".visible .entry explicit_() .explicitcluster { ret; }\n"
     ".visible .entry rank4() .explicitcluster .maxclusterrank 4 { ret; }\n"
-    ".visible .entry shared() { .shared .align 16 .b8 block[4096]; .reg .b32 r; mov.u32 r, block; st.shared.u32 [r], r; "
+    ".visible .entry shared() { .shared .align 16 .b8 block[4096]; .reg .b32 r; mov.u32 r, block; "
+    "st.shared.u32 [r], r; "
     "ret; }\n"
     ".visible .entry store(.param .u64 p)\n{ .reg .b64 a; .reg .b32 v; ld.param.u64 a, [p]; mov.u32 v, 1;\n"
     "  st.global.u32 [a], v; ret; }\n"
-    ".visible .entry load_shared(.param .u32 p)\n{ .reg .b32 a, v; ld.param.u32 a, [p]; ld.shared.u32 v, [a];\n"
+    ".visible .entry load_shared(.param .u32 p)\n{ .reg .b32 a, v; ld.param.u32 a, [p]; ld.shared.u32 v, "
+    "[a];\n"
     "  st.shared.u32 [a], v; ret; }\n"
     ".visible .entry trap_() { trap; ret; }\n"
     ".visible .entry brk() { brkpt; ret; }\n"
-    ".visible .entry write_const(.param .u64 p)\n{ .reg .b64 a; .reg .b32 v; mov.u64 a, table; cvta.const.u64 a, a;\n"
+    ".visible .entry write_const(.param .u64 p)\n{ .reg .b64 a; .reg .b32 v; mov.u64 a, table; "
+    "cvta.const.u64 a, a;\n"
     "  mov.u32 v, 1; st.u32 [a], v; ret; }\n"
     ".visible .entry atom_shared_misaligned()\n{ .shared .align 8 .b8 s[16]; .reg .b32 a, v; mov.u32 a, s;\n"
     "  add.u32 a, a, 2; atom.shared.add.u32 v, [a], 1; ret; }\n";
@@ -53,9 +56,9 @@ static CUcontext context;
 
 #define MAX_CRASHES 64
 static struct progress {
-    int step;                  /* the call in progress */
+    int step;                     /* the call in progress */
     int crashes, at[MAX_CRASHES]; /* calls that crashed so far */
-} *progress;                   /* shared with the parent */
+} * progress;                     /* shared with the parent */
 static int step;
 static bool quiet; /* on the way to a call after a crash */
 
@@ -84,10 +87,10 @@ static bool step_begin(const char *text)
 }
 
 /* Makes a call and says what it returned. */
-#define SAY(text, call)                                                                                                \
-    do {                                                                                                               \
-        if (step_begin(text))                                                                                          \
-            say("%s %d\n", text, (int)(call));                                                                         \
+#define SAY(text, call)                        \
+    do {                                       \
+        if (step_begin(text))                  \
+            say("%s %d\n", text, (int)(call)); \
     } while (0)
 
 static CUmodule module;
@@ -127,7 +130,8 @@ static void errors(void)
 {
     for (int code = 0; code < 1001; code++) {
         const char *name = NULL, *text = NULL;
-        CUresult named = cu.cuGetErrorName((CUresult)code, &name), told = cu.cuGetErrorString((CUresult)code, &text);
+        CUresult named = cu.cuGetErrorName((CUresult)code, &name),
+                 told = cu.cuGetErrorString((CUresult)code, &text);
         if (named == CUDA_SUCCESS || told == CUDA_SUCCESS)
             say("error %d %s | %s\n", code, name, text);
         else if (code == 9)
@@ -158,11 +162,12 @@ static void device(void)
     CUdevprop properties = {0};
     say("properties %d", (int)cu.cuDeviceGetProperties(&properties, 0));
     say(" %d %d %d %d %d %d %d\n", properties.maxThreadsPerBlock, properties.sharedMemPerBlock,
-           properties.totalConstantMemory, properties.SIMDWidth, properties.memPitch, properties.regsPerBlock,
-           properties.textureAlign);
+        properties.totalConstantMemory, properties.SIMDWidth, properties.memPitch, properties.regsPerBlock,
+        properties.textureAlign);
     for (int type = 0; type < 2; type++) {
         value = -1;
-        say("affinity %d %d", type, (int)cu.cuDeviceGetExecAffinitySupport(&value, (CUexecAffinityType)type, 0));
+        say("affinity %d %d", type,
+            (int)cu.cuDeviceGetExecAffinitySupport(&value, (CUexecAffinityType)type, 0));
         say(" %d\n", value);
     }
     for (int attribute = 0; attribute < 7; attribute++) {
@@ -214,9 +219,9 @@ static void contexts(void)
     size_t bytes;
     CUdeviceptr pointer;
     say("no context: alloc %d info %d synchronize %d\n", (int)cu.cuMemAlloc_v2(&pointer, 16),
-           (int)cu.cuMemGetInfo_v2(&bytes, &bytes), (int)cu.cuCtxSynchronize());
+        (int)cu.cuMemGetInfo_v2(&bytes, &bytes), (int)cu.cuCtxSynchronize());
     say("no context: pop %d get %d set NULL %d\n", (int)cu.cuCtxPopCurrent_v2(&popped),
-           (int)cu.cuCtxGetCurrent(&popped), (int)cu.cuCtxSetCurrent(NULL));
+        (int)cu.cuCtxGetCurrent(&popped), (int)cu.cuCtxSetCurrent(NULL));
     cu.cuCtxSetCurrent(context);
     SAY("reset", cu.cuDevicePrimaryCtxReset_v2(0));
     SAY("after reset: alloc", cu.cuMemAlloc_v2(&pointer, 16));
@@ -231,7 +236,6 @@ static void contexts(void)
     SAY("released: alloc", cu.cuMemAlloc_v2(&pointer, 16));
     SAY("released: set current", cu.cuCtxSetCurrent(context));
 }
-
 
 static void calls(void)
 {
@@ -325,13 +329,17 @@ static void calls(void)
     SAY("load sm_77", cu.cuModuleLoadData(&other, ".version 8.0\n.target sm_77\n.address_size 64\n"));
     SAY("load version 9.1", cu.cuModuleLoadData(&other, ".version 9.1\n.target sm_90\n.address_size 64\n"));
     SAY("load version 10.0", cu.cuModuleLoadData(&other, ".version 10.0\n.target sm_90\n.address_size 64\n"));
-    SAY("load version 7.0 with sm_90", cu.cuModuleLoadData(&other, ".version 7.0\n.target sm_90\n.address_size 64\n"));
-    SAY("load extern", cu.cuModuleLoadData(&other, ".version 8.0\n.target sm_90\n.address_size 64\n.extern .func f();\n"
-                                                   ".visible .entry e() { call f; ret; }\n"));
-    SAY("load unused extern", cu.cuModuleLoadData(&other, ".version 8.0\n.target sm_90\n.address_size 64\n"
-                                                          ".extern .func f();\n.visible .entry e() { ret; }\n"));
+    SAY("load version 7.0 with sm_90",
+        cu.cuModuleLoadData(&other, ".version 7.0\n.target sm_90\n.address_size 64\n"));
+    SAY("load extern",
+        cu.cuModuleLoadData(&other, ".version 8.0\n.target sm_90\n.address_size 64\n.extern .func f();\n"
+                                    ".visible .entry e() { call f; ret; }\n"));
+    SAY("load unused extern",
+        cu.cuModuleLoadData(&other, ".version 8.0\n.target sm_90\n.address_size 64\n"
+                                    ".extern .func f();\n.visible .entry e() { ret; }\n"));
     SAY("load 32 bit", cu.cuModuleLoadData(&other, ".version 8.0\n.target sm_90\n.address_size 32\n"));
-    SAY("load bad option", cu.cuModuleLoadDataEx(&other, ptx, 1, (CUjit_option[]){(CUjit_option)99}, (void *[]){NULL}));
+    SAY("load bad option",
+        cu.cuModuleLoadDataEx(&other, ptx, 1, (CUjit_option[]){(CUjit_option)99}, (void *[]){NULL}));
     void *entry = NULL;
     CUdriverProcAddressQueryResult status;
     SAY("entry unknown", cu.cuGetProcAddress_v2("cuNothing", &entry, 12000, 0, &status));
@@ -349,8 +357,8 @@ static void calls(void)
     SAY("entry flags", cu.cuGetProcAddress_v2("cuMemAlloc", &entry, 13000, 8, &status));
     SAY("entry both flags", cu.cuGetProcAddress_v2("cuMemAlloc", &entry, 13000, 3, &status));
     unsigned type = 99;
-    SAY("pointer type of stack", cu.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
-                                                          (CUdeviceptr)(uintptr_t)local));
+    SAY("pointer type of stack",
+        cu.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (CUdeviceptr)(uintptr_t)local));
     SAY("pointer type", cu.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, a));
     say("pointer type is %u\n", type);
     for (int attribute = 0; attribute < 22; attribute++) {
@@ -358,8 +366,8 @@ static void calls(void)
         memset(value, 0xee, sizeof value);
         CUresult result = cu.cuPointerGetAttribute(value, (CUpointer_attribute)attribute, a + 4);
         say("pointer attribute %d %d", attribute, (int)result);
-        if (attribute != 1 && attribute != 3 && attribute != 5 && attribute != 7 && attribute != 11 && attribute != 17 &&
-            attribute != 19 && attribute != 20)
+        if (attribute != 1 && attribute != 3 && attribute != 5 && attribute != 7 && attribute != 11 &&
+            attribute != 17 && attribute != 19 && attribute != 20)
             say(" %02x%02x%02x%02x", value[3], value[2], value[1], value[0]);
         say("\n");
     }
@@ -368,26 +376,40 @@ static void calls(void)
     SAY("unload NULL", cu.cuModuleUnload(NULL));
     SAY("destroy event NULL", cu.cuEventDestroy_v2(NULL));
     SAY("host function NULL", cu.cuLaunchHostFunc(NULL, NULL, NULL));
-    SAY("prefetch of device memory", cu.cuMemPrefetchAsync_v2(a, 4, (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_DEVICE}, 0, NULL));
-    SAY("2D pitch too small",
-        cu.cuMemcpy2D_v2(&(CUDA_MEMCPY2D){.srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = a, .srcPitch = 8,
-                                          .dstMemoryType = CU_MEMORYTYPE_DEVICE, .dstDevice = a + 512, .dstPitch = 16,
-                                          .WidthInBytes = 16, .Height = 2}));
-    SAY("2D pitch 0",
-        cu.cuMemcpy2D_v2(&(CUDA_MEMCPY2D){.srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = a,
-                                          .dstMemoryType = CU_MEMORYTYPE_DEVICE, .dstDevice = a + 512, .dstPitch = 16,
-                                          .WidthInBytes = 16, .Height = 2}));
-    SAY("2D pitch 0, one row",
-        cu.cuMemcpy2D_v2(&(CUDA_MEMCPY2D){.srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = a,
-                                          .dstMemoryType = CU_MEMORYTYPE_DEVICE, .dstDevice = a + 512,
-                                          .WidthInBytes = 16, .Height = 1}));
-    SAY("2D memory type 0",
-        cu.cuMemcpy2D_v2(&(CUDA_MEMCPY2D){.srcDevice = a, .dstMemoryType = CU_MEMORYTYPE_DEVICE, .dstDevice = a + 512,
-                                          .WidthInBytes = 16, .Height = 1}));
-    SAY("2D of height 0",
-        cu.cuMemcpy2D_v2(&(CUDA_MEMCPY2D){.srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = a,
-                                          .dstMemoryType = CU_MEMORYTYPE_DEVICE, .dstDevice = a + 512,
-                                          .WidthInBytes = 16, .Height = 0}));
+    SAY("prefetch of device memory",
+        cu.cuMemPrefetchAsync_v2(a, 4, (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_DEVICE}, 0, NULL));
+    SAY("2D pitch too small", cu.cuMemcpy2D_v2(&(CUDA_MEMCPY2D){.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+                                                                .srcDevice = a,
+                                                                .srcPitch = 8,
+                                                                .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                                                                .dstDevice = a + 512,
+                                                                .dstPitch = 16,
+                                                                .WidthInBytes = 16,
+                                                                .Height = 2}));
+    SAY("2D pitch 0", cu.cuMemcpy2D_v2(&(CUDA_MEMCPY2D){.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+                                                        .srcDevice = a,
+                                                        .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                                                        .dstDevice = a + 512,
+                                                        .dstPitch = 16,
+                                                        .WidthInBytes = 16,
+                                                        .Height = 2}));
+    SAY("2D pitch 0, one row", cu.cuMemcpy2D_v2(&(CUDA_MEMCPY2D){.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+                                                                 .srcDevice = a,
+                                                                 .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                                                                 .dstDevice = a + 512,
+                                                                 .WidthInBytes = 16,
+                                                                 .Height = 1}));
+    SAY("2D memory type 0", cu.cuMemcpy2D_v2(&(CUDA_MEMCPY2D){.srcDevice = a,
+                                                              .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                                                              .dstDevice = a + 512,
+                                                              .WidthInBytes = 16,
+                                                              .Height = 1}));
+    SAY("2D of height 0", cu.cuMemcpy2D_v2(&(CUDA_MEMCPY2D){.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+                                                            .srcDevice = a,
+                                                            .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                                                            .dstDevice = a + 512,
+                                                            .WidthInBytes = 16,
+                                                            .Height = 0}));
     SAY("2D set pitch too small", cu.cuMemsetD2D8_v2(a, 8, 1, 16, 2));
     SAY("2D set", cu.cuMemsetD2D8_v2(a, 16, 1, 16, 2));
     CUmemoryPool pool = NULL;
@@ -410,22 +432,25 @@ static void calls(void)
 static void linking(void)
 {
     static char good[] = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry e() { ret; }\n";
-    static char unknown[] = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry e() { frob.u32 %r1; ret; }\n";
+    static char unknown[] =
+        ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry e() { frob.u32 %r1; ret; }\n";
     static char unused[] = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry e() { ret; }\n"
                            ".func f() { frob.u32 %r1; ret; }\n";
     static char calls_f[] = ".version 8.0\n.target sm_90\n.address_size 64\n.extern .func f();\n"
                             ".visible .entry e2() { call f; ret; }\n";
     static char has_f[] = ".version 7.8\n.target sm_80\n.address_size 64\n.visible .func f() { ret; }\n";
     static char newer[] = ".version 8.7\n.target sm_100\n.address_size 64\n.visible .entry e3() { ret; }\n";
-    static char undeclared[] = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry e() { mov.u32 r9, 1; ret; }\n";
+    static char undeclared[] =
+        ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry e() { mov.u32 r9, 1; ret; }\n";
     static char extern_global[] = ".version 8.0\n.target sm_90\n.address_size 64\n.extern .global .u32 g;\n"
                                   ".visible .entry e() { .reg .u32 r; ld.global.u32 r, [g]; ret; }\n";
     static char twice[] = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry e() { ret; }\n"
                           ".visible .entry e() { ret; }\n";
-    static char sm_100_only[] = ".version 8.6\n.target sm_90\n.address_size 64\n.visible .entry e(.param .u32 p) {\n"
-                                ".reg .b32 a; .shared .align 16 .b8 s[16]; mov.u32 a, s;\n"
-                                "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [a], [a];"
-                                " ret; }\n";
+    static char sm_100_only[] =
+        ".version 8.6\n.target sm_90\n.address_size 64\n.visible .entry e(.param .u32 p) {\n"
+        ".reg .b32 a; .shared .align 16 .b8 s[16]; mov.u32 a, s;\n"
+        "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [a], [a];"
+        " ret; }\n";
     CUlinkState state = NULL;
     void *image = NULL;
     size_t bytes = 0;
@@ -442,30 +467,40 @@ static void linking(void)
     SAY("link complete empty", cu.cuLinkComplete(state, &image, &bytes));
     SAY("link destroy", cu.cuLinkDestroy(state));
     SAY("link create", cu.cuLinkCreate_v2(0, NULL, NULL, &state));
-    SAY("link add unknown", cu.cuLinkAddData_v2(state, CU_JIT_INPUT_PTX, unknown, sizeof unknown, "a", 0, NULL, NULL));
-    SAY("link add newer", cu.cuLinkAddData_v2(state, CU_JIT_INPUT_PTX, newer, sizeof newer, "a", 0, NULL, NULL));
+    SAY("link add unknown",
+        cu.cuLinkAddData_v2(state, CU_JIT_INPUT_PTX, unknown, sizeof unknown, "a", 0, NULL, NULL));
+    SAY("link add newer",
+        cu.cuLinkAddData_v2(state, CU_JIT_INPUT_PTX, newer, sizeof newer, "a", 0, NULL, NULL));
     SAY("link destroy", cu.cuLinkDestroy(state));
     SAY("link create", cu.cuLinkCreate_v2(0, NULL, NULL, &state));
-    SAY("link add caller", cu.cuLinkAddData_v2(state, CU_JIT_INPUT_PTX, calls_f, sizeof calls_f, "b", 0, NULL, NULL));
+    SAY("link add caller",
+        cu.cuLinkAddData_v2(state, CU_JIT_INPUT_PTX, calls_f, sizeof calls_f, "b", 0, NULL, NULL));
     SAY("link complete without callee", cu.cuLinkComplete(state, &image, &bytes));
     SAY("link destroy", cu.cuLinkDestroy(state));
     SAY("link create", cu.cuLinkCreate_v2(0, NULL, NULL, &state));
-    SAY("link add caller", cu.cuLinkAddData_v2(state, CU_JIT_INPUT_PTX, calls_f, sizeof calls_f, "b", 0, NULL, NULL));
-    SAY("link add callee", cu.cuLinkAddData_v2(state, CU_JIT_INPUT_PTX, has_f, sizeof has_f, "c", 0, NULL, NULL));
-    SAY("link add good", cu.cuLinkAddData_v2(state, CU_JIT_INPUT_PTX, good, sizeof good, NULL, 0, NULL, NULL));
+    SAY("link add caller",
+        cu.cuLinkAddData_v2(state, CU_JIT_INPUT_PTX, calls_f, sizeof calls_f, "b", 0, NULL, NULL));
+    SAY("link add callee",
+        cu.cuLinkAddData_v2(state, CU_JIT_INPUT_PTX, has_f, sizeof has_f, "c", 0, NULL, NULL));
+    SAY("link add good",
+        cu.cuLinkAddData_v2(state, CU_JIT_INPUT_PTX, good, sizeof good, NULL, 0, NULL, NULL));
     SAY("link complete", cu.cuLinkComplete(state, &image, &bytes));
     SAY("link load", cu.cuModuleLoadData(&other, image));
     SAY("link get", cu.cuModuleGetFunction(&function, other, "e2"));
     SAY("link launch", cu.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
-    SAY("link add after complete", cu.cuLinkAddData_v2(state, CU_JIT_INPUT_PTX, good, sizeof good, NULL, 0, NULL, NULL));
+    SAY("link add after complete",
+        cu.cuLinkAddData_v2(state, CU_JIT_INPUT_PTX, good, sizeof good, NULL, 0, NULL, NULL));
     SAY("link destroy", cu.cuLinkDestroy(state));
     SAY("link finish", cu.cuCtxSynchronize());
     static char duplicate[] = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry e() { ret; }\n";
     SAY("link create", cu.cuLinkCreate_v2(0, NULL, NULL, &state));
-    SAY("link add good", cu.cuLinkAddData_v2(state, CU_JIT_INPUT_PTX, good, sizeof good, NULL, 0, NULL, NULL));
-    SAY("link add the same", cu.cuLinkAddData_v2(state, CU_JIT_INPUT_PTX, duplicate, sizeof duplicate, "d", 0, NULL, NULL));
+    SAY("link add good",
+        cu.cuLinkAddData_v2(state, CU_JIT_INPUT_PTX, good, sizeof good, NULL, 0, NULL, NULL));
+    SAY("link add the same",
+        cu.cuLinkAddData_v2(state, CU_JIT_INPUT_PTX, duplicate, sizeof duplicate, "d", 0, NULL, NULL));
     SAY("link complete twice defined", cu.cuLinkComplete(state, &image, &bytes));
-    SAY("link add garbage cubin", cu.cuLinkAddData_v2(state, CU_JIT_INPUT_CUBIN, good, sizeof good, "d", 0, NULL, NULL));
+    SAY("link add garbage cubin",
+        cu.cuLinkAddData_v2(state, CU_JIT_INPUT_CUBIN, good, sizeof good, "d", 0, NULL, NULL));
     SAY("link add missing file", cu.cuLinkAddFile_v2(state, CU_JIT_INPUT_PTX, "/nonexistent", 0, NULL, NULL));
 }
 
@@ -479,8 +514,8 @@ static CUlaunchAttribute cluster(unsigned x, unsigned y, unsigned z)
 }
 
 /* Launches and asks for active clusters; x = 0 and `bare`: no attribute at all. */
-static void try_launch(const char *label, const char *name, CUlaunchConfig config, bool bare, unsigned x, unsigned y,
-                       unsigned z, bool nonportable, int dynamic)
+static void try_launch(const char *label, const char *name, CUlaunchConfig config, bool bare, unsigned x,
+                       unsigned y, unsigned z, bool nonportable, int dynamic)
 {
     CUlaunchAttribute attributes[2] = {cluster(x, y, z)};
     CUfunction function = get(name);
@@ -498,13 +533,19 @@ static void try_launch(const char *label, const char *name, CUlaunchConfig confi
     CUresult asked = cu.cuOccupancyMaxActiveClusters(&clusters, function, &config);
     CUresult most = cu.cuOccupancyMaxPotentialClusterSize(&potential, function, &config);
     say("launch %s: %d %d, clusters %d %d, potential %d %d, opt-in %d\n", label, (int)launched, (int)finished,
-           (int)asked, clusters, (int)most, potential, (int)opted);
+        (int)asked, clusters, (int)most, potential, (int)opted);
 }
 
-static CUlaunchConfig shape(unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned bytes)
+static CUlaunchConfig shape(unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                            unsigned bytes)
 {
-    return (CUlaunchConfig){.gridDimX = gx, .gridDimY = gy, .gridDimZ = gz, .blockDimX = bx, .blockDimY = by,
-                            .blockDimZ = bz, .sharedMemBytes = bytes};
+    return (CUlaunchConfig){.gridDimX = gx,
+                            .gridDimY = gy,
+                            .gridDimZ = gz,
+                            .blockDimX = bx,
+                            .blockDimY = by,
+                            .blockDimZ = bz,
+                            .sharedMemBytes = bytes};
 }
 
 static void launch(void)
@@ -514,11 +555,14 @@ static void launch(void)
     try_launch("grid 7 cluster 2", "plain", shape(7, 1, 1, 1024, 1, 1, 0), false, 2, 1, 1, false, 0);
     try_launch("grid 6 cluster 3", "plain", shape(6, 1, 1, 1024, 1, 1, 0), false, 3, 1, 1, false, 0);
     try_launch("grid 9 cluster 9", "plain", shape(9, 1, 1, 1024, 1, 1, 0), false, 9, 1, 1, false, 0);
-    try_launch("grid 9 cluster 9 non-portable", "plain", shape(9, 1, 1, 1024, 1, 1, 0), false, 9, 1, 1, true, 0);
-    try_launch("grid 16 cluster 16 non-portable", "plain", shape(16, 1, 1, 1024, 1, 1, 0), false, 16, 1, 1, true, 0);
-    try_launch("grid 17 cluster 17 non-portable", "plain", shape(17, 1, 1, 1024, 1, 1, 0), false, 17, 1, 1, true, 0);
-    try_launch("cluster 16, 227 KiB", "shared", shape(16, 1, 1, 1024, 1, 1, 223 * 1024), false, 16, 1, 1, true,
-               223 * 1024);
+    try_launch("grid 9 cluster 9 non-portable", "plain", shape(9, 1, 1, 1024, 1, 1, 0), false, 9, 1, 1, true,
+               0);
+    try_launch("grid 16 cluster 16 non-portable", "plain", shape(16, 1, 1, 1024, 1, 1, 0), false, 16, 1, 1,
+               true, 0);
+    try_launch("grid 17 cluster 17 non-portable", "plain", shape(17, 1, 1, 1024, 1, 1, 0), false, 17, 1, 1,
+               true, 0);
+    try_launch("cluster 16, 227 KiB", "shared", shape(16, 1, 1, 1024, 1, 1, 223 * 1024), false, 16, 1, 1,
+               true, 223 * 1024);
     try_launch("cluster x = 0", "plain", shape(4, 1, 1, 1024, 1, 1, 0), false, 0, 1, 1, false, 0);
     try_launch("cluster 0 0 0", "plain", shape(4, 1, 1, 1024, 1, 1, 0), false, 0, 0, 0, false, 0);
     try_launch("cluster y = 0", "plain", shape(4, 1, 1, 1024, 1, 1, 0), false, 2, 0, 1, false, 0);
@@ -535,11 +579,14 @@ static void launch(void)
     try_launch("maximum rank 4 with 8", "rank4", shape(8, 1, 1, 1024, 1, 1, 0), false, 8, 1, 1, false, 0);
     try_launch("maximum rank 4 with 4", "rank4", shape(8, 1, 1, 1024, 1, 1, 0), false, 4, 1, 1, false, 0);
     try_launch("228 KiB", "plain", shape(4, 1, 1, 1024, 1, 1, 228 * 1024), false, 2, 1, 1, false, 0);
-    try_launch("100 KiB not opted in", "plain", shape(4, 1, 1, 1024, 1, 1, 100 * 1024), false, 2, 1, 1, false, 0);
+    try_launch("100 KiB not opted in", "plain", shape(4, 1, 1, 1024, 1, 1, 100 * 1024), false, 2, 1, 1, false,
+               0);
     try_launch("48 KiB", "plain", shape(4, 1, 1, 32, 1, 1, 48 * 1024), true, 0, 0, 0, false, 0);
     try_launch("48 KiB + 1", "plain", shape(4, 1, 1, 32, 1, 1, 48 * 1024 + 1), true, 0, 0, 0, false, 0);
-    try_launch("44 KiB beside 4 KiB", "shared", shape(4, 1, 1, 32, 1, 1, 44 * 1024), true, 0, 0, 0, false, 44 * 1024);
-    try_launch("opt-in 227 KiB beside 4 KiB", "shared", shape(4, 1, 1, 32, 1, 1, 0), true, 0, 0, 0, false, 227 * 1024);
+    try_launch("44 KiB beside 4 KiB", "shared", shape(4, 1, 1, 32, 1, 1, 44 * 1024), true, 0, 0, 0, false,
+               44 * 1024);
+    try_launch("opt-in 227 KiB beside 4 KiB", "shared", shape(4, 1, 1, 32, 1, 1, 0), true, 0, 0, 0, false,
+               227 * 1024);
     try_launch("block 1025", "plain", shape(1, 1, 1, 1025, 1, 1, 0), true, 0, 0, 0, false, 0);
     try_launch("block z 65", "plain", shape(1, 1, 1, 1, 1, 65, 0), true, 0, 0, 0, false, 0);
     try_launch("block 0", "plain", shape(1, 1, 1, 0, 1, 1, 0), true, 0, 0, 0, false, 0);
@@ -552,13 +599,15 @@ static void launch(void)
     for (unsigned size = 1; size <= 32; size++) {
         char label[64];
         snprintf(label, sizeof label, "200 KiB, cluster %u", size);
-        try_launch(label, "plain", shape(size, 1, 1, 256, 1, 1, 200 * 1024), false, size, 1, 1, true, 200 * 1024);
+        try_launch(label, "plain", shape(size, 1, 1, 256, 1, 1, 200 * 1024), false, size, 1, 1, true,
+                   200 * 1024);
     }
     uint64_t arguments[2] = {0};
     void *params[] = {&arguments[0], &arguments[1]};
     CUfunction plain = get("plain");
     size_t size = 12;
-    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, arguments, CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END};
+    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, arguments, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
+                     CU_LAUNCH_PARAM_END};
     SAY("launch extra 12", cu.cuLaunchKernel(plain, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, extra));
     size = 16;
     SAY("launch extra 16", cu.cuLaunchKernel(plain, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, extra));
@@ -570,8 +619,10 @@ static void launch(void)
     SAY("launch extra and params", cu.cuLaunchKernel(plain, 1, 1, 1, 1, 1, 1, 0, NULL, params, extra));
     SAY("launch no params", cu.cuLaunchKernel(plain, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
     SAY("launch cooperative", cu.cuLaunchCooperativeKernel(plain, 264, 1, 1, 1024, 1, 1, 0, NULL, params));
-    SAY("launch cooperative too large", cu.cuLaunchCooperativeKernel(plain, 265, 1, 1, 1024, 1, 1, 0, NULL, params));
-    CUlaunchAttribute both[2] = {cluster(2, 1, 1), {.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1}};
+    SAY("launch cooperative too large",
+        cu.cuLaunchCooperativeKernel(plain, 265, 1, 1, 1024, 1, 1, 0, NULL, params));
+    CUlaunchAttribute both[2] = {cluster(2, 1, 1),
+                                 {.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1}};
     CUlaunchConfig config = shape(264, 1, 1, 1024, 1, 1, 0);
     config.attrs = both;
     config.numAttrs = 2;
@@ -585,7 +636,8 @@ static void launch(void)
                 config = shape(grid + more, 1, 1, block, 1, 1, 0);
                 config.attrs = both;
                 config.numAttrs = 2;
-                snprintf(label, sizeof label, "launch cooperative clusters of 2, block %u, grid %u", block, grid + more);
+                snprintf(label, sizeof label, "launch cooperative clusters of 2, block %u, grid %u", block,
+                         grid + more);
                 SAY(label, cu.cuLaunchKernelEx(&config, plain, params, NULL));
             }
     config = shape(2, 1, 1, 32, 1, 1, 0);
@@ -598,15 +650,16 @@ static void launch(void)
     SAY("launch finish", cu.cuCtxSynchronize());
 }
 
-static void encode(const char *label, CUtensorMapDataType type, unsigned rank, uint64_t address, const uint64_t *dims,
-                   const uint64_t *strides, const uint32_t *box, const uint32_t *steps, int interleave, int swizzle,
-                   int promotion, int fill)
+static void encode(const char *label, CUtensorMapDataType type, unsigned rank, uint64_t address,
+                   const uint64_t *dims, const uint64_t *strides, const uint32_t *box, const uint32_t *steps,
+                   int interleave, int swizzle, int promotion, int fill)
 {
     _Alignas(128) CUtensorMap map;
     memset(&map, 0xee, sizeof map);
-    CUresult result = cu.cuTensorMapEncodeTiled(&map, type, rank, (void *)(uintptr_t)address, dims, strides, box, steps,
-                                                (CUtensorMapInterleave)interleave, (CUtensorMapSwizzle)swizzle,
-                                                (CUtensorMapL2promotion)promotion, (CUtensorMapFloatOOBfill)fill);
+    CUresult result =
+        cu.cuTensorMapEncodeTiled(&map, type, rank, (void *)(uintptr_t)address, dims, strides, box, steps,
+                                  (CUtensorMapInterleave)interleave, (CUtensorMapSwizzle)swizzle,
+                                  (CUtensorMapL2promotion)promotion, (CUtensorMapFloatOOBfill)fill);
     say("map %s: %d", label, (int)result);
     if (result == CUDA_SUCCESS)
         for (int i = 0; i < 16; i++)
@@ -615,14 +668,14 @@ static void encode(const char *label, CUtensorMapDataType type, unsigned rank, u
 }
 
 static void im2col(const char *label, CUtensorMapDataType type, unsigned rank, const uint64_t *dims,
-                   const uint64_t *strides, const int *lower, const int *upper, unsigned channels, unsigned pixels,
-                   const uint32_t *steps, int interleave, int swizzle)
+                   const uint64_t *strides, const int *lower, const int *upper, unsigned channels,
+                   unsigned pixels, const uint32_t *steps, int interleave, int swizzle)
 {
     _Alignas(128) CUtensorMap map;
-    CUresult result = cu.cuTensorMapEncodeIm2col(&map, type, rank, (void *)(uintptr_t)0x7fa28bf01000, dims, strides,
-                                                 lower, upper, channels, pixels, steps,
-                                                 (CUtensorMapInterleave)interleave, (CUtensorMapSwizzle)swizzle,
-                                                 CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    CUresult result = cu.cuTensorMapEncodeIm2col(
+        &map, type, rank, (void *)(uintptr_t)0x7fa28bf01000, dims, strides, lower, upper, channels, pixels,
+        steps, (CUtensorMapInterleave)interleave, (CUtensorMapSwizzle)swizzle,
+        CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
     say("im2col %s: %d", label, (int)result);
     if (result == CUDA_SUCCESS)
         for (int i = 0; i < 16; i++)
@@ -659,7 +712,8 @@ static void tensormap(void)
     encode("fill NaN", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base, d2, s2, b2, one, 0, 0, 0, 1);
     encode("fill NaN for s32", CU_TENSOR_MAP_DATA_TYPE_INT32, 2, base, d2, s2, b2, one, 0, 0, 0, 1);
     encode("fill 2", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base, d2, s2, b2, one, 0, 0, 0, 2);
-    const uint64_t d5[] = {64, 33, 17, 9, 5}, s5[] = {256, 256 * 40, 256 * 40 * 20, (uint64_t)256 * 40 * 20 * 10};
+    const uint64_t d5[] = {64, 33, 17, 9, 5},
+                   s5[] = {256, 256 * 40, 256 * 40 * 20, (uint64_t)256 * 40 * 20 * 10};
     const uint32_t b5[] = {32, 4, 3, 2, 1}, e5[] = {1, 2, 3, 4, 8};
     for (unsigned rank = 0; rank < 7; rank++) {
         snprintf(label, sizeof label, "rank %u", rank);
@@ -667,75 +721,119 @@ static void tensormap(void)
             encode(label, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, rank, base, d5, s5, b5, e5, 0, 0, 0, 0);
         for (int interleave = 1; interleave < 3 && rank >= 2 && rank < 6; interleave++) {
             snprintf(label, sizeof label, "rank %u interleave %d", rank, interleave);
-            encode(label, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, rank, base, d5, s5, (uint32_t[]){interleave == 1 ? 8 : 16, 4, 3, 2, 1},
-                   e5, interleave, interleave == 2 ? 1 : 0, 0, 0);
+            encode(label, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, rank, base, d5, s5,
+                   (uint32_t[]){interleave == 1 ? 8 : 16, 4, 3, 2, 1}, e5, interleave,
+                   interleave == 2 ? 1 : 0, 0, 0);
         }
     }
-    encode("step 2 in dimension 0", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base, d2, s2, b2, (uint32_t[]){2, 2}, 0, 0, 0, 0);
+    encode("step 2 in dimension 0", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base, d2, s2, b2, (uint32_t[]){2, 2},
+           0, 0, 0, 0);
     encode("step 9", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base, d2, s2, b2, (uint32_t[]){1, 9}, 0, 0, 0, 0);
     encode("step 0", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base, d2, s2, b2, (uint32_t[]){1, 0}, 0, 0, 0, 0);
-    encode("box 256", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base, d2, s2, (uint32_t[]){256, 256}, one, 0, 0, 0, 0);
-    encode("box 257", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base, d2, s2, (uint32_t[]){16, 257}, one, 0, 0, 0, 0);
+    encode("box 256", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base, d2, s2, (uint32_t[]){256, 256}, one, 0, 0, 0,
+           0);
+    encode("box 257", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base, d2, s2, (uint32_t[]){16, 257}, one, 0, 0, 0,
+           0);
     encode("box 0", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base, d2, s2, (uint32_t[]){16, 0}, one, 0, 0, 0, 0);
-    encode("box row of 12 bytes", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base, d2, s2, (uint32_t[]){3, 4}, one, 0, 0, 0, 0);
-    encode("box larger than tensor", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base, (uint64_t[]){4, 4}, s2, b2, one, 0, 0, 0, 0);
-    encode("dimension 0", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base, (uint64_t[]){0, 50}, s2, b2, one, 0, 0, 0, 0);
-    encode("dimension 2^32", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base, (uint64_t[]){60, (uint64_t)1 << 32}, s2, b2, one, 0, 0, 0, 0);
-    encode("dimension 2^32 + 1", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base, (uint64_t[]){60, ((uint64_t)1 << 32) + 1}, s2, b2, one, 0, 0, 0, 0);
+    encode("box row of 12 bytes", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base, d2, s2, (uint32_t[]){3, 4}, one,
+           0, 0, 0, 0);
+    encode("box larger than tensor", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base, (uint64_t[]){4, 4}, s2, b2,
+           one, 0, 0, 0, 0);
+    encode("dimension 0", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base, (uint64_t[]){0, 50}, s2, b2, one, 0, 0, 0,
+           0);
+    encode("dimension 2^32", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base, (uint64_t[]){60, (uint64_t)1 << 32},
+           s2, b2, one, 0, 0, 0, 0);
+    encode("dimension 2^32 + 1", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base,
+           (uint64_t[]){60, ((uint64_t)1 << 32) + 1}, s2, b2, one, 0, 0, 0, 0);
     encode("stride 8", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base, d2, (uint64_t[]){248}, b2, one, 0, 0, 0, 0);
-    encode("stride 16, overlapping", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base, d2, (uint64_t[]){16}, b2, one, 0, 0, 0, 0);
+    encode("stride 16, overlapping", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base, d2, (uint64_t[]){16}, b2, one,
+           0, 0, 0, 0);
     encode("stride 0", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base, d2, (uint64_t[]){0}, b2, one, 0, 0, 0, 0);
-    encode("stride 2^40 - 16", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base, d2, (uint64_t[]){((uint64_t)1 << 40) - 16}, b2, one, 0, 0, 0, 0);
-    encode("stride 2^40", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base, d2, (uint64_t[]){(uint64_t)1 << 40}, b2, one, 0, 0, 0, 0);
+    encode("stride 2^40 - 16", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base, d2,
+           (uint64_t[]){((uint64_t)1 << 40) - 16}, b2, one, 0, 0, 0, 0);
+    encode("stride 2^40", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base, d2, (uint64_t[]){(uint64_t)1 << 40}, b2,
+           one, 0, 0, 0, 0);
     encode("address 8", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base + 8, d2, s2, b2, one, 0, 0, 0, 0);
     encode("address 0", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, 0, d2, s2, b2, one, 0, 0, 0, 0);
     encode("address 16", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base + 16, d2, s2, b2, one, 0, 3, 0, 0);
-    const uint64_t far_[] = {((uint64_t)0x123456789 << 4), ((uint64_t)0x23456789a << 4), ((uint64_t)0x3456789ab << 4),
-                             ((uint64_t)0x456789abc << 4)};
+    const uint64_t far_[] = {((uint64_t)0x123456789 << 4), ((uint64_t)0x23456789a << 4),
+                             ((uint64_t)0x3456789ab << 4), ((uint64_t)0x456789abc << 4)};
     encode("far strides", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 5, base, d5, far_, b5, one, 0, 0, 0, 0);
     const uint64_t d3[] = {64, 33, 17}, s3[] = {256, 256 * 40};
     const uint32_t b3[] = {16, 4, 3};
-    encode("interleave 2 without swizzle", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 3, base, d3, s3, b3, one, 2, 0, 0, 0);
+    encode("interleave 2 without swizzle", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 3, base, d3, s3, b3, one, 2, 0, 0,
+           0);
     encode("interleave 2 swizzle 2", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 3, base, d3, s3, b3, one, 2, 2, 0, 0);
-    encode("interleave 2 address 16", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 3, base + 16, d3, s3, b3, one, 2, 1, 0, 0);
-    encode("interleave 2 stride 16", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 3, base, d3, (uint64_t[]){272, 272 * 40}, b3, one, 2, 1, 0, 0);
-    encode("interleave 1 swizzle 1", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 3, base, d3, s3, (uint32_t[]){8, 4, 3}, one, 1, 1, 0, 0);
+    encode("interleave 2 address 16", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 3, base + 16, d3, s3, b3, one, 2, 1, 0,
+           0);
+    encode("interleave 2 stride 16", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 3, base, d3,
+           (uint64_t[]){272, 272 * 40}, b3, one, 2, 1, 0, 0);
+    encode("interleave 1 swizzle 1", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 3, base, d3, s3, (uint32_t[]){8, 4, 3},
+           one, 1, 1, 0, 0);
     encode("interleave 1 box 16", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 3, base, d3, s3, b3, one, 1, 0, 0, 0);
-    encode("interleave 1 box 4", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 3, base, d3, s3, (uint32_t[]){4, 4, 3}, one, 1, 0, 0, 0);
-    encode("interleave 1 step in 0", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 3, base, d3, s3, (uint32_t[]){8, 4, 3}, (uint32_t[]){2, 1, 1}, 1, 0, 0, 0);
+    encode("interleave 1 box 4", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 3, base, d3, s3, (uint32_t[]){4, 4, 3}, one,
+           1, 0, 0, 0);
+    encode("interleave 1 step in 0", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 3, base, d3, s3, (uint32_t[]){8, 4, 3},
+           (uint32_t[]){2, 1, 1}, 1, 0, 0, 0);
     encode("interleave 3", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 3, base, d3, s3, b3, one, 3, 0, 0, 0);
     encode("swizzle 1, f16 row of 32", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, base, d2, s2, b2, one, 0, 1, 0, 0);
     encode("swizzle 1, u8 row of 16", CU_TENSOR_MAP_DATA_TYPE_UINT8, 2, base, d2, s2, b2, one, 0, 1, 0, 0);
     encode("promotion 4", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base, d2, s2, b2, one, 0, 0, 4, 0);
-    encode("step 3 of box 16", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base, d2, s2, b2, (uint32_t[]){1, 3}, 0, 0, 0, 0);
-    encode("box 4 step 8", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base, d2, s2, (uint32_t[]){16, 4}, (uint32_t[]){1, 8}, 0, 0, 0, 0);
-    encode("box 256 x 256", CU_TENSOR_MAP_DATA_TYPE_UINT8, 2, base, (uint64_t[]){512, 512}, (uint64_t[]){512}, (uint32_t[]){256, 256}, one, 0, 0, 0, 0);
-    encode("box 256 x 256 x 256", CU_TENSOR_MAP_DATA_TYPE_UINT8, 3, base, (uint64_t[]){512, 512, 512}, (uint64_t[]){512, 512 * 512}, (uint32_t[]){256, 256, 256}, one, 0, 0, 0, 0);
-    encode("box 64 x 256 f32", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base, (uint64_t[]){512, 512}, (uint64_t[]){2048}, (uint32_t[]){64, 256}, one, 0, 0, 0, 0);
-    encode("box 256 x 128 f32", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base, (uint64_t[]){512, 512}, (uint64_t[]){2048}, (uint32_t[]){256, 128}, one, 0, 0, 0, 0);
-    encode("box 256 x 256 f32", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base, (uint64_t[]){512, 512}, (uint64_t[]){2048}, (uint32_t[]){256, 256}, one, 0, 0, 0, 0);
-    encode("address 2^57", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, (uint64_t)1 << 57, d2, s2, b2, one, 0, 0, 0, 0);
+    encode("step 3 of box 16", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base, d2, s2, b2, (uint32_t[]){1, 3}, 0, 0,
+           0, 0);
+    encode("box 4 step 8", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base, d2, s2, (uint32_t[]){16, 4},
+           (uint32_t[]){1, 8}, 0, 0, 0, 0);
+    encode("box 256 x 256", CU_TENSOR_MAP_DATA_TYPE_UINT8, 2, base, (uint64_t[]){512, 512}, (uint64_t[]){512},
+           (uint32_t[]){256, 256}, one, 0, 0, 0, 0);
+    encode("box 256 x 256 x 256", CU_TENSOR_MAP_DATA_TYPE_UINT8, 3, base, (uint64_t[]){512, 512, 512},
+           (uint64_t[]){512, 512 * 512}, (uint32_t[]){256, 256, 256}, one, 0, 0, 0, 0);
+    encode("box 64 x 256 f32", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base, (uint64_t[]){512, 512},
+           (uint64_t[]){2048}, (uint32_t[]){64, 256}, one, 0, 0, 0, 0);
+    encode("box 256 x 128 f32", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base, (uint64_t[]){512, 512},
+           (uint64_t[]){2048}, (uint32_t[]){256, 128}, one, 0, 0, 0, 0);
+    encode("box 256 x 256 f32", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, base, (uint64_t[]){512, 512},
+           (uint64_t[]){2048}, (uint32_t[]){256, 256}, one, 0, 0, 0, 0);
+    encode("address 2^57", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, (uint64_t)1 << 57, d2, s2, b2, one, 0, 0, 0,
+           0);
     const uint64_t d4[] = {64, 33, 17, 9}, s4[] = {256, 256 * 40, 256 * 40 * 20};
-    im2col("4", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 4, d4, s4, (int[]){-1, -2}, (int[]){1, 3}, 64, 128, one, 0, 0);
-    im2col("4 swizzled", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 4, d4, s4, (int[]){-1, -2}, (int[]){1, 3}, 64, 128, one, 0, 3);
+    im2col("4", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 4, d4, s4, (int[]){-1, -2}, (int[]){1, 3}, 64, 128, one, 0,
+           0);
+    im2col("4 swizzled", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 4, d4, s4, (int[]){-1, -2}, (int[]){1, 3}, 64, 128,
+           one, 0, 3);
     im2col("3", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 3, d4, s4, (int[]){-3}, (int[]){2}, 32, 64, one, 0, 0);
-    im2col("5", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 5, d5, s5, (int[]){-1, -2, -3}, (int[]){1, 2, 3}, 32, 1024, e5, 0, 0);
-    im2col("lower above upper", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 4, d4, s4, (int[]){5, 5}, (int[]){1, 3}, 64, 128, one, 0, 0);
-    im2col("corner -129", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 4, d4, s4, (int[]){-129, -2}, (int[]){1, 3}, 64, 128, one, 0, 0);
-    im2col("5, corner 16", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 5, d5, s5, (int[]){-1, -2, -3}, (int[]){1, 2, 16}, 32, 64, one, 0, 0);
-    im2col("5, corner -16", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 5, d5, s5, (int[]){-16, -2, -3}, (int[]){15, 2, 3}, 32, 64, one, 0, 0);
-    im2col("3, corner 32767", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 3, d4, s4, (int[]){-32768}, (int[]){32767}, 32, 64, one, 0, 0);
-    im2col("3, corner 32768", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 3, d4, s4, (int[]){-3}, (int[]){32768}, 32, 64, one, 0, 0);
-    im2col("channels 0", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 4, d4, s4, (int[]){-1, -2}, (int[]){1, 3}, 0, 128, one, 0, 0);
-    im2col("pixels 0", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 4, d4, s4, (int[]){-1, -2}, (int[]){1, 3}, 64, 0, one, 0, 0);
-    im2col("channels 4", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 4, d4, s4, (int[]){-1, -2}, (int[]){1, 3}, 4, 128, one, 0, 0);
-    im2col("interleave 1", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 5, d5, s5, (int[]){-1, -2, -3}, (int[]){1, 2, 3}, 8, 64, one, 1, 0);
-    im2col("steps", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 4, d4, s4, (int[]){-1, -2}, (int[]){1, 3}, 64, 128, (uint32_t[]){2, 2, 3, 1}, 0, 0);
+    im2col("5", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 5, d5, s5, (int[]){-1, -2, -3}, (int[]){1, 2, 3}, 32, 1024,
+           e5, 0, 0);
+    im2col("lower above upper", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 4, d4, s4, (int[]){5, 5}, (int[]){1, 3}, 64,
+           128, one, 0, 0);
+    im2col("corner -129", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 4, d4, s4, (int[]){-129, -2}, (int[]){1, 3}, 64,
+           128, one, 0, 0);
+    im2col("5, corner 16", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 5, d5, s5, (int[]){-1, -2, -3}, (int[]){1, 2, 16},
+           32, 64, one, 0, 0);
+    im2col("5, corner -16", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 5, d5, s5, (int[]){-16, -2, -3},
+           (int[]){15, 2, 3}, 32, 64, one, 0, 0);
+    im2col("3, corner 32767", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 3, d4, s4, (int[]){-32768}, (int[]){32767}, 32,
+           64, one, 0, 0);
+    im2col("3, corner 32768", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 3, d4, s4, (int[]){-3}, (int[]){32768}, 32, 64,
+           one, 0, 0);
+    im2col("channels 0", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 4, d4, s4, (int[]){-1, -2}, (int[]){1, 3}, 0, 128,
+           one, 0, 0);
+    im2col("pixels 0", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 4, d4, s4, (int[]){-1, -2}, (int[]){1, 3}, 64, 0, one,
+           0, 0);
+    im2col("channels 4", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 4, d4, s4, (int[]){-1, -2}, (int[]){1, 3}, 4, 128,
+           one, 0, 0);
+    im2col("interleave 1", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 5, d5, s5, (int[]){-1, -2, -3}, (int[]){1, 2, 3},
+           8, 64, one, 1, 0);
+    im2col("steps", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 4, d4, s4, (int[]){-1, -2}, (int[]){1, 3}, 64, 128,
+           (uint32_t[]){2, 2, 3, 1}, 0, 0);
     im2col("2", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, d4, s4, (int[]){0}, (int[]){0}, 32, 64, one, 0, 0);
-    im2col("channels 257", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 4, d4, s4, (int[]){-1, -2}, (int[]){1, 3}, 257, 128, one, 0, 0);
-    im2col("pixels 1025", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 4, d4, s4, (int[]){-1, -2}, (int[]){1, 3}, 64, 1025, one, 0, 0);
-    im2col("corner 128", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 4, d4, s4, (int[]){-1, -2}, (int[]){128, 3}, 64, 128, one, 0, 0);
-    im2col("corner 127", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 4, d4, s4, (int[]){-128, -2}, (int[]){127, 3}, 64, 128, one, 0, 0);
+    im2col("channels 257", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 4, d4, s4, (int[]){-1, -2}, (int[]){1, 3}, 257,
+           128, one, 0, 0);
+    im2col("pixels 1025", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 4, d4, s4, (int[]){-1, -2}, (int[]){1, 3}, 64,
+           1025, one, 0, 0);
+    im2col("corner 128", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 4, d4, s4, (int[]){-1, -2}, (int[]){128, 3}, 64,
+           128, one, 0, 0);
+    im2col("corner 127", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 4, d4, s4, (int[]){-128, -2}, (int[]){127, 3}, 64,
+           128, one, 0, 0);
 }
 
 /* Active clusters by block size and cluster shape. */
@@ -745,7 +843,7 @@ static void clusters(void)
     CUfunction function = get("plain");
     cu.cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1);
     cu.cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 227 * 1024);
-    static const unsigned shapes[][3] = {{1, 1, 1}, {2, 1, 1}, {3, 1, 1}, {4, 1, 1}, {2, 2, 1}, {8, 1, 1},
+    static const unsigned shapes[][3] = {{1, 1, 1}, {2, 1, 1}, {3, 1, 1}, {4, 1, 1},  {2, 2, 1}, {8, 1, 1},
                                          {2, 2, 2}, {1, 1, 8}, {1, 8, 1}, {16, 1, 1}, {4, 4, 1}, {2, 2, 4}};
     for (unsigned block = 32; block <= 1024; block *= 2)
         for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
@@ -757,8 +855,8 @@ static void clusters(void)
             int count = -1, blocks = -1;
             CUresult result = cu.cuOccupancyMaxActiveClusters(&count, function, &config);
             cu.cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, (int)block, 0);
-            say("block %u cluster %ux%ux%u: %d %d, blocks per SM %d\n", block, s[0], s[1], s[2], (int)result, count,
-                blocks);
+            say("block %u cluster %ux%ux%u: %d %d, blocks per SM %d\n", block, s[0], s[1], s[2], (int)result,
+                count, blocks);
         }
     for (unsigned kib = 1; kib < 228; kib += 13)
         for (unsigned size = 1; size <= 16; size *= 4) {
@@ -915,7 +1013,8 @@ static void graph(void)
     SAY("new graph flags", cu.cuGraphCreate(&made, 1));
     SAY("empty node", cu.cuGraphAddEmptyNode(&nodes[0], made, NULL, 0));
     SAY("second node", cu.cuGraphAddEmptyNode(&nodes[1], made, nodes, 1));
-    SAY("third node, same dependency twice", cu.cuGraphAddEmptyNode(&nodes[2], made, (CUgraphNode[]){nodes[0], nodes[0]}, 2));
+    SAY("third node, same dependency twice",
+        cu.cuGraphAddEmptyNode(&nodes[2], made, (CUgraphNode[]){nodes[0], nodes[0]}, 2));
     SAY("cycle", cu.cuGraphAddDependencies(made, &nodes[1], &nodes[0], 1));
     SAY("instantiate cycle", cu.cuGraphInstantiateWithFlags(&exec, made, 0));
     SAY("add existing", cu.cuGraphAddDependencies(made, &nodes[0], &nodes[1], 1));
@@ -944,21 +1043,23 @@ static void functions(void)
     CUfunction plain = get("plain"), two = get("two");
     for (int attribute = 0; attribute < 17; attribute++)
         say("function set %d to 1: %d\n", attribute,
-               (int)cu.cuFuncSetAttribute(plain, (CUfunction_attribute)attribute, 1));
+            (int)cu.cuFuncSetAttribute(plain, (CUfunction_attribute)attribute, 1));
     say("function set required width: %d\n",
-           (int)cu.cuFuncSetAttribute(two, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, 2));
+        (int)cu.cuFuncSetAttribute(two, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, 2));
     say("function set carveout 101: %d\n",
-           (int)cu.cuFuncSetAttribute(two, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, 101));
+        (int)cu.cuFuncSetAttribute(two, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, 101));
     say("function set policy 3: %d\n",
-           (int)cu.cuFuncSetAttribute(two, CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE, 3));
+        (int)cu.cuFuncSetAttribute(two, CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE, 3));
     int blocks = -1, least = -1, size = -1;
     size_t dynamic = 0;
     say("occupancy %d", (int)cu.cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, plain, 256, 0));
     say(" %d\n", blocks);
-    say("occupancy 200 KiB %d", (int)cu.cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, plain, 256, 200 * 1024));
+    say("occupancy 200 KiB %d",
+        (int)cu.cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, plain, 256, 200 * 1024));
     say(" %d\n", blocks);
     say("occupancy block 0 %d\n", (int)cu.cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, plain, 0, 0));
-    say("occupancy block 2000 %d", (int)cu.cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, plain, 2000, 0));
+    say("occupancy block 2000 %d",
+        (int)cu.cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, plain, 2000, 0));
     say(" %d\n", blocks);
     say("potential %d", (int)cu.cuOccupancyMaxPotentialBlockSize(&least, &size, plain, NULL, 0, 0));
     say(" %d %d\n", least, size);
@@ -980,15 +1081,15 @@ static void fault(const char *name, uint64_t argument)
         CUresult launched = cu.cuLaunchKernel(get(name), 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL);
         CUresult synchronized = cu.cuCtxSynchronize();
         say("fault %s %llx: %d %d, then alloc %d free %d", name, (unsigned long long)argument, (int)launched,
-               (int)synchronized, (int)cu.cuMemAlloc_v2(&pointer, 4), (int)cu.cuMemFree_v2(pointer));
+            (int)synchronized, (int)cu.cuMemAlloc_v2(&pointer, 4), (int)cu.cuMemFree_v2(pointer));
         CUevent event = NULL;
         say(" event %d", (int)cu.cuEventCreate(&event, 0));
         CUcontext other = NULL;
         say(" device %d\n", (int)cu.cuDeviceGetCount(&(int){0}));
         fflush(stdout);
         CUresult made = cu.cuCtxCreate_v2(&other, 0, 0);
-        say("fault %s %llx: new context %d alloc in it %d reset %d\n", name, (unsigned long long)argument, (int)made,
-               (int)cu.cuMemAlloc_v2(&pointer, 4), (int)cu.cuDevicePrimaryCtxReset_v2(0));
+        say("fault %s %llx: new context %d alloc in it %d reset %d\n", name, (unsigned long long)argument,
+            (int)made, (int)cu.cuMemAlloc_v2(&pointer, 4), (int)cu.cuDevicePrimaryCtxReset_v2(0));
         fflush(stdout);
         _exit(0);
     }
@@ -1046,10 +1147,10 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(void);
-    } sections[] = {{"errors", errors},       {"device", device},       {"context", contexts}, {"calls", calls},
-                    {"launch", launch},       {"clusters", clusters},   {"tensormap", tensormap},
-                    {"function", functions},  {"graph", graph},         {"linking", linking},
-                    {"faults", faults}};
+    } sections[] = {{"errors", errors},       {"device", device},      {"context", contexts},
+                    {"calls", calls},         {"launch", launch},      {"clusters", clusters},
+                    {"tensormap", tensormap}, {"function", functions}, {"graph", graph},
+                    {"linking", linking},     {"faults", faults}};
     if (argc < 3)
         return 2;
     void *library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);

@@ -1,5 +1,5 @@
-/* Contexts: the stack of current ones, primary contexts, limits, what goes with a context; a process that forks, one
-   that exits with work in flight. */
+/* Contexts: the stack of current ones, primary contexts, limits, what goes with a context; a process that
+   forks, one that exits with work in flight. */
 #include <pthread.h>
 #include <stdbool.h>
 #include <sys/wait.h>
@@ -170,9 +170,10 @@ static void run_child(void (*body)(void))
     assert_int_equal(status, 0);
 }
 
-static const char forever[] = HEADER ".visible .entry forever(.param .u64 p) { .reg .pred q; .reg .b64 a; .reg .b32 v;\n"
-                                     "  ld.param.u64 a, [p];\n"
-                                     "L: ld.volatile.global.u32 v, [a]; setp.eq.u32 q, v, 0; @q bra L; ret; }\n";
+static const char forever[] =
+    HEADER ".visible .entry forever(.param .u64 p) { .reg .pred q; .reg .b64 a; .reg .b32 v;\n"
+           "  ld.param.u64 a, [p];\n"
+           "L: ld.volatile.global.u32 v, [a]; setp.eq.u32 q, v, 0; @q bra L; ret; }\n";
 
 static void leaves_a_kernel_running(void)
 {

@@ -3,11 +3,11 @@
 
 #include "api_test.h"
 
-static const char add_text[] =
-    HEADER ".visible .entry add(.param .u64 p, .param .u32 n) { .reg .b64 a; .reg .b32 v, w; ld.param.u64 a, [p];\n"
-           "  ld.param.u32 w, [n]; ld.global.u32 v, [a]; add.u32 v, v, w; st.global.u32 [a], v; ret; }\n"
-           ".visible .entry twice(.param .u64 p, .param .u32 n) { .reg .b64 a; .reg .b32 v; ld.param.u64 a, [p];\n"
-           "  ld.global.u32 v, [a]; add.u32 v, v, v; st.global.u32 [a], v; ret; }\n";
+static const char add_text[] = HEADER
+    ".visible .entry add(.param .u64 p, .param .u32 n) { .reg .b64 a; .reg .b32 v, w; ld.param.u64 a, [p];\n"
+    "  ld.param.u32 w, [n]; ld.global.u32 v, [a]; add.u32 v, v, w; st.global.u32 [a], v; ret; }\n"
+    ".visible .entry twice(.param .u64 p, .param .u32 n) { .reg .b64 a; .reg .b32 v; ld.param.u64 a, [p];\n"
+    "  ld.global.u32 v, [a]; add.u32 v, v, v; st.global.u32 [a], v; ret; }\n";
 
 static uint32_t read_word(CUdeviceptr word)
 {
@@ -130,11 +130,21 @@ static void test_by_hand(void **state)
     OK(cuMemAlloc(&word, 4));
     OK(cuMemAlloc(&other, 4));
     void *params[] = {&word, &five}, *child_params[] = {&word, &one}, *new_params[] = {&word, &nine};
-    CUDA_KERNEL_NODE_PARAMS run = {.func = add, .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 1,
-                                   .blockDimY = 1, .blockDimZ = 1, .kernelParams = params};
+    CUDA_KERNEL_NODE_PARAMS run = {.func = add,
+                                   .gridDimX = 1,
+                                   .gridDimY = 1,
+                                   .gridDimZ = 1,
+                                   .blockDimX = 1,
+                                   .blockDimY = 1,
+                                   .blockDimZ = 1,
+                                   .kernelParams = params};
     CUDA_MEMSET_NODE_PARAMS fill = {.dst = word, .value = 10, .elementSize = 4, .width = 1, .height = 1};
-    CUDA_MEMCPY3D box = {.srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = word,
-                         .dstMemoryType = CU_MEMORYTYPE_DEVICE, .dstDevice = other, .WidthInBytes = 4, .Height = 1,
+    CUDA_MEMCPY3D box = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+                         .srcDevice = word,
+                         .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                         .dstDevice = other,
+                         .WidthInBytes = 4,
+                         .Height = 1,
                          .Depth = 1};
     CUDA_HOST_NODE_PARAMS call = {.fn = count_up, .userData = &calls};
     OK(cuGraphCreate(&graph, 0));
@@ -220,8 +230,14 @@ static void test_events_and_attributes(void **state)
     OK(cuEventCreate(&start, 0));
     OK(cuEventCreate(&end, 0));
     void *params[] = {&word, &one};
-    CUDA_KERNEL_NODE_PARAMS run = {.func = add, .gridDimX = 6, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 1,
-                                   .blockDimY = 1, .blockDimZ = 1, .kernelParams = params};
+    CUDA_KERNEL_NODE_PARAMS run = {.func = add,
+                                   .gridDimX = 6,
+                                   .gridDimY = 1,
+                                   .gridDimZ = 1,
+                                   .blockDimX = 1,
+                                   .blockDimY = 1,
+                                   .blockDimZ = 1,
+                                   .kernelParams = params};
     OK(cuGraphCreate(&graph, 0));
     OK(cuGraphAddEventRecordNode(&first, graph, NULL, 0, start));
     OK(cuGraphAddKernelNode(&kernel, graph, &first, 1, &run));

@@ -1,4 +1,5 @@
-/* Memory: allocation, copies in all their shapes, sets, pinned and managed memory, pools, pointer attributes. */
+/* Memory: allocation, copies in all their shapes, sets, pinned and managed memory, pools, pointer attributes.
+ */
 #include <stdbool.h>
 
 #include "api_test.h"
@@ -32,7 +33,8 @@ static void test_linear(void **state)
     OK(cuMemFree(b));
     WANT(CUDA_ERROR_INVALID_VALUE, cuMemFree(b));
     WANT(CUDA_ERROR_INVALID_VALUE, cuMemcpyHtoD(b, host, 1));
-    WANT(CUDA_ERROR_INVALID_VALUE, cuMemcpy((CUdeviceptr)(uintptr_t)back, b, 1)); /* freed is not host memory */
+    WANT(CUDA_ERROR_INVALID_VALUE,
+         cuMemcpy((CUdeviceptr)(uintptr_t)back, b, 1)); /* freed is not host memory */
     OK(cuMemGetInfo(&during, &total));
     OK(cuMemFree(a));
 }
@@ -49,15 +51,36 @@ static void test_boxes(void **state)
     memset(back, 0, sizeof back);
     OK(cuMemAllocPitch(&device, &pitch, WIDTH, HEIGHT * DEPTH, 4));
     assert_int_equal(pitch % 512, 0);
-    CUDA_MEMCPY3D in = {.srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = host, .srcPitch = 32, .srcHeight = HEIGHT,
-                        .dstMemoryType = CU_MEMORYTYPE_DEVICE, .dstDevice = device, .dstPitch = pitch,
-                        .dstHeight = HEIGHT, .WidthInBytes = WIDTH, .Height = HEIGHT, .Depth = DEPTH};
+    CUDA_MEMCPY3D in = {.srcMemoryType = CU_MEMORYTYPE_HOST,
+                        .srcHost = host,
+                        .srcPitch = 32,
+                        .srcHeight = HEIGHT,
+                        .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                        .dstDevice = device,
+                        .dstPitch = pitch,
+                        .dstHeight = HEIGHT,
+                        .WidthInBytes = WIDTH,
+                        .Height = HEIGHT,
+                        .Depth = DEPTH};
     OK(cuMemcpy3D(&in));
     /* One inner box back: x 3..12, y 2..5, z 1..2. */
-    CUDA_MEMCPY3D out = {.srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = device, .srcPitch = pitch,
-                         .srcHeight = HEIGHT, .srcXInBytes = 3, .srcY = 2, .srcZ = 1,
-                         .dstMemoryType = CU_MEMORYTYPE_HOST, .dstHost = back, .dstPitch = 32, .dstHeight = HEIGHT,
-                         .dstXInBytes = 3, .dstY = 2, .dstZ = 1, .WidthInBytes = 10, .Height = 4, .Depth = 2};
+    CUDA_MEMCPY3D out = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+                         .srcDevice = device,
+                         .srcPitch = pitch,
+                         .srcHeight = HEIGHT,
+                         .srcXInBytes = 3,
+                         .srcY = 2,
+                         .srcZ = 1,
+                         .dstMemoryType = CU_MEMORYTYPE_HOST,
+                         .dstHost = back,
+                         .dstPitch = 32,
+                         .dstHeight = HEIGHT,
+                         .dstXInBytes = 3,
+                         .dstY = 2,
+                         .dstZ = 1,
+                         .WidthInBytes = 10,
+                         .Height = 4,
+                         .Depth = 2};
     OK(cuMemcpy3D(&out));
     for (int z = 0; z < DEPTH; z++)
         for (int y = 0; y < HEIGHT; y++)
@@ -65,9 +88,15 @@ static void test_boxes(void **state)
                 bool inside = z >= 1 && y >= 2 && y < 6 && x >= 3 && x < 13;
                 assert_int_equal(back[z][y][x], inside ? host[z][y][x] : 0);
             }
-    CUDA_MEMCPY2D row = {.srcMemoryType = CU_MEMORYTYPE_UNIFIED, .srcDevice = device, .srcPitch = pitch, .srcY = 3,
-                         .dstMemoryType = CU_MEMORYTYPE_UNIFIED, .dstDevice = (CUdeviceptr)(uintptr_t)back,
-                         .dstPitch = 32, .WidthInBytes = WIDTH, .Height = 2};
+    CUDA_MEMCPY2D row = {.srcMemoryType = CU_MEMORYTYPE_UNIFIED,
+                         .srcDevice = device,
+                         .srcPitch = pitch,
+                         .srcY = 3,
+                         .dstMemoryType = CU_MEMORYTYPE_UNIFIED,
+                         .dstDevice = (CUdeviceptr)(uintptr_t)back,
+                         .dstPitch = 32,
+                         .WidthInBytes = WIDTH,
+                         .Height = 2};
     OK(cuMemcpy2D(&row));
     assert_memory_equal(back[0][0], host[0][3], WIDTH);
     assert_memory_equal(back[0][1], host[0][4], WIDTH);
@@ -107,8 +136,8 @@ static void test_sets(void **state)
             assert_int_equal(back[i], 7);
         else
             assert_int_not_equal(back[i], 7);
-    WANT(CUDA_ERROR_INVALID_VALUE, cuMemsetD2D32(a, 32, 7, 9, 2));  /* wider than the pitch */
-    WANT(CUDA_ERROR_INVALID_VALUE, cuMemsetD2D32(a, 32, 7, 8, 9));  /* one row too many */
+    WANT(CUDA_ERROR_INVALID_VALUE, cuMemsetD2D32(a, 32, 7, 9, 2)); /* wider than the pitch */
+    WANT(CUDA_ERROR_INVALID_VALUE, cuMemsetD2D32(a, 32, 7, 8, 9)); /* one row too many */
     WANT(CUDA_ERROR_INVALID_VALUE, cuMemsetD16(a + 1, 7, 1));
     WANT(CUDA_ERROR_INVALID_VALUE, cuMemsetD8(a, 7, SIZE_MAX));
 }
@@ -207,7 +236,8 @@ static void test_pointers(void **state)
     OK(cuMemAlloc(&a, 1000));
     OK(cuPointerGetAttribute(&owner, CU_POINTER_ATTRIBUTE_CONTEXT, a + 999));
     assert_ptr_equal(owner, context);
-    CUpointer_attribute attributes[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
+    CUpointer_attribute attributes[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+                                        CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
                                         CU_POINTER_ATTRIBUTE_RANGE_SIZE, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL};
     void *values[] = {&type, &start, &bytes, &ordinal};
     OK(cuPointerGetAttributes(4, attributes, values, a + 500));
@@ -215,7 +245,8 @@ static void test_pointers(void **state)
     assert_true(start == a);
     assert_int_equal(bytes, 1000);
     assert_int_equal(ordinal, 0);
-    OK(cuPointerGetAttributes(4, attributes, values, (CUdeviceptr)(uintptr_t)&local)); /* no error for host memory */
+    OK(cuPointerGetAttributes(4, attributes, values,
+                              (CUdeviceptr)(uintptr_t)&local)); /* no error for host memory */
     assert_int_equal(type, 0);
     assert_int_equal(ordinal, -2);
     WANT(CUDA_ERROR_INVALID_VALUE, cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, a + 1000));

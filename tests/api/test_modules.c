@@ -65,12 +65,14 @@ static void test_log(void **state)
     char log[512], info[64] = "x";
     float milliseconds = -1;
     CUmodule module;
-    CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, CU_JIT_INFO_LOG_BUFFER,
-                              CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES, CU_JIT_WALL_TIME, CU_JIT_MAX_REGISTERS};
-    void *values[] = {log, (void *)(uintptr_t)sizeof log, info, (void *)(uintptr_t)sizeof info, NULL,
-                      (void *)(uintptr_t)64};
+    CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
+                              CU_JIT_INFO_LOG_BUFFER,  CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES,
+                              CU_JIT_WALL_TIME,        CU_JIT_MAX_REGISTERS};
+    void *values[] = {log,  (void *)(uintptr_t)sizeof log, info, (void *)(uintptr_t)sizeof info,
+                      NULL, (void *)(uintptr_t)64};
     WANT(CUDA_ERROR_INVALID_PTX,
-         cuModuleLoadDataEx(&module, HEADER ".visible .entry e() {\n  frobnicate.u32 %r1, 2;\n}\n", 6, options, values));
+         cuModuleLoadDataEx(&module, HEADER ".visible .entry e() {\n  frobnicate.u32 %r1, 2;\n}\n", 6,
+                            options, values));
     assert_non_null(strstr(log, ":5:"));
     assert_non_null(strstr(log, "frobnicate"));
     assert_int_equal((uintptr_t)values[1], strlen(log));
@@ -81,7 +83,8 @@ static void test_log(void **state)
     values[1] = (void *)(uintptr_t)8;
     values[3] = (void *)(uintptr_t)sizeof info;
     WANT(CUDA_ERROR_INVALID_PTX,
-         cuModuleLoadDataEx(&module, HEADER ".visible .entry e() {\n  frobnicate.u32 %r1, 2;\n}\n", 6, options, values));
+         cuModuleLoadDataEx(&module, HEADER ".visible .entry e() {\n  frobnicate.u32 %r1, 2;\n}\n", 6,
+                            options, values));
     assert_int_equal(strlen(log), 7);
     /* And a good module leaves it empty. */
     values[1] = (void *)(uintptr_t)sizeof log;
@@ -156,7 +159,8 @@ static void test_fatbins(void **state)
     }
     void *image = read_data("cubin.fatbin", &bytes);
     WANT(CUDA_ERROR_NO_BINARY_FOR_GPU, cuModuleLoadData(&module, image));
-    WANT(CUDA_ERROR_NO_BINARY_FOR_GPU, cuModuleLoadData(&module, (char *)image + 0x50)); /* the cubin itself */
+    WANT(CUDA_ERROR_NO_BINARY_FOR_GPU,
+         cuModuleLoadData(&module, (char *)image + 0x50)); /* the cubin itself */
     free(image);
     image = read_data("newer.fatbin", &bytes);
     WANT(CUDA_ERROR_NO_BINARY_FOR_GPU, cuModuleLoadData(&module, image));
@@ -170,7 +174,8 @@ static void test_damaged_fatbins(void **state)
     CUmodule module;
     size_t bytes;
     unsigned char *image = read_data("zstd.fatbin", &bytes);
-    static const size_t places[] = {6, 7, 12, 13, 14, 15, 0x14, 0x15, 0x1a, 0x1c, 0x21, 0x22, 0x4a, 0x4b, 0x4c};
+    static const size_t places[] = {6,    7,    12,   13,   14,   15,   0x14, 0x15,
+                                    0x1a, 0x1c, 0x21, 0x22, 0x4a, 0x4b, 0x4c};
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
         unsigned char kept = image[places[i]];
         image[places[i]] ^= 0xff;
@@ -249,14 +254,16 @@ static void test_library(void **state)
 static void test_linker(void **state)
 {
     (void)state;
-    static char caller[] = HEADER ".extern .func (.param .b32 r) plus(.param .b32 a);\n"
-                                  ".visible .entry call_it(.param .u64 p) { .reg .b64 a; .reg .b32 v;\n"
-                                  "  ld.param.u64 a, [p]; ld.global.u32 v, [a];\n"
-                                  "  { .param .b32 q; .param .b32 s; st.param.b32 [q], v; call (s), plus, (q);\n"
-                                  "    ld.param.b32 v, [s]; } st.global.u32 [a], v; ret; }\n";
-    static char callee[] = "// a comment first\n.version 8.3\n.target sm_80\n.address_size 64\n"
-                           ".visible .func (.param .b32 r) plus(.param .b32 a) { .reg .b32 v; ld.param.b32 v, [a];\n"
-                           "  add.u32 v, v, 1000; st.param.b32 [r], v; ret; }\n";
+    static char caller[] =
+        HEADER ".extern .func (.param .b32 r) plus(.param .b32 a);\n"
+               ".visible .entry call_it(.param .u64 p) { .reg .b64 a; .reg .b32 v;\n"
+               "  ld.param.u64 a, [p]; ld.global.u32 v, [a];\n"
+               "  { .param .b32 q; .param .b32 s; st.param.b32 [q], v; call (s), plus, (q);\n"
+               "    ld.param.b32 v, [s]; } st.global.u32 [a], v; ret; }\n";
+    static char callee[] =
+        "// a comment first\n.version 8.3\n.target sm_80\n.address_size 64\n"
+        ".visible .func (.param .b32 r) plus(.param .b32 a) { .reg .b32 v; ld.param.b32 v, [a];\n"
+        "  add.u32 v, v, 1000; st.param.b32 [r], v; ret; }\n";
     CUlinkState link;
     CUmodule module;
     CUfunction function;
@@ -285,13 +292,23 @@ static void test_linker(void **state)
     values[1] = (void *)(uintptr_t)sizeof log;
     OK(cuLinkCreate(2, options, values, &link));
     static char bad[] = HEADER ".visible .entry e() { nonsense; }\n";
-    WANT(CUDA_ERROR_INVALID_PTX, cuLinkAddData(link, CU_JIT_INPUT_PTX, bad, sizeof bad, "bad.ptx", 0, NULL, NULL));
+    WANT(CUDA_ERROR_INVALID_PTX,
+         cuLinkAddData(link, CU_JIT_INPUT_PTX, bad, sizeof bad, "bad.ptx", 0, NULL, NULL));
     assert_non_null(strstr(log, "bad.ptx"));
-    WANT(CUDA_ERROR_NOT_SUPPORTED, cuLinkAddData(link, CU_JIT_INPUT_CUBIN, bad, sizeof bad, NULL, 0, NULL, NULL));
-    WANT(CUDA_ERROR_INVALID_VALUE, cuLinkAddData(link, (CUjitInputType)77, bad, sizeof bad, NULL, 0, NULL, NULL));
-    WANT(CUDA_ERROR_INVALID_VALUE, cuLinkComplete(link, &image, &bytes)); /* nothing was added */
+    WANT(CUDA_ERROR_NOT_SUPPORTED,
+         cuLinkAddData(link, CU_JIT_INPUT_CUBIN, bad, sizeof bad, NULL, 0, NULL, NULL));
+    WANT(CUDA_ERROR_INVALID_VALUE,
+         cuLinkAddData(link, (CUjitInputType)77, bad, sizeof bad, NULL, 0, NULL, NULL));
+    OK(cuLinkComplete(link, &image, &bytes)); /* nothing was added: an empty image */
+    OK(cuModuleLoadData(&module, image));
     OK(cuLinkDestroy(link));
     WANT(CUDA_ERROR_INVALID_HANDLE, cuLinkDestroy(link));
+    values[1] = (void *)(uintptr_t)sizeof log;
+    OK(cuLinkCreate(2, options, values, &link));
+    OK(cuLinkAddData(link, CU_JIT_INPUT_PTX, caller, sizeof caller, "caller.ptx", 0, NULL, NULL));
+    WANT(CUDA_ERROR_UNKNOWN, cuLinkComplete(link, &image, &bytes));
+    assert_non_null(strstr(log, "plus")); /* what is missing */
+    OK(cuLinkDestroy(link));
 }
 
 /* ---- entry points ---- */
@@ -302,8 +319,8 @@ static void test_entry_points(void **state)
     void *plain = NULL, *per_thread = NULL, *old = NULL;
     CUdriverProcAddressQueryResult status;
     OK(cuGetProcAddress("cuMemcpyHtoDAsync", &plain, 13000, CU_GET_PROC_ADDRESS_DEFAULT, &status));
-    OK(cuGetProcAddress("cuMemcpyHtoDAsync", &per_thread, 13000, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM,
-                        &status));
+    OK(cuGetProcAddress("cuMemcpyHtoDAsync", &per_thread, 13000,
+                        CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, &status));
     assert_non_null(plain);
     assert_ptr_not_equal(plain, per_thread);
     OK(cuGetProcAddress("cuCtxCreate", &plain, 13000, 0, &status));
@@ -327,9 +344,14 @@ static void test_entry_points(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_CONTEXT(test_module),          IN_CONTEXT(test_log),     IN_CONTEXT(test_file),
-        IN_CONTEXT(test_fatbins),         IN_CONTEXT(test_damaged_fatbins),
-        IN_CONTEXT(test_library),         IN_CONTEXT(test_linker),  IN_CONTEXT(test_entry_points),
+        IN_CONTEXT(test_module),
+        IN_CONTEXT(test_log),
+        IN_CONTEXT(test_file),
+        IN_CONTEXT(test_fatbins),
+        IN_CONTEXT(test_damaged_fatbins),
+        IN_CONTEXT(test_library),
+        IN_CONTEXT(test_linker),
+        IN_CONTEXT(test_entry_points),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

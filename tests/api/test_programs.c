@@ -1,20 +1,22 @@
-/* Whole programs, as the CUDA C++ Programming Guide and the driver API manual write them: vector addition, a reduction
-   through distributed shared memory, a cooperative launch, a kernel that waits for the host, a launch sized by
-   occupancy. */
+/* Whole programs, as the CUDA C++ Programming Guide and the driver API manual write them: vector addition, a
+   reduction through distributed shared memory, a cooperative launch, a kernel that waits for the host, a
+   launch sized by occupancy. */
 #include <pthread.h>
 #include <time.h>
 
 #include "api_test.h"
 
-static const char vector_add[] =
-    HEADER ".visible .entry vector_add(.param .u64 pa, .param .u64 pb, .param .u64 pc, .param .u32 pn)\n{\n"
-           "  .reg .pred %p; .reg .b32 %r<8>; .reg .b64 %rd<8>; .reg .f32 %f<4>;\n"
-           "  ld.param.u64 %rd1, [pa]; ld.param.u64 %rd2, [pb]; ld.param.u64 %rd3, [pc]; ld.param.u32 %r1, [pn];\n"
-           "  mov.u32 %r2, %ctaid.x; mov.u32 %r3, %ntid.x; mov.u32 %r4, %tid.x;\n"
-           "  mad.lo.s32 %r5, %r2, %r3, %r4; setp.ge.u32 %p, %r5, %r1; @%p bra DONE;\n"
-           "  mul.wide.u32 %rd4, %r5, 4; add.s64 %rd5, %rd1, %rd4; add.s64 %rd6, %rd2, %rd4; add.s64 %rd7, %rd3, %rd4;\n"
-           "  ld.global.f32 %f1, [%rd5]; ld.global.f32 %f2, [%rd6]; add.f32 %f3, %f1, %f2; st.global.f32 [%rd7], %f3;\n"
-           "DONE: ret;\n}\n";
+static const char vector_add[] = HEADER
+    ".visible .entry vector_add(.param .u64 pa, .param .u64 pb, .param .u64 pc, .param .u32 pn)\n{\n"
+    "  .reg .pred %p; .reg .b32 %r<8>; .reg .b64 %rd<8>; .reg .f32 %f<4>;\n"
+    "  ld.param.u64 %rd1, [pa]; ld.param.u64 %rd2, [pb]; ld.param.u64 %rd3, [pc]; ld.param.u32 %r1, [pn];\n"
+    "  mov.u32 %r2, %ctaid.x; mov.u32 %r3, %ntid.x; mov.u32 %r4, %tid.x;\n"
+    "  mad.lo.s32 %r5, %r2, %r3, %r4; setp.ge.u32 %p, %r5, %r1; @%p bra DONE;\n"
+    "  mul.wide.u32 %rd4, %r5, 4; add.s64 %rd5, %rd1, %rd4; add.s64 %rd6, %rd2, %rd4; add.s64 %rd7, %rd3, "
+    "%rd4;\n"
+    "  ld.global.f32 %f1, [%rd5]; ld.global.f32 %f2, [%rd6]; add.f32 %f3, %f1, %f2; st.global.f32 [%rd7], "
+    "%f3;\n"
+    "DONE: ret;\n}\n";
 
 #define N 100003
 
@@ -47,7 +49,8 @@ static void test_vector_add(void **state)
         uint32_t n;
     } block = {a, a, c, N};
     size_t bytes = 28;
-    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &block, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END};
+    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &block, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes,
+                     CU_LAUNCH_PARAM_END};
     OK(cuMemsetD32(c, 0, N));
     OK(cuLaunchKernel(function, (N + 255) / 256, 1, 1, 256, 1, 1, 0, NULL, NULL, extra));
     OK(cuMemcpyDtoH(host + 2 * N, c, N * 4));
@@ -59,7 +62,8 @@ static void test_vector_add(void **state)
     free(host);
 }
 
-/* Each CTA puts its rank + 1 into its shared memory; rank 0 adds up what its cluster has and adds that to the result. */
+/* Each CTA puts its rank + 1 into its shared memory; rank 0 adds up what its cluster has and adds that to the
+ * result. */
 static const char cluster_sum[] =
     HEADER ".visible .entry cluster_sum(.param .u64 presult)\n{\n"
            "  .reg .pred %p<3>; .reg .b32 %r<12>; .reg .b64 %rd<3>;\n"
@@ -69,7 +73,8 @@ static const char cluster_sum[] =
            "MEET: barrier.cluster.arrive.release; barrier.cluster.wait.acquire;\n"
            "  or.b32 %r5, %r3, %r1; setp.ne.u32 %p1, %r5, 0; @%p1 bra LEAVE;\n"
            "  mov.u32 %r6, 0; mov.u32 %r7, 0; mov.u32 %r8, own;\n"
-           "NEXT: mapa.shared::cluster.u32 %r9, %r8, %r6; ld.shared::cluster.u32 %r10, [%r9]; add.u32 %r7, %r7, %r10;\n"
+           "NEXT: mapa.shared::cluster.u32 %r9, %r8, %r6; ld.shared::cluster.u32 %r10, [%r9]; add.u32 %r7, "
+           "%r7, %r10;\n"
            "  add.u32 %r6, %r6, 1; setp.lt.u32 %p2, %r6, %r2; @%p2 bra NEXT;\n"
            "  ld.param.u64 %rd1, [presult]; red.global.add.u32 [%rd1], %r7;\n"
            "LEAVE: barrier.cluster.arrive.relaxed; barrier.cluster.wait; ret;\n}\n";
@@ -83,9 +88,16 @@ static void test_clusters(void **state)
     OK(cuMemAlloc(&result, 4));
     OK(cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1));
     for (unsigned size = 1; size <= 16; size++) {
-        CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = {size, 1, 1}};
-        CUlaunchConfig config = {.gridDimX = 10 * size, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 64, .blockDimY = 1,
-                                 .blockDimZ = 1, .attrs = &attribute, .numAttrs = 1};
+        CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+                                       .value.clusterDim = {size, 1, 1}};
+        CUlaunchConfig config = {.gridDimX = 10 * size,
+                                 .gridDimY = 1,
+                                 .gridDimZ = 1,
+                                 .blockDimX = 64,
+                                 .blockDimY = 1,
+                                 .blockDimZ = 1,
+                                 .attrs = &attribute,
+                                 .numAttrs = 1};
         void *params[] = {&result};
         OK(cuMemsetD32(result, 0, 1));
         OK(cuLaunchKernelEx(&config, function, params, NULL));
@@ -200,8 +212,12 @@ static void test_faults_stick(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_CONTEXT(test_vector_add),  IN_CONTEXT(test_clusters),         IN_CONTEXT(test_kernel_waits_for_host),
-        IN_CONTEXT(test_cooperative), IN_CONTEXT(test_occupancy_driven), IN_CONTEXT(test_faults_stick),
+        IN_CONTEXT(test_vector_add),
+        IN_CONTEXT(test_clusters),
+        IN_CONTEXT(test_kernel_waits_for_host),
+        IN_CONTEXT(test_cooperative),
+        IN_CONTEXT(test_occupancy_driven),
+        IN_CONTEXT(test_faults_stick),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* Streams and events: order inside a stream, across events, with the legacy default stream; waiting, asking, callbacks,
-   per-thread streams, memory operations; several threads at once. */
+/* Streams and events: order inside a stream, across events, with the legacy default stream; waiting, asking,
+   callbacks, per-thread streams, memory operations; several threads at once. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -173,7 +173,8 @@ static void test_async_copies(void **state)
     OK(cuMemAlloc(&a, 64));
     OK(cuMemHostAlloc((void **)&pinned, 64, 0));
     start(&f, stream, 0, 0);
-    OK(cuMemcpyHtoDAsync(a, &pageable, 4, stream)); /* returns although the stream is busy: the source was read */
+    OK(cuMemcpyHtoDAsync(a, &pageable, 4,
+                         stream)); /* returns although the stream is busy: the source was read */
     pageable = 6;
     OK(cuMemcpyDtoHAsync(pinned, a, 4, stream));
     *pinned = 0;
@@ -338,16 +339,11 @@ static void test_many_threads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_CONTEXT(test_order_in_a_stream),
-        IN_CONTEXT(test_streams_overlap_and_events_order),
-        IN_CONTEXT(test_legacy_stream),
-        IN_CONTEXT(test_per_thread_stream),
-        IN_CONTEXT(test_async_copies),
-        IN_CONTEXT(test_host_functions),
-        IN_CONTEXT(test_destroy_busy),
-        IN_CONTEXT(test_destroy_context_under_a_kernel),
-        IN_CONTEXT(test_stream_values),
-        IN_CONTEXT(test_many_threads),
+        IN_CONTEXT(test_order_in_a_stream), IN_CONTEXT(test_streams_overlap_and_events_order),
+        IN_CONTEXT(test_legacy_stream),     IN_CONTEXT(test_per_thread_stream),
+        IN_CONTEXT(test_async_copies),      IN_CONTEXT(test_host_functions),
+        IN_CONTEXT(test_destroy_busy),      IN_CONTEXT(test_destroy_context_under_a_kernel),
+        IN_CONTEXT(test_stream_values),     IN_CONTEXT(test_many_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

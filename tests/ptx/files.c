@@ -51,7 +51,8 @@ static const struct ptx_function *function_of(struct test *test, const char *exp
 {
     const struct ptx_function *function = test->module ? ptx_function_get(test->module, name) : NULL;
     if (!test->module)
-        complain(test, expect, "%u:%u %s", (unsigned)test->error.line, (unsigned)test->error.column, test->error.message);
+        complain(test, expect, "%u:%u %s", (unsigned)test->error.line, (unsigned)test->error.column,
+                 test->error.message);
     else if (!function)
         complain(test, expect, "no function '%s'", name);
     return function;
@@ -69,17 +70,19 @@ static const struct ptx_var *var_of(struct test *test, const char *expect, const
 static void check_ok(struct test *test, const char *expect)
 {
     if (!test->module) {
-        complain(test, expect, "%u:%u %s", (unsigned)test->error.line, (unsigned)test->error.column, test->error.message);
+        complain(test, expect, "%u:%u %s", (unsigned)test->error.line, (unsigned)test->error.column,
+                 test->error.message);
         return;
     }
     for (uint32_t i = 0; i < test->module->n_functions; i++)
         if (test->module->functions[i]->error)
             complain(test, expect, "function %s, line %u: %s", test->module->functions[i]->name,
-                     (unsigned)test->module->functions[i]->error->line, test->module->functions[i]->error->message);
+                     (unsigned)test->module->functions[i]->error->line,
+                     test->module->functions[i]->error->message);
 }
 
-static void check_graph(struct test *test, const char *expect, const char *kind, const struct ptx_function *function,
-                        const char *wanted)
+static void check_graph(struct test *test, const char *expect, const char *kind,
+                        const struct ptx_function *function, const char *wanted)
 {
     struct clab_arena arena = {0};
     struct clab_error error = {0};
@@ -111,7 +114,8 @@ static void check_graph(struct test *test, const char *expect, const char *kind,
     clab_arena_free(&arena);
 }
 
-static void check_rows(struct test *test, const char *expect, const struct ptx_function *function, const char *wanted)
+static void check_rows(struct test *test, const char *expect, const struct ptx_function *function,
+                       const char *wanted)
 {
     struct clab_str got = {0};
     for (uint32_t i = 0; i < function->n_insns; i++)
@@ -150,7 +154,8 @@ static void check_expectation(struct test *test, const char *expect)
         rest += used;
         if (test->module)
             complain(test, expect, "the module is good");
-        else if (test->error.line != line || test->error.column != column || !strstr(test->error.message, rest))
+        else if (test->error.line != line || test->error.column != column ||
+                 !strstr(test->error.message, rest))
             complain(test, expect, "%u:%u %s", (unsigned)test->error.line, (unsigned)test->error.column,
                      test->error.message);
         return;
@@ -209,8 +214,8 @@ static void check_round_trip(struct test *test)
     ptx_module_print(test->module, &first);
     assert_false(first.failed);
     if (ptx_parse(first.text, first.bytes, "printed", NULL, &again, &error) != CLAB_OK) {
-        complain(test, "a round trip", "%u:%u %s\n    %s", (unsigned)error.line, (unsigned)error.column, error.message,
-                 error.source_line);
+        complain(test, "a round trip", "%u:%u %s\n    %s", (unsigned)error.line, (unsigned)error.column,
+                 error.message, error.source_line);
     } else {
         for (uint32_t i = 0; i < again->n_functions; i++)
             if (again->functions[i]->error)
@@ -223,8 +228,8 @@ static void check_round_trip(struct test *test)
         while (same > 0 && first.text[same - 1] != '\n')
             same--;
         if (strcmp(first.text, second.text) != 0)
-            complain(test, "a round trip", "the second print differs:\n%.120s\n----\n%.120s", first.text + same,
-                     second.text + same);
+            complain(test, "a round trip", "the second print differs:\n%.120s\n----\n%.120s",
+                     first.text + same, second.text + same);
         ptx_module_free(again);
     }
     clab_error_clear(&error);

@@ -1,11 +1,10 @@
-/* Writes out insn.def's expanded forms, and says which lines of a PTX file the parser refuses; tools/ptx-forms compares
-   both with ptxas.
+/* Writes out insn.def's expanded forms, and says which lines of a PTX file the parser refuses;
+   tools/ptx-forms compares both with ptxas.
 
-       ptx_forms preamble VERSION TARGET     the module's head and an entry with all the registers that forms use
-       ptx_forms list [CAP]                  ROW <tab> instruction, one a line; a row of more than CAP forms (default
-                                             100000) is thinned evenly, which the line `# ROW n of m` tells
-       ptx_forms count                       ROW <tab> number of forms
-       ptx_forms check FILE                  line <tab> message for each refused statement */
+       ptx_forms preamble VERSION TARGET     the module's head and an entry with all the registers that forms
+   use ptx_forms list [CAP]                  ROW <tab> instruction, one a line; a row of more than CAP forms
+   (default 100000) is thinned evenly, which the line `# ROW n of m` tells ptx_forms count ROW <tab> number of
+   forms ptx_forms check FILE                  line <tab> message for each refused statement */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,11 +22,13 @@ static const char *register_of(enum ptx_type type, unsigned index, char *out, si
     const char *stem = info->text;
     if (type == PTX_NONE)
         stem = "b32";
-    else if (info->class == PTX_CLASS_PACKED || info->class == PTX_CLASS_BITS || type == PTX_TF32 || type == PTX_BF16 ||
-             type == PTX_F16 || type == PTX_F16X2)
-        stem = info->bits == 8 ? "b8" : info->bits == 16 ? "b16" : info->bits == 32 ? "b32"
-                                                        : info->bits == 64 ? "b64"
-                                                                           : "b128";
+    else if (info->class == PTX_CLASS_PACKED || info->class == PTX_CLASS_BITS || type == PTX_TF32 ||
+             type == PTX_BF16 || type == PTX_F16 || type == PTX_F16X2)
+        stem = info->bits == 8    ? "b8"
+               : info->bits == 16 ? "b16"
+               : info->bits == 32 ? "b32"
+               : info->bits == 64 ? "b64"
+                                  : "b128";
     else if (info->class == PTX_CLASS_FLOAT && type != PTX_F32 && type != PTX_F64)
         stem = info->bits == 8 ? "b8" : "b16";
     snprintf(out, size, "%s_%u", stem, index);
@@ -39,11 +40,12 @@ static int preamble(const char *version, const char *target)
     static const struct {
         const char *type;
         unsigned count;
-    } registers[] = {{"pred", 8},  {"b8", 16},  {"u8", 16},  {"s8", 16},   {"b16", 16},  {"u16", 16},  {"s16", 16},
-                     {"b32", 300}, {"u32", 16}, {"s32", 200}, {"f32", 200}, {"b64", 16},  {"u64", 16},  {"s64", 16},
-                     {"f64", 16},  {"b128", 8}};
-    printf(".version %s .target %s .address_size 64 .global .align 16 .b8 var[64]; .entry forms(.param .u64 par) { ", version,
-           target);
+    } registers[] = {{"pred", 8}, {"b8", 16},   {"u8", 16},  {"s8", 16},   {"b16", 16},  {"u16", 16},
+                     {"s16", 16}, {"b32", 300}, {"u32", 16}, {"s32", 200}, {"f32", 200}, {"b64", 16},
+                     {"u64", 16}, {"s64", 16},  {"f64", 16}, {"b128", 8}};
+    printf(".version %s .target %s .address_size 64 .global .align 16 .b8 var[64]; .entry forms(.param .u64 "
+           "par) { ",
+           version, target);
     for (size_t i = 0; i < sizeof registers / sizeof registers[0]; i++)
         if (strcmp(registers[i].type, "b128") != 0 || strcmp(version, "8.3") >= 0)
             printf(".reg .%s %s_<%u>; ", registers[i].type, registers[i].type, registers[i].count);
@@ -52,8 +54,8 @@ static int preamble(const char *version, const char *target)
 }
 
 /* What an operand is written as; `at` counts registers so that they differ. */
-static void operand_text(struct clab_str *out, const struct ptx_insn *insn, enum ptx_row row, unsigned role_index,
-                         const struct ptx_role *role, unsigned vector, unsigned *at);
+static void operand_text(struct clab_str *out, const struct ptx_insn *insn, enum ptx_row row,
+                         unsigned role_index, const struct ptx_role *role, unsigned vector, unsigned *at);
 
 static enum ptx_type type_of_role(const struct ptx_insn *insn, const struct ptx_role *role)
 {
@@ -72,27 +74,32 @@ static enum ptx_type type_of_role(const struct ptx_insn *insn, const struct ptx_
     }
 }
 
-static void address_text(struct clab_str *out, const struct ptx_insn *insn, enum ptx_row row, unsigned role_index,
-                         unsigned *at)
+static void address_text(struct clab_str *out, const struct ptx_insn *insn, enum ptx_row row,
+                         unsigned role_index, unsigned *at)
 {
     unsigned count = ptx_coordinates_of(insn, row, role_index);
-    bool tmem = strncmp(ptx_rows[row].section, "tcgen05", 7) == 0 && strcmp(ptx_rows[row].section, "tcgen05.commit") &&
+    bool tmem = strncmp(ptx_rows[row].section, "tcgen05", 7) == 0 &&
+                strcmp(ptx_rows[row].section, "tcgen05.commit") &&
                 strcmp(ptx_rows[row].section, "tcgen05.alloc");
     clab_str_addf(out, "[%s_%u", tmem ? "b32" : "b64", (*at)++ % 16);
     if (count) {
         bool floating = insn->n_types > 1 && insn->types[1] == PTX_F32;
-        bool layered = ptx_has(insn, PTX_MOD_A1D) || ptx_has(insn, PTX_MOD_A2D) || ptx_has(insn, PTX_MOD_ACUBE) ||
-                       ptx_has(insn, PTX_MOD_A2DMS);
+        bool layered = ptx_has(insn, PTX_MOD_A1D) || ptx_has(insn, PTX_MOD_A2D) ||
+                       ptx_has(insn, PTX_MOD_ACUBE) || ptx_has(insn, PTX_MOD_A2DMS);
         clab_str_add(out, ", {");
         for (unsigned i = 0; i < count; i++)
-            clab_str_addf(out, "%s%s_%u", i ? ", " : "", layered && i == 0 ? "u32" : floating ? "f32" : "s32", i);
+            clab_str_addf(out, "%s%s_%u", i ? ", " : "",
+                          layered && i == 0 ? "u32"
+                          : floating        ? "f32"
+                                            : "s32",
+                          i);
         clab_str_add(out, "}");
     }
     clab_str_add(out, "]");
 }
 
-static void operand_text(struct clab_str *out, const struct ptx_insn *insn, enum ptx_row row, unsigned role_index,
-                         const struct ptx_role *role, unsigned vector, unsigned *at)
+static void operand_text(struct clab_str *out, const struct ptx_insn *insn, enum ptx_row row,
+                         unsigned role_index, const struct ptx_role *role, unsigned vector, unsigned *at)
 {
     char name[32];
     enum ptx_type type = type_of_role(insn, role);
@@ -129,8 +136,10 @@ static void operand_text(struct clab_str *out, const struct ptx_insn *insn, enum
     clab_str_add(out, "}");
 }
 
-/* The operands of one expanded opcode: all optional ones (`full`) or none. False when that makes no difference. */
-static bool operands_text(struct clab_str *out, const struct ptx_insn *insn, enum ptx_row row, unsigned vector, bool full)
+/* The operands of one expanded opcode: all optional ones (`full`) or none. False when that makes no
+ * difference. */
+static bool operands_text(struct clab_str *out, const struct ptx_insn *insn, enum ptx_row row,
+                          unsigned vector, bool full)
 {
     const struct ptx_form *form = &ptx_forms_get()->forms[row];
     unsigned at = 0, written = 0;
@@ -228,7 +237,8 @@ static int list(uint64_t cap, bool count_only)
             }
             if (count > cap) {
                 step = count / cap + 1;
-                while (step % 2 == 0 || step % 3 == 0 || step % 5 == 0 || step % 7 == 0) /* so that every choice comes up */
+                while (step % 2 == 0 || step % 3 == 0 || step % 5 == 0 ||
+                       step % 7 == 0) /* so that every choice comes up */
                     step++;
                 printf("# %s %" PRIu64 " of %" PRIu64 "\n", ptx_rows[variant->row].name, count / step, count);
             }

@@ -1,5 +1,5 @@
-/* Hostile input: no crash, no unbounded recursion or memory, no quadratic time. Mutations of the parse/ files with a fixed
-   seed, and generated megabytes of whatever nests, repeats or counts. */
+/* Hostile input: no crash, no unbounded recursion or memory, no quadratic time. Mutations of the parse/ files
+   with a fixed seed, and generated megabytes of whatever nests, repeats or counts. */
 #include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +16,8 @@
 #include "ptx/ptx.h"
 
 enum { MEMORY_LIMIT = 512 << 20, MUTATIONS = 150 };
-static const double most_seconds = 4.0; /* a megabyte takes some 15 ms; sanitizers and a busy machine are allowed for */
+static const double most_seconds =
+    4.0; /* a megabyte takes some 15 ms; sanitizers and a busy machine are allowed for */
 
 #define HEAD  ".version 9.0\n.target sm_90a\n.address_size 64\n"
 #define ENTRY ".entry k(.param .u64 a)\n{\n.reg .b32 %r<10>;\n.reg .pred %p<4>;\n.reg .b64 %rd<4>;\n"
@@ -41,12 +42,13 @@ static clab_status parse_all(const char *text, size_t bytes, const char *what)
         struct ptx_cfg cfg;
         uint32_t registers;
         const struct ptx_function *function = module->functions[i];
-        if (function->defined && !function->error &&
-            ptx_cfg_build(function, &arena, &cfg, &error) == CLAB_OK)
+        if (function->defined && !function->error && ptx_cfg_build(function, &arena, &cfg, &error) == CLAB_OK)
             ptx_live_estimate(function, &cfg, &arena, &registers, &error);
         clab_arena_free(&arena);
     }
     double taken = seconds() - start;
+    if (getenv("PTX_HOSTILE_TIMES"))
+        print_message("%6.3f s %s\n", taken, what);
     if (taken > most_seconds)
         fail_msg("%s: %.1f s for %zu bytes", what, taken, bytes);
     ptx_module_free(module);
@@ -66,7 +68,7 @@ static void mutate(char *text, size_t *bytes, uint64_t *seed)
 {
     static const char spice[] = "{}[]()<>,;:.+-*/%|!@\"_0x9f\0#";
     unsigned count = 1 + (unsigned)(random_next(seed) % 4);
-    for (unsigned i = 0; i < count && *bytes > 8; i++) {
+    for (unsigned i = 0; i<count && * bytes> 8; i++) {
         size_t at = random_next(seed) % *bytes, length = 1 + random_next(seed) % 40;
         switch (random_next(seed) % 5) {
         case 0:

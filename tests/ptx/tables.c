@@ -1,5 +1,6 @@
-/* The tables themselves: insn.def is readable, mods.def lists exactly the qualifiers that insn.def uses, names are found
-   and forgiven, and the target rules equal what ptxas 13.0 does with every pair of its targets. */
+/* The tables themselves: insn.def is readable, mods.def lists exactly the qualifiers that insn.def uses,
+   names are found and forgiven, and the target rules equal what ptxas 13.0 does with every pair of its
+   targets. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -58,9 +59,9 @@ static void words_are_distinct(void **state)
 }
 
 /* Rows: .target of the PTX; columns: the architecture it is assembled for; as ptxas 13.0.88 decides. */
-static const char *const targets[] = {"sm_90",   "sm_90a",  "sm_100",  "sm_100f", "sm_100a", "sm_103",
-                                      "sm_103f", "sm_103a", "sm_110",  "sm_110f", "sm_110a", "sm_120",
-                                      "sm_120f", "sm_120a", "sm_121",  "sm_121f", "sm_121a"};
+static const char *const targets[] = {"sm_90",   "sm_90a",  "sm_100", "sm_100f", "sm_100a", "sm_103",
+                                      "sm_103f", "sm_103a", "sm_110", "sm_110f", "sm_110a", "sm_120",
+                                      "sm_120f", "sm_120a", "sm_121", "sm_121f", "sm_121a"};
 enum { N_TARGETS = sizeof targets / sizeof targets[0] };
 static const char accepted[N_TARGETS][N_TARGETS + 1] = {
 #include "targets_accepted.inc"
@@ -100,22 +101,22 @@ static void suggestions(void **state)
 {
     (void)state;
     struct clab_arena arena = {0};
-    struct ptx_opcode *opcode = ptx_opcode_read(&arena, "barier.cluster.arrive", 21);
+    struct ptx_opcode *opcode = ptx_opcode_read(&arena, "barier.cluster.arrive", 21, true);
     assert_non_null(opcode);
     assert_null(opcode->root);
     assert_non_null(strstr(opcode->fault, "did you mean 'barrier'"));
-    opcode = ptx_opcode_read(&arena, "barrier.clustr.arrive", 21);
+    opcode = ptx_opcode_read(&arena, "barrier.clustr.arrive", 21, true);
     assert_null(opcode->root);
     assert_non_null(strstr(opcode->fault, "did you mean '.cluster'"));
-    opcode = ptx_opcode_read(&arena, "add.sat.u32", 11);
+    opcode = ptx_opcode_read(&arena, "add.sat.u32", 11, true);
     assert_null(opcode->root);
     assert_non_null(strstr(opcode->fault, "add"));
-    opcode = ptx_opcode_read(&arena, "add", 3);
+    opcode = ptx_opcode_read(&arena, "add", 3, true);
     assert_null(opcode->root);
     assert_non_null(strstr(opcode->fault, "lacks"));
-    opcode = ptx_opcode_read(&arena, "atom.add.acq_rel.gpu.s32", 24);
+    opcode = ptx_opcode_read(&arena, "atom.add.acq_rel.gpu.s32", 24, true);
     assert_non_null(opcode->root);
-    opcode = ptx_opcode_read(&arena, "ld.shared::cluster.acquire.cluster.u32", 38);
+    opcode = ptx_opcode_read(&arena, "ld.shared::cluster.acquire.cluster.u32", 38, true);
     assert_non_null(opcode->root);
     clab_arena_free(&arena);
 }

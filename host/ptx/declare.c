@@ -1,0 +1,364 @@
+/* Declarations (PTX ISA 9.0, 5.2 "Types", 5.4 "Variables", 6.2 and 7.1 parameters): registers, variables with
+   alignment, vectors, dimensions and attributes, parameters of functions and prototypes. Left out:
+   module-scope .reg and .local (the ABI has none), .tex variables of PTX 1.x. */
+#include <string.h>
+
+#include "ptx/parser.h"
+
+enum ptx_type ptx_type_of(const struct ptx_token *token)
+{
+    if (token->kind != PTX_TOKEN_DOT)
+        return PTX_NONE;
+    ptx_word word = ptx_word_get(token->text + 1, token->bytes - 1);
+    return (word & PTX_WORD_KIND) == PTX_WORD_TYPE ? (enum ptx_type)ptx_word_index(word) : PTX_NONE;
+}
+
+/* May a register (or, with `memory`, a variable) have this type? (PTX ISA 9.0, 5.2 "Types") */
+static bool type_declarable(enum ptx_type type, bool memory)
+{
+    const struct ptx_type_info *info = &ptx_types[type];
+    if (type == PTX_PRED)
+        return !memory;
+    if (info->class == PTX_CLASS_OPAQUE)
+        return memory;
+    if (info->class == PTX_CLASS_PACKED)
+        return type == PTX_F16X2;
+    if (info->class == PTX_CLASS_FLOAT)
+        return type == PTX_F16 || type == PTX_F32 || type == PTX_F64;
+    return info->bits >= 8 && info->bits <= 128 && type != PTX_B4X16 && type != PTX_B4X16_P64 &&
+           type != PTX_B6X16_P32 && type != PTX_B6P2X16;
+}
+
+static bool expect_type(struct ptx_parser *parser, bool memory, enum ptx_type *out)
+{
+    *out = ptx_type_of(&parser->token);
+    if (*out == PTX_NONE)
+        return ptx_fail(parser, "expected a type such as .b32");
+    if (!type_declarable(*out, memory))
+        return ptx_fail(parser, "a %s cannot have type .%s", memory ? "variable" : "register",
+                        ptx_types[*out].text);
+    ptx_next(parser);
+    return true;
+}
+
+static uint8_t accept_vector(struct ptx_parser *parser)
+{
+    return ptx_accept_dot(parser, ".v2") ? 2 : ptx_accept_dot(parser, ".v4") ? 4 : 1;
+}
+
+/* After .reg. */
+bool ptx_parse_registers(struct ptx_parser *parser)
+{
+    unsigned lanes = accept_vector(parser);
+    enum ptx_type type;
+    if (!expect_type(parser, false, &type))
+        return false;
+    if (lanes > 1 && (type == PTX_PRED || lanes * ptx_types[type].bits > 128))
+        return ptx_fail(parser, "a vector register has at most 128 bits and no predicates");
+    do {
+        struct ptx_name *name;
+        uint32_t count = 0;
+        bool range = false;
+        if (!ptx_expect_name(parser, "a register's name", &name))
+            return false;
+        if (ptx_accept(parser, '<')) {
+            range = true;
+            if (parser->token.kind != PTX_TOKEN_INT || parser->token.value > UINT32_MAX)
+                return ptx_fail(parser, "expected the number of registers");
+            count = (uint32_t)parser->token.value;
+            ptx_next(parser);
+            if (!ptx_expect(parser, '>', "after the number of registers"))
+                return false;
+        }
+        if (!ptx_reg_declare(parser, name, type, lanes, range, count))
+            return false;
+    } while (ptx_accept(parser, ','));
+    return ptx_expect(parser, ';', "after the registers");
+}
+
+struct declaration {
+    enum ptx_type type;
+    uint8_t vector;
+    uint32_t align_bytes; /* 0 none given */
+    bool ptr;
+    enum ptx_space ptr_space;
+    uint32_t ptr_align;
+    bool managed;
+};
+
+static bool align_read(struct ptx_parser *parser, uint32_t *out)
+{
+    if (!ptx_constant_u32(parser, 1u << 20, out))
+        return false;
+    if (*out == 0 || (*out & (*out - 1)) != 0)
+        return ptx_fail(parser, "an alignment must be a power of two");
+    return true;
+}
+
+/* .attribute(.managed), .attribute(.unified(a, b)) */
+bool ptx_parse_attribute(struct ptx_parser *parser, bool *out_managed)
+{
+    if (!ptx_expect(parser, '(', "after .attribute"))
+        return false;
+    do {
+        if (ptx_accept_dot(parser, ".managed")) {
+            *out_managed = true;
+        } else if (ptx_accept_dot(parser, ".unified")) {
+            struct ptx_value id;
+            if (!ptx_expect(parser, '(', "after .unified") || !ptx_constant(parser, &id) ||
+                !ptx_expect(parser, ',', "in .unified") || !ptx_constant(parser, &id) ||
+                !ptx_expect(parser, ')', "after .unified"))
+                return false;
+        } else {
+            return ptx_fail(parser, "unknown attribute");
+        }
+    } while (ptx_accept(parser, ','));
+    return ptx_expect(parser, ')', "after the attributes");
+}
+
+/* Alignment, vector, type and .ptr in any order that has the type once. */
+static bool declaration_read(struct ptx_parser *parser, bool param, struct declaration *out)
+{
+    *out = (struct declaration){.vector = 1};
+    for (;;) {
+        enum ptx_type type = ptx_type_of(&parser->token);
+        if (ptx_accept_dot(parser, ".align")) {
+            if (!align_read(parser, &out->align_bytes))
+                return false;
+        } else if (ptx_is_dot(parser, ".v2") || ptx_is_dot(parser, ".v4")) {
+            out->vector = accept_vector(parser);
+        } else if (ptx_accept_dot(parser, ".attribute")) {
+            if (!ptx_parse_attribute(parser, &out->managed))
+                return false;
+        } else if (param && ptx_accept_dot(parser, ".ptr")) {
+            out->ptr = true;
+            out->ptr_align = 4;
+            if (ptx_accept_dot(parser, ".global"))
+                out->ptr_space = PTX_SPACE_GLOBAL;
+            else if (ptx_accept_dot(parser, ".const"))
+                out->ptr_space = PTX_SPACE_CONST;
+            else if (ptx_accept_dot(parser, ".shared"))
+                out->ptr_space = PTX_SPACE_SHARED;
+            else if (ptx_accept_dot(parser, ".local"))
+                out->ptr_space = PTX_SPACE_LOCAL;
+            if (ptx_accept_dot(parser, ".align") && !align_read(parser, &out->ptr_align))
+                return false;
+        } else if (type != PTX_NONE && out->type == PTX_NONE) {
+            if (!expect_type(parser, true, &out->type))
+                return false;
+        } else {
+            break;
+        }
+    }
+    if (out->type == PTX_NONE)
+        return ptx_fail(parser, "expected a type such as .b32");
+    return true;
+}
+
+enum { MAX_DIMENSIONS = 4 };
+
+/* [n][m]…: the bytes of the whole, `dims` filled; an empty first dimension makes it unsized. */
+static bool dimensions_read(struct ptx_parser *parser, struct ptx_var *var, uint64_t *dims, unsigned *n_dims)
+{
+    uint64_t bytes = (uint64_t)ptx_types[var->type].bits / 8 * var->vector;
+    *n_dims = 0;
+    while (ptx_accept(parser, '[')) {
+        struct ptx_value value = {0};
+        if (*n_dims >= MAX_DIMENSIONS)
+            return ptx_fail(parser, "more than %d dimensions", MAX_DIMENSIONS);
+        var->is_array = true;
+        if (ptx_is(parser, ']')) {
+            if (*n_dims > 0)
+                return ptx_fail(parser, "only the first dimension can be left open");
+            var->is_unsized = true;
+        } else {
+            if (!ptx_constant(parser, &value))
+                return false;
+            if (value.is_float || (!value.is_unsigned && (int64_t)value.bits < 0))
+                return ptx_fail(parser, "a dimension must be a non-negative integer");
+            if (value.bits == 0 && *n_dims > 0)
+                return ptx_fail(parser, "an inner dimension must be positive");
+            if (value.bits && bytes > (UINT64_C(1) << 62) / value.bits)
+                return ptx_fail(parser, "'%s' is too large", var->name);
+            bytes *= value.bits ? value.bits : 1;
+            if (value.bits == 0)
+                var->is_unsized = true; /* [0]: like an open one */
+        }
+        dims[(*n_dims)++] = value.bits;
+        if (!ptx_expect(parser, ']', "after the dimension"))
+            return false;
+    }
+    var->bytes = var->is_unsized ? 0 : bytes;
+    return true;
+}
+
+static struct ptx_var *var_new(struct ptx_parser *parser, const struct declaration *declaration,
+                               enum ptx_space space, enum ptx_linkage linkage, struct ptx_name *name)
+{
+    struct ptx_var *var = clab_arena_alloc(parser->arena, sizeof *var);
+    if (!var) {
+        ptx_no_memory(parser);
+        return NULL;
+    }
+    uint32_t natural = ptx_types[declaration->type].bits / 8u * declaration->vector;
+    *var = (struct ptx_var){.name = name->text,
+                            .space = space,
+                            .linkage = linkage,
+                            .type = declaration->type,
+                            .vector = declaration->vector,
+                            .align_bytes = declaration->align_bytes ? declaration->align_bytes : natural,
+                            .ptr = declaration->ptr,
+                            .ptr_space = declaration->ptr_space,
+                            .ptr_align = declaration->ptr_align,
+                            .is_managed = declaration->managed,
+                            .line = parser->token.line};
+    return var;
+}
+
+/* The list that a variable belongs to, its index there set. */
+static bool var_keep(struct ptx_parser *parser, struct ptx_var *var)
+{
+    struct ptx_list *list = parser->depth ? &parser->vars : &parser->module_vars;
+    struct ptx_var **kept = ptx_list_add(parser, list, sizeof *kept);
+    if (!kept)
+        return false;
+    *kept = var;
+    var->index = (uint32_t)(list->count - 1);
+    var->function = parser->depth ? parser->function : NULL;
+    return true;
+}
+
+/* The second declaration of a module variable (.extern before its definition): the binding stays, its
+   variable takes the definition. */
+static bool var_again(struct ptx_parser *parser, struct ptx_var *old, const struct ptx_var *new)
+{
+    if (old->space != new->space || old->type != new->type || old->vector != new->vector)
+        return ptx_fail(parser, "'%s' was declared before with another type", old->name);
+    bool old_declares = old->linkage == PTX_LINK_EXTERN, new_declares = new->linkage == PTX_LINK_EXTERN;
+    if (!old_declares && !new_declares && old->linkage != PTX_LINK_WEAK && old->linkage != PTX_LINK_COMMON)
+        return ptx_fail(parser, "'%s' is already defined", old->name);
+    if (new_declares)
+        return true;
+    uint32_t index = old->index;
+    *old = *new;
+    old->index = index;
+    return true;
+}
+
+/* After the state space. */
+bool ptx_parse_variables(struct ptx_parser *parser, enum ptx_space space, enum ptx_linkage linkage)
+{
+    struct declaration declaration;
+    if (!declaration_read(parser, false, &declaration))
+        return false;
+    do {
+        struct ptx_name *name;
+        uint64_t dims[MAX_DIMENSIONS];
+        unsigned n_dims;
+        if (!ptx_expect_name(parser, "a variable's name", &name))
+            return false;
+        struct ptx_var *var = var_new(parser, &declaration, space, linkage, name);
+        if (!var)
+            return false;
+        if (ptx_is(parser, '<')) { /* .param .b32 p<3>: parametrised names */
+            ptx_next(parser);
+            uint32_t count = (uint32_t)parser->token.value;
+            if (parser->token.kind != PTX_TOKEN_INT || parser->token.value > 4096)
+                return ptx_fail(parser, "expected the number of variables, at most 4096");
+            ptx_next(parser);
+            if (!ptx_expect(parser, '>', "after the number of variables"))
+                return false;
+            for (uint32_t i = 0; i < count; i++) {
+                const char *text = clab_arena_printf(parser->arena, "%s%u", name->text, (unsigned)i);
+                struct ptx_name *each = text ? ptx_intern(parser, text, strlen(text)) : NULL;
+                struct ptx_binding *binding = each ? ptx_bind(parser, each, PTX_BIND_VAR) : NULL;
+                struct ptx_var *one = binding ? var_new(parser, &declaration, space, linkage, each) : NULL;
+                if (!one)
+                    return parser->failed ? false : ptx_fail(parser, "cannot declare '%s'", name->text);
+                one->bytes = (uint64_t)ptx_types[one->type].bits / 8 * one->vector;
+                binding->var = one;
+                if (!var_keep(parser, one))
+                    return false;
+            }
+            continue;
+        }
+        if (!dimensions_read(parser, var, dims, &n_dims))
+            return false;
+        bool again = name->binding && name->binding->depth == parser->depth &&
+                     name->binding->kind == PTX_BIND_VAR && parser->depth == 0;
+        struct ptx_binding *binding = again ? name->binding : ptx_bind(parser, name, PTX_BIND_VAR);
+        if (!binding)
+            return false;
+        if (!again) {
+            binding->var = var;
+            if (!var_keep(parser, var))
+                return false;
+        }
+        if (ptx_accept(parser, '=')) {
+            if (linkage == PTX_LINK_EXTERN)
+                return ptx_fail(parser, "an .extern variable cannot be initialised");
+            if (!ptx_initialiser(parser, var, dims, n_dims))
+                return false;
+        } else if (var->is_unsized && linkage != PTX_LINK_EXTERN) {
+            return ptx_fail(parser, "'%s' has no size: only .extern variables may leave it open", name->text);
+        }
+        if (again && !var_again(parser, binding->var, var))
+            return false;
+    } while (ptx_accept(parser, ','));
+    return ptx_expect(parser, ';', "after the variable");
+}
+
+/* One parameter: .param … name, or .reg .b32 name of an old-style .func. */
+static bool param_read(struct ptx_parser *parser, bool bind, struct ptx_list *list)
+{
+    struct declaration declaration = {.vector = 1};
+    struct ptx_name *name;
+    bool in_register = ptx_is_dot(parser, ".reg");
+    if (!in_register && !ptx_is_dot(parser, ".param"))
+        return ptx_fail(parser, "expected .param or .reg");
+    ptx_next(parser);
+    if (in_register ? !expect_type(parser, false, &declaration.type)
+                    : !declaration_read(parser, true, &declaration))
+        return false;
+    if (!ptx_expect_name(parser, "a parameter's name", &name))
+        return false;
+    struct ptx_var *var =
+        var_new(parser, &declaration, in_register ? PTX_SPACE_REG : PTX_SPACE_PARAM, PTX_LINK_NONE, name);
+    struct ptx_var **kept = var ? ptx_list_add(parser, list, sizeof *kept) : NULL;
+    if (!kept)
+        return false;
+    *kept = var;
+    uint64_t dims[MAX_DIMENSIONS];
+    unsigned n_dims;
+    if (!dimensions_read(parser, var, dims, &n_dims))
+        return false;
+    var->index = (uint32_t)(list->count - 1);
+    if (!bind)
+        return true;
+    var->function = parser->function;
+    struct ptx_binding *binding = ptx_bind(parser, name, PTX_BIND_VAR);
+    if (!binding)
+        return false;
+    binding->var = var;
+    if (in_register)
+        var->reg = ptx_reg_add(parser, name->text, declaration.type);
+    return !parser->failed;
+}
+
+bool ptx_parse_params(struct ptx_parser *parser, bool bind, struct ptx_var ***out_vars, uint32_t *out_count)
+{
+    struct ptx_list list = {0};
+    if (!ptx_expect(parser, '(', "before the parameters"))
+        return false;
+    while (!ptx_is(parser, ')')) {
+        if (!param_read(parser, bind, &list))
+            return false;
+        if (!ptx_accept(parser, ','))
+            break;
+    }
+    if (!ptx_expect(parser, ')', "after the parameters"))
+        return false;
+    *out_count = (uint32_t)list.count;
+    *out_vars = ptx_list_copy(parser, &list, sizeof **out_vars);
+    return !parser->failed;
+}
