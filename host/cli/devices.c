@@ -77,6 +77,11 @@ static void print_device(FILE *file, const json_t *facts, const json_t *portable
     fputs("  of 1 to 16 CTAs, one CTA an SM:\n", file);
     print_active(file, "portable", portable);
     print_active(file, "opted in", opted);
+    const json_t *groups = json_object_get(facts, "sm_groups");
+    for (size_t i = 0; i < json_array_size(groups); i++)
+        fprintf(file, i == 0 ? "  SM groups  %lld" : " %lld", (long long)json_integer_value(json_array_get(groups, i)));
+    if (json_array_size(groups) != 0)
+        fputc('\n', file);
 }
 
 static clab_status one_device(struct clab_cli *cli, const char *id, bool json, json_t *all,

@@ -1,9 +1,11 @@
-/* Named barriers of a CTA: bar.sync, bar.arrive, bar.red and barrier.cta. PTX ISA 9.0, 9.7.13.1 "bar, barrier".
+/* Named barriers of a CTA: bar.sync, bar.arrive, bar.red and barrier.cta. PTX ISA 9.0, 9.7.13.1 "bar,
+   barrier".
 
-   Threads are counted, so that lanes of one warp may arrive from different places (as on an H200: design, "Progress
-   inside a warp"). A warp that arrives whole counts 32 threads towards a given count even when some of its lanes ended
-   or never existed, because such counts are multiples of the warp size. Threads that ended are not waited for: a barrier
-   completes when all live threads of the CTA wait at it, and that is checked again whenever threads end. */
+   Threads are counted, so that lanes of one warp may arrive from different places (as on an H200: design,
+   "Progress inside a warp"). A warp that arrives whole counts 32 threads towards a given count even when some
+   of its lanes ended or never existed, because such counts are multiples of the warp size. Threads that ended
+   are not waited for: a barrier completes when all live threads of the CTA wait at it, and that is checked
+   again whenever threads end. */
 #include "emu/fragment.h"
 #include "emu/hook.h"
 
@@ -15,7 +17,7 @@ static bool complete(const struct emu_cta *cta, const struct emu_barrier *barrie
 
 static uint64_t reduced(const struct emu_barrier *barrier, enum emu_barrier_mode mode)
 {
-    return mode == EMU_BARRIER_POPC ? barrier->reduce_count
+    return mode == EMU_BARRIER_POPC  ? barrier->reduce_count
            : mode == EMU_BARRIER_AND ? (barrier->reduce_and ? EMU_ALL : 0)
                                      : (barrier->reduce_or ? EMU_ALL : 0);
 }
@@ -29,8 +31,9 @@ static void release_warp(struct emu_warp *warp, const struct emu_barrier *barrie
             continue;
         }
         const enum emu_barrier_mode mode = fragment->pc->u8[1];
-        emu_hook_event(warp->cta, warp, fragment->pc,
-                       (struct emu_event){.kind = EMU_EVENT_BARRIER_PASS, .lanes = fragment->mask, .value = id});
+        emu_hook_event(
+            warp->cta, warp, fragment->pc,
+            (struct emu_event){.kind = EMU_EVENT_BARRIER_PASS, .lanes = fragment->mask, .value = id});
         if (mode == EMU_BARRIER_SYNC) {
             fragment->pc++;
             emu_wake_fragment(warp, fragment, EMU_WAKE_NONE, 0);
@@ -103,8 +106,9 @@ const struct emu_op *emu_barrier_whole(struct emu_warp *warp, const struct emu_o
     return NULL;
 }
 
-const struct emu_op *emu_barrier_take(struct emu_warp *warp, const struct emu_op *op, uint32_t id, uint32_t expected,
-                                      enum emu_barrier_mode mode, uint32_t predicate, uint64_t *out_value)
+const struct emu_op *emu_barrier_take(struct emu_warp *warp, const struct emu_op *op, uint32_t id,
+                                      uint32_t expected, enum emu_barrier_mode mode, uint32_t predicate,
+                                      uint64_t *out_value)
 {
     struct emu_cta *cta = warp->cta;
     if (id >= EMU_NAMED_BARRIERS || expected % EMU_LANES != 0) {
@@ -125,17 +129,17 @@ const struct emu_op *emu_barrier_take(struct emu_warp *warp, const struct emu_op
     } else if (barrier->expected != expected) {
         emu_fault_kind_set(warp, EMU_FAULT_ILLEGAL_INSTRUCTION);
         return emu_fault(warp, op, EMU_LANES, CLAB_FAULT, NULL, 0,
-                         "barrier %u: arrived with a thread count of %u, others with %u (0: the whole CTA)", id,
-                         expected, barrier->expected);
+                         "barrier %u: arrived with a thread count of %u, others with %u (0: the whole CTA)",
+                         id, expected, barrier->expected);
     }
     const bool whole = ((before | lanes) & warp->live) == warp->live;
-    barrier->arrived += whole ? EMU_LANES - emu_lane_count(before)
-                              : emu_lane_count(lanes);
+    barrier->arrived += whole ? EMU_LANES - emu_lane_count(before) : emu_lane_count(lanes);
     barrier->reduce_count += emu_lane_count(predicate & lanes);
     barrier->reduce_and &= (predicate & lanes) == lanes;
     barrier->reduce_or |= (predicate & lanes) != 0;
     warp->progress++;
-    emu_hook_event(cta, warp, op, (struct emu_event){.kind = EMU_EVENT_BARRIER_ARRIVE, .lanes = lanes, .value = id});
+    emu_hook_event(cta, warp, op,
+                   (struct emu_event){.kind = EMU_EVENT_BARRIER_ARRIVE, .lanes = lanes, .value = id});
     if (mode != EMU_BARRIER_ARRIVE) {
         barrier->lanes[warp->index] |= lanes;
         barrier->waiting += emu_lane_count(lanes);

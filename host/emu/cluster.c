@@ -1,10 +1,10 @@
 /* barrier.cluster. PTX ISA 9.0, 9.7.13.4 "barrier.cluster"; rules gathered in ptx-facts, section 2.
 
-   One barrier per cluster: it completes when every live thread of the cluster has arrived, and is then ready for the
-   next phase. Each thread arrives once and then waits once per phase; anything else is reported. A thread that ends
-   without arriving lowers the count, one that arrived before it ended stays counted once. Leaves out: the memory
-   ordering of .release, .acquire and .relaxed, since all of a cluster runs on one host thread; and that a not .aligned
-   arrive also waits for the other lanes of its warp. */
+   One barrier per cluster: it completes when every live thread of the cluster has arrived, and is then ready
+   for the next phase. Each thread arrives once and then waits once per phase; anything else is reported. A
+   thread that ends without arriving lowers the count, one that arrived before it ended stays counted once.
+   Leaves out: the memory ordering of .release, .acquire and .relaxed, since all of a cluster runs on one host
+   thread; and that a not .aligned arrive also waits for the other lanes of its warp. */
 #include "emu/fragment.h"
 #include "emu/hook.h"
 
@@ -46,8 +46,8 @@ const struct emu_op *emu_cluster_arrive(struct emu_warp *warp, const struct emu_
                          "barrier.cluster.arrive twice without a wait between");
     }
     cta->cluster_arrived[warp->index] |= lanes;
-    cta->cluster_parity[warp->index] = (cta->cluster_parity[warp->index] & ~lanes) |
-                                       (cluster->barrier_phase & 1 ? lanes : 0);
+    cta->cluster_parity[warp->index] =
+        (cta->cluster_parity[warp->index] & ~lanes) | (cluster->barrier_phase & 1 ? lanes : 0);
     cluster->barrier_arrived += emu_lane_count(lanes);
     warp->progress++;
     emu_hook_event(cta, warp, op, (struct emu_event){.kind = EMU_EVENT_CLUSTER_ARRIVE, .lanes = lanes});
@@ -67,8 +67,8 @@ const struct emu_op *emu_cluster_wait(struct emu_warp *warp, const struct emu_op
                          "barrier.cluster.wait without an arrive before it");
     }
     /* A thread that waits keeps its next phase from completing, so parity tells phases apart. */
-    const uint32_t current = cluster->barrier_phase & 1 ? cta->cluster_parity[warp->index]
-                                                        : ~cta->cluster_parity[warp->index];
+    const uint32_t current =
+        cluster->barrier_phase & 1 ? cta->cluster_parity[warp->index] : ~cta->cluster_parity[warp->index];
     if (current & lanes) {
         cta->cluster_waiting |= UINT32_C(1) << warp->index;
         return emu_wait(warp, op, EMU_WAIT_CLUSTER_BARRIER, 0);
@@ -82,10 +82,9 @@ void emu_cluster_barrier_exit(struct emu_warp *warp, uint32_t lanes)
 {
     struct emu_cta *cta = warp->cta;
     struct emu_cluster *cluster = cta->cluster;
-    const uint32_t current = cluster->barrier_phase & 1 ? cta->cluster_parity[warp->index]
-                                                        : ~cta->cluster_parity[warp->index];
-    cluster->barrier_arrived -=
-        emu_lane_count(cta->cluster_arrived[warp->index] & current & lanes);
+    const uint32_t current =
+        cluster->barrier_phase & 1 ? cta->cluster_parity[warp->index] : ~cta->cluster_parity[warp->index];
+    cluster->barrier_arrived -= emu_lane_count(cta->cluster_arrived[warp->index] & current & lanes);
     cta->cluster_arrived[warp->index] &= ~lanes;
     check(cluster);
 }

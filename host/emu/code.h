@@ -1,5 +1,5 @@
-/* Decoded kernels: one struct emu_code per function, gathered in a struct emu_image per (kernel, instruction set, hook
-   mode). Read-only once decoded, shared by all host threads. */
+/* Decoded kernels: one struct emu_code per function, gathered in a struct emu_image per (kernel, instruction
+   set, hook mode). Read-only once decoded, shared by all host threads. */
 #ifndef CLAB_EMU_CODE_H
 #define CLAB_EMU_CODE_H
 
@@ -7,11 +7,12 @@
 #include "emu/machine.h"
 #include "emu/op.h"
 
-/* A constant row: every lane the same, filled when a register file is made and never written by the kernel. */
+/* A constant row: every lane the same, filled when a register file is made and never written by the kernel.
+ */
 struct emu_const {
     uint32_t offset; /* of the row in the register file */
     uint8_t bytes;   /* of a lane; 0: a predicate word (bits 0 or all ones) */
-    bool rank;       /* the low 32 bits get the CTA's rank << EMU_RANK_SHIFT added: address of a .shared variable */
+    bool rank; /* the low 32 bits get the CTA's rank << EMU_RANK_SHIFT added: address of a .shared variable */
     uint64_t low, high;
 };
 
@@ -29,11 +30,11 @@ struct emu_code {
     uint32_t *op_of;     /* first operation of each instruction; n_insns + 1 entries */
     uint32_t file_bytes; /* size of a register file */
     struct emu_const *consts;
-    uint32_t n_consts, n_rank_consts; /* rank-dependent ones first */
-    uint32_t local_bytes;             /* of this function's .local and .param variables, per thread */
+    uint32_t n_consts, n_rank_consts;  /* rank-dependent ones first */
+    uint32_t local_bytes;              /* of this function's .local and .param variables, per thread */
     struct emu_slot *params, *returns; /* of a .func, in the order declared */
-    uint32_t index;                   /* in image->codes */
-    uint32_t *reg_rows;               /* row (or predicate word) of each PTX register, for traces */
+    uint32_t index;                    /* in image->codes */
+    uint32_t *reg_rows;                /* row (or predicate word) of each PTX register, for traces */
 };
 
 struct emu_set; /* sets.c: the handlers of one instruction set and hook mode */
@@ -47,7 +48,7 @@ struct emu_image {
     struct emu_code *entry;
     uint32_t static_shared_bytes; /* of the .shared variables that the kernel can reach */
     uint32_t local_bytes;         /* per thread, along the deepest chain of calls; with recursion see deep */
-    bool deep;                    /* calls itself or through pointers: local memory is the stack limit instead */
+    bool deep; /* calls itself or through pointers: local memory is the stack limit instead */
     struct clab_arena arena;
 };
 
@@ -55,19 +56,20 @@ struct emu_image {
 struct emu_framework {
     emu_handler *guard_full, *guard_masked;
     emu_handler *join_full, *join_masked;
-    emu_handler *bra_full, *bra_masked;             /* unconditional, forward */
-    emu_handler *bra_back_full, *bra_back_masked;   /* unconditional, backward */
-    emu_handler *branch_full, *branch_masked;       /* conditional, forward */
+    emu_handler *bra_full, *bra_masked;           /* unconditional, forward */
+    emu_handler *bra_back_full, *bra_back_masked; /* unconditional, backward */
+    emu_handler *branch_full, *branch_masked;     /* conditional, forward */
     emu_handler *branch_back_full, *branch_back_masked;
-    emu_handler *inplace_full, *inplace_masked;     /* conditional over a region run in place */
+    emu_handler *inplace_full, *inplace_masked; /* conditional over a region run in place */
     emu_handler *pred_not_full, *pred_not_masked;
-    emu_handler *count;                             /* boundary of a polling loop */
-    emu_handler *end;                               /* past the last instruction */
-    emu_handler *local_full, *local_masked;         /* address of a variable in the frame */
-    emu_handler *param;                             /* address of an entry parameter */
-    /* Widening or narrowing copies, by log2 of the lane bytes of source and destination; signed ones second. */
+    emu_handler *count;                     /* boundary of a polling loop */
+    emu_handler *end;                       /* past the last instruction */
+    emu_handler *local_full, *local_masked; /* address of a variable in the frame */
+    emu_handler *param;                     /* address of an entry parameter */
+    /* Widening or narrowing copies, by log2 of the lane bytes of source and destination; signed ones second.
+     */
     emu_handler *convert_full[5][5][2], *convert_masked[5][5][2];
-    emu_handler *sreg[PTX_SREG_COUNT];              /* u8[0] component; writes the whole row */
+    emu_handler *sreg[PTX_SREG_COUNT]; /* u8[0] component; writes the whole row */
 };
 
 struct emu_set {
@@ -76,7 +78,8 @@ struct emu_set {
     const struct emu_framework *framework;
     emu_emitter *const *emitters; /* by row; NULL: not executed */
 };
-/* The best set that this processor runs, or the one named; NULL when the name is unknown or the processor lacks it. */
+/* The best set that this processor runs, or the one named; NULL when the name is unknown or the processor
+ * lacks it. */
 const struct emu_set *emu_set_get(const char *name, bool hooks);
 
 /* Variables placed by the module: .global and .const. False when `var` has no storage. */
@@ -86,15 +89,16 @@ uint64_t emu_function_address(const struct emu_module *module, const struct ptx_
 /* The code for such a value, or NULL. */
 const struct emu_code *emu_function_find(const struct emu_image *image, uint64_t address);
 
-/* Decodes `entry` and every function it can reach. Errors: UNSUPPORTED, the function's own error, NO_MEMORY. */
+/* Decodes `entry` and every function it can reach. Errors: UNSUPPORTED, the function's own error, NO_MEMORY.
+ */
 clab_status emu_image_new(const struct emu_module *module, const struct ptx_module *ptx,
-                          const struct ptx_function *entry, const struct emu_set *set, struct emu_image **out_image,
-                          struct clab_error *error);
+                          const struct ptx_function *entry, const struct emu_set *set,
+                          struct emu_image **out_image, struct clab_error *error);
 void emu_image_free(struct emu_image *image);
 
 /* --- used by image.c, implemented in decode.c: one function. */
 struct emu_layout {
-    uint32_t *shared_offsets; /* by position in module->vars; UINT32_MAX: not placed */
+    uint32_t *shared_offsets;           /* by position in module->vars; UINT32_MAX: not placed */
     uint32_t **function_shared_offsets; /* [function index][position in function->vars], NULL rows allowed */
 };
 clab_status emu_decode(struct emu_image *image, const struct ptx_module *ptx, const struct emu_layout *layout,

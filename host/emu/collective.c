@@ -1,8 +1,9 @@
-/* Warp-level collectives across fragments. PTX ISA 9.0, 9.7.9.6 "shfl.sync", 9.7.13.6 "vote.sync" and their like: the
-   executing thread waits until all non-exited threads of the member mask have executed the same instruction with the
-   same mask. Not necessarily at the same place: lanes in different fragments bring their operands to the warp's
-   gathering, and the last to come computes for all. Fragments that wait at the same operation are merged, so that code
-   after the collective runs together. What a thread outside its own member mask does is undefined; here it takes part.
+/* Warp-level collectives across fragments. PTX ISA 9.0, 9.7.9.6 "shfl.sync", 9.7.13.6 "vote.sync" and their
+   like: the executing thread waits until all non-exited threads of the member mask have executed the same
+   instruction with the same mask. Not necessarily at the same place: lanes in different fragments bring their
+   operands to the warp's gathering, and the last to come computes for all. Fragments that wait at the same
+   operation are merged, so that code after the collective runs together. What a thread outside its own member
+   mask does is undefined; here it takes part.
 
    Requires that emitters call emu_guard_branch first. */
 #include <stdlib.h>
@@ -19,7 +20,8 @@ struct emu_gather {
 };
 
 /* Lanes of exec that agree with the first on the mask; the others go later. */
-static bool agree(struct emu_warp *warp, const struct emu_op *op, const uint32_t *members, uint32_t *inout_mask)
+static bool agree(struct emu_warp *warp, const struct emu_op *op, const uint32_t *members,
+                  uint32_t *inout_mask)
 {
     if (!members) {
         return true;
@@ -73,8 +75,8 @@ static void bring(struct emu_warp *warp, const struct emu_op *op, uint32_t mask,
     warp->gathered |= warp->exec;
 }
 
-static bool all_there(const struct emu_warp *warp, const struct emu_op *op, uint32_t mask, emu_compute *compute,
-                      uint32_t need)
+static bool all_there(const struct emu_warp *warp, const struct emu_op *op, uint32_t mask,
+                      emu_compute *compute, uint32_t need)
 {
     const struct emu_gather *gather = warp->gather;
     for (uint32_t left = need; left; left &= left - 1) {
@@ -127,8 +129,8 @@ bool emu_collective(struct emu_warp *warp, const struct emu_op *op, const uint32
     warp->gathered &= ~(need | warp->exec);
     for (uint32_t used = warp->used; used; used &= used - 1) {
         struct emu_fragment *other = &warp->fragments[__builtin_ctz(used)];
-        if (other->state == EMU_FRAGMENT_WAITING && other->wait == EMU_WAIT_COLLECTIVE && other->wait_key == mask &&
-            (other->mask & need)) {
+        if (other->state == EMU_FRAGMENT_WAITING && other->wait == EMU_WAIT_COLLECTIVE &&
+            other->wait_key == mask && (other->mask & need)) {
             emu_wake_fragment(warp, other, EMU_WAKE_DONE, 0);
         }
     }

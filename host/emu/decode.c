@@ -1,19 +1,19 @@
-/* Decodes one PTX function into operations: walks the blocks of its control-flow graph in program order, calls the
-   emitter of each instruction's row, and places joins.
+/* Decodes one PTX function into operations: walks the blocks of its control-flow graph in program order,
+   calls the emitter of each instruction's row, and places joins.
 
    requires: the function parsed without error; the image's layout of shared variables done. breaks: nothing.
 
-   Lanes that part at a conditional branch meet again at its block's immediate post-dominator, which therefore starts
-   with a join operation. A branch over a short region without loops, barriers, collectives, calls or exits needs no
-   fragments: both sides run in place under a mask (see ops_control.c). Leaves out: any optimisation across
-   instructions. */
+   Lanes that part at a conditional branch meet again at its block's immediate post-dominator, which therefore
+   starts with a join operation. A branch over a short region without loops, barriers, collectives, calls or
+   exits needs no fragments: both sides run in place under a mask (see ops_control.c). Leaves out: any
+   optimisation across instructions. */
 #include <string.h>
 
 #include "emu/emitting.h"
 
 #define REGION_BLOCKS 64 /* of a region that is run in place */
 
-/* Fuel that a backward branch takes; warp.c gives a slice 65536. A loop that only polls gives way soon. */
+/* Fuel that a backward branch takes; launch.c gives a slice 65536. A loop that only polls gives way soon. */
 #define WEIGHT_PLAIN 1
 #define WEIGHT_POLL  8192
 
@@ -113,7 +113,8 @@ static void classify_blocks(const struct ptx_function *function, struct flow *fl
 
 static bool dominates(const struct ptx_cfg *cfg, uint32_t a, uint32_t b)
 {
-    /* The bound keeps hostile nesting from costing quadratic time; beyond it a loop is merely not recognised. */
+    /* The bound keeps hostile nesting from costing quadratic time; beyond it a loop is merely not recognised.
+     */
     for (unsigned step = 0; step < 4096 && b != a && b != UINT32_MAX; step++) {
         b = cfg->blocks[b].idom;
     }
@@ -143,8 +144,9 @@ static void reg_taint(struct flow *flow, const struct ptx_operand *operand)
     }
 }
 
-/* Whether a branch of the loop (blocks marked with mark_now, from `first` to `last`) depends on what the loop polls.
-   In a loop without work the first operand of an instruction is what it writes. Two passes carry a value round. */
+/* Whether a branch of the loop (blocks marked with mark_now, from `first` to `last`) depends on what the loop
+   polls. In a loop without work the first operand of an instruction is what it writes. Two passes carry a
+   value round. */
 static bool loop_polls(struct flow *flow, const struct ptx_function *function, uint32_t first, uint32_t last)
 {
     for (unsigned pass = 0; pass < 2; pass++) {
@@ -174,7 +176,8 @@ static bool loop_polls(struct flow *flow, const struct ptx_function *function, u
     return false;
 }
 
-/* Natural loops of back edges b -> header: one that polls and does no work gives way soon, and is counted apart. */
+/* Natural loops of back edges b -> header: one that polls and does no work gives way soon, and is counted
+ * apart. */
 static void weigh_loops(struct flow *flow, const struct ptx_function *function)
 {
     const struct ptx_cfg *cfg = &flow->cfg;
@@ -218,8 +221,8 @@ static void weigh_loops(struct flow *flow, const struct ptx_function *function)
     }
 }
 
-/* Whether all that lies between block `from` and `join` is simple and without loops. Depth-first; blocks on the path
-   have mark 2 * now, finished ones 2 * now + 1. */
+/* Whether all that lies between block `from` and `join` is simple and without loops. Depth-first; blocks on
+   the path have mark 2 * now, finished ones 2 * now + 1. */
 static bool region_walk(struct flow *flow, uint32_t at, uint32_t join, uint32_t *count)
 {
     if (at == join) {
@@ -369,7 +372,8 @@ static clab_status decode_body(struct emu_emit *emit)
         return emit->status;
     }
     bool *inplace = clab_arena_array(&emit->scratch, flow.cfg.n_blocks + 1, sizeof *inplace);
-    emit->code->op_of = clab_arena_array(&emit->image->arena, function->n_insns + 1, sizeof *emit->code->op_of);
+    emit->code->op_of =
+        clab_arena_array(&emit->image->arena, function->n_insns + 1, sizeof *emit->code->op_of);
     if (!inplace || !emit->code->op_of || !emu_emit_init(emit)) {
         return emu_emit_error(emit, CLAB_NO_MEMORY, "out of memory while decoding '%s'", function->name);
     }

@@ -1,6 +1,6 @@
-/* The decoder's service to the emitters (emit.h): rows for registers, constants, scratch and symbol addresses, and
-   pushing operations with the instruction's guard. Rules of operand sizes: PTX ISA 9.0, 9.4.1 "Operand Size Exceeding
-   Instruction-Type Size". Control flow is decode.c's. */
+/* The decoder's service to the emitters (emit.h): rows for registers, constants, scratch and symbol
+   addresses, and pushing operations with the instruction's guard. Rules of operand sizes: PTX ISA 9.0, 9.4.1
+   "Operand Size Exceeding Instruction-Type Size". Control flow is decode.c's. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,8 +64,10 @@ static uint32_t file_take(struct emu_emit *emit, unsigned bytes, unsigned align)
 {
     const uint32_t offset = (emit->file_bytes + align - 1) & ~(uint32_t)(align - 1);
     if (offset > FILE_LIMIT) {
-        emu_emit_error(emit, CLAB_UNSUPPORTED, "not supported by the emulator: function '%s' needs more than %u MiB of "
-                       "registers per warp", emit->function->name, FILE_LIMIT >> 20);
+        emu_emit_error(emit, CLAB_UNSUPPORTED,
+                       "not supported by the emulator: function '%s' needs more than %u MiB of "
+                       "registers per warp",
+                       emit->function->name, FILE_LIMIT >> 20);
         return 0;
     }
     emit->file_bytes = offset + bytes;
@@ -94,14 +96,16 @@ static bool place_locals(struct emu_emit *emit)
     const struct ptx_function *function = emit->function;
     const uint32_t n = function->n_vars + function->n_params + function->n_returns;
     emit->var_offsets = clab_arena_array(&emit->scratch, function->n_vars + 1, sizeof *emit->var_offsets);
-    emit->code->params = clab_arena_array(&emit->image->arena, function->n_params + 1, sizeof *emit->code->params);
-    emit->code->returns = clab_arena_array(&emit->image->arena, function->n_returns + 1, sizeof *emit->code->returns);
+    emit->code->params =
+        clab_arena_array(&emit->image->arena, function->n_params + 1, sizeof *emit->code->params);
+    emit->code->returns =
+        clab_arena_array(&emit->image->arena, function->n_returns + 1, sizeof *emit->code->returns);
     if (!emit->var_offsets || !emit->code->params || !emit->code->returns) {
         return false;
     }
     uint64_t bytes = 0;
-    /* Return values first, then parameters: their places follow from the signature alone, so that a caller knows them
-       without knowing which function it calls (emu_signature_place). */
+    /* Return values first, then parameters: their places follow from the signature alone, so that a caller
+       knows them without knowing which function it calls (emu_signature_place). */
     for (uint32_t i = 0; i < n; i++) {
         const struct ptx_var *var;
         struct emu_slot *slot = NULL;
@@ -128,9 +132,10 @@ static bool place_locals(struct emu_emit *emit)
             emit->var_offsets[i - function->n_returns - function->n_params] = place.offset;
         }
         if (bytes > UINT32_C(1) << 24) {
-            emu_emit_error(emit, CLAB_UNSUPPORTED,
-                           "not supported by the emulator: function '%s' has more than 16 MiB of local variables",
-                           function->name);
+            emu_emit_error(
+                emit, CLAB_UNSUPPORTED,
+                "not supported by the emulator: function '%s' has more than 16 MiB of local variables",
+                function->name);
             return true;
         }
     }
@@ -169,7 +174,8 @@ static uint32_t pool_take(struct emu_emit *emit, unsigned log2)
 {
     struct emu_scratch_pool *pool = &emit->pools[log2];
     if (pool->used == pool->count) {
-        uint32_t *rows = clab_arena_grow(&emit->scratch, pool->rows, pool->count, &pool->capacity, sizeof *rows);
+        uint32_t *rows =
+            clab_arena_grow(&emit->scratch, pool->rows, pool->count, &pool->capacity, sizeof *rows);
         if (!rows) {
             emu_emit_error(emit, CLAB_NO_MEMORY, "out of memory while decoding '%s'", emit->function->name);
             return 0;
@@ -272,7 +278,8 @@ uint32_t emu_constant(struct emu_emit *emit, enum ptx_type type, uint64_t bits)
 
 /* --- symbols */
 
-bool emu_place_of(struct emu_emit *emit, const struct ptx_var *var, enum emu_place *out_place, uint64_t *out_offset)
+bool emu_place_of(struct emu_emit *emit, const struct ptx_var *var, enum emu_place *out_place,
+                  uint64_t *out_offset)
 {
     const struct ptx_function *function = var->function;
     if (function == emit->function) {
@@ -307,8 +314,8 @@ bool emu_place_of(struct emu_emit *emit, const struct ptx_var *var, enum emu_pla
         }
     }
     if (var->space == PTX_SPACE_SHARED) {
-        const uint32_t *offsets = function ? emit->layout->function_shared_offsets[function->index]
-                                           : emit->layout->shared_offsets;
+        const uint32_t *offsets =
+            function ? emit->layout->function_shared_offsets[function->index] : emit->layout->shared_offsets;
         if (offsets && offsets[var->index] != UINT32_MAX) {
             *out_place = EMU_PLACE_SHARED;
             *out_offset = offsets[var->index];
@@ -342,9 +349,10 @@ static uint32_t symbol_row(struct emu_emit *emit, const struct ptx_var *var, uin
         return constant_bytes(emit, bytes, offset, 0);
     }
     const uint32_t wide = pool_take(emit, 3);
-    struct emu_op *op = place == EMU_PLACE_LOCAL
-                            ? emu_push_unguarded(emit, emit->framework->local_full, emit->framework->local_masked)
-                            : emu_push_unguarded(emit, emit->framework->param, emit->framework->param);
+    struct emu_op *op =
+        place == EMU_PLACE_LOCAL
+            ? emu_push_unguarded(emit, emit->framework->local_full, emit->framework->local_masked)
+            : emu_push_unguarded(emit, emit->framework->param, emit->framework->param);
     op->d = wide;
     op->imm = offset;
     if (bytes == 8) {
@@ -352,7 +360,8 @@ static uint32_t symbol_row(struct emu_emit *emit, const struct ptx_var *var, uin
     }
     const unsigned to = (unsigned)__builtin_ctz(bytes);
     const uint32_t row = pool_take(emit, to);
-    op = emu_push_unguarded(emit, emit->framework->convert_full[3][to][0], emit->framework->convert_masked[3][to][0]);
+    op = emu_push_unguarded(emit, emit->framework->convert_full[3][to][0],
+                            emit->framework->convert_masked[3][to][0]);
     op->d = row;
     op->a = wide;
     return row;
@@ -400,7 +409,8 @@ static uint32_t float_row(struct emu_emit *emit, const struct ptx_operand *opera
 }
 
 /* Copies a row into a scratch row of another lane size. */
-static uint32_t convert_row(struct emu_emit *emit, uint32_t row, unsigned from_log2, unsigned to_log2, bool is_signed)
+static uint32_t convert_row(struct emu_emit *emit, uint32_t row, unsigned from_log2, unsigned to_log2,
+                            bool is_signed)
 {
     if (from_log2 == to_log2) {
         return row;
@@ -461,8 +471,10 @@ uint32_t emu_source(struct emu_emit *emit, const struct ptx_operand *operand, en
     default:
         break;
     }
-    emu_emit_error(emit, CLAB_UNSUPPORTED, "not supported by the emulator: this kind of operand where a value of type "
-                   ".%s is read", ptx_types[type].text);
+    emu_emit_error(emit, CLAB_UNSUPPORTED,
+                   "not supported by the emulator: this kind of operand where a value of type "
+                   ".%s is read",
+                   ptx_types[type].text);
     return 0;
 }
 
@@ -472,9 +484,10 @@ uint32_t emu_dest(struct emu_emit *emit, const struct ptx_operand *operand, enum
         return emu_scratch(emit, type);
     }
     if (operand->kind != PTX_OPERAND_REG || emit->function->regs[operand->reg].type == PTX_PRED) {
-        emu_emit_error(emit, CLAB_UNSUPPORTED,
-                       "not supported by the emulator: this kind of operand where a value of type .%s is written",
-                       ptx_types[type].text);
+        emu_emit_error(
+            emit, CLAB_UNSUPPORTED,
+            "not supported by the emulator: this kind of operand where a value of type .%s is written",
+            ptx_types[type].text);
         return 0;
     }
     const unsigned to = log2_bytes(emit->function->regs[operand->reg].type), from = log2_bytes(type);
@@ -482,7 +495,8 @@ uint32_t emu_dest(struct emu_emit *emit, const struct ptx_operand *operand, enum
         return emit->reg_rows[operand->reg];
     }
     if (to < from || emit->n_after == sizeof emit->after / sizeof *emit->after) {
-        emu_emit_error(emit, CLAB_UNSUPPORTED, "not supported by the emulator: register %s is too small for type .%s",
+        emu_emit_error(emit, CLAB_UNSUPPORTED,
+                       "not supported by the emulator: register %s is too small for type .%s",
                        emit->function->regs[operand->reg].name, ptx_types[type].text);
         return 0;
     }
@@ -510,14 +524,16 @@ uint32_t emu_pred_source(struct emu_emit *emit, const struct ptx_operand *operan
         emu_handler *handler = emit->framework->sreg[operand->sreg];
         emu_push_unguarded(emit, handler, handler)->d = word;
     } else {
-        emu_emit_error(emit, CLAB_UNSUPPORTED, "not supported by the emulator: this operand where a predicate is read");
+        emu_emit_error(emit, CLAB_UNSUPPORTED,
+                       "not supported by the emulator: this operand where a predicate is read");
         return 0;
     }
     if (!operand->negated) {
         return word;
     }
     const uint32_t negated = pool_take(emit, 5);
-    struct emu_op *op = emu_push_unguarded(emit, emit->framework->pred_not_full, emit->framework->pred_not_masked);
+    struct emu_op *op =
+        emu_push_unguarded(emit, emit->framework->pred_not_full, emit->framework->pred_not_masked);
     op->d = negated;
     op->a = word;
     return negated;
@@ -529,7 +545,8 @@ uint32_t emu_pred_dest(struct emu_emit *emit, const struct ptx_operand *operand)
         return pool_take(emit, 5);
     }
     if (operand->kind != PTX_OPERAND_REG || emit->function->regs[operand->reg].type != PTX_PRED) {
-        emu_emit_error(emit, CLAB_UNSUPPORTED, "not supported by the emulator: this operand where a predicate is written");
+        emu_emit_error(emit, CLAB_UNSUPPORTED,
+                       "not supported by the emulator: this operand where a predicate is written");
         return 0;
     }
     return emit->reg_rows[operand->reg];
@@ -539,7 +556,8 @@ uint32_t emu_address(struct emu_emit *emit, const struct ptx_operand *operand, i
 {
     *out_offset_bytes = 0;
     if (operand->kind != PTX_OPERAND_ADDRESS || operand->n_elements == 0) {
-        emu_emit_error(emit, CLAB_UNSUPPORTED, "not supported by the emulator: this operand where an address is wanted");
+        emu_emit_error(emit, CLAB_UNSUPPORTED,
+                       "not supported by the emulator: this operand where an address is wanted");
         return 0;
     }
     *out_offset_bytes = (int64_t)operand->imm;
@@ -566,7 +584,8 @@ struct emu_op *emu_push_unguarded(struct emu_emit *emit, emu_handler *full, emu_
             return op;
         }
         if (ops) {
-            emu_emit_error(emit, CLAB_UNSUPPORTED, "not supported by the emulator: this form of the instruction");
+            emu_emit_error(emit, CLAB_UNSUPPORTED,
+                           "not supported by the emulator: this form of the instruction");
         } else {
             emu_emit_error(emit, CLAB_NO_MEMORY, "out of memory while decoding '%s'", emit->function->name);
         }
@@ -605,7 +624,8 @@ void emu_guard_branch(struct emu_emit *emit)
         return;
     }
     emit->guard_op = emit->n_ops;
-    struct emu_op *op = emu_push_unguarded(emit, emit->framework->branch_full, emit->framework->branch_masked);
+    struct emu_op *op =
+        emu_push_unguarded(emit, emit->framework->branch_full, emit->framework->branch_masked);
     op->a = guard;
     op->c = negated ? 0 : EMU_ALL; /* lanes whose guard is false go round */
     op->u8[0] = 1;                 /* not an instruction of its own */
@@ -621,7 +641,8 @@ void *emu_emit_alloc(struct emu_emit *emit, size_t bytes)
     return memory;
 }
 
-void emu_emit_fix(struct emu_emit *emit, size_t op, uint32_t target, uint32_t join, const struct emu_op **slot)
+void emu_emit_fix(struct emu_emit *emit, size_t op, uint32_t target, uint32_t join,
+                  const struct emu_op **slot)
 {
     struct emu_fix *fixes =
         clab_arena_grow(&emit->scratch, emit->fixes, emit->n_fixes, &emit->fixes_capacity, sizeof *fixes);
@@ -656,7 +677,8 @@ void emu_emit_end(struct emu_emit *emit)
     }
     if (emit->guard_as_branch) {
         const size_t join = emit->n_ops;
-        struct emu_op *op = emu_push_unguarded(emit, emit->framework->join_full, emit->framework->join_masked);
+        struct emu_op *op =
+            emu_push_unguarded(emit, emit->framework->join_full, emit->framework->join_masked);
         op->u8[1] = 1; /* a join: warp.c steps over it */
         op->insn = emit->insn_index + 1;
         /* decode.c turns the distance into pointers. */

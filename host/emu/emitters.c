@@ -1,8 +1,8 @@
-/* The table from row to emitter, made from insn.def once per instruction set and hook mode. Emitters are weak: a row
-   whose emitter does not exist, or is emu_none, is refused by name when a kernel uses it. */
+/* The table from row to emitter, made from insn.def once per instruction set and hook mode. Emitters are
+   weak: a row whose emitter does not exist, or is emu_none, is refused by name when a kernel uses it. */
 #include "emu/emit.h"
 
-#define INSN(id, syntax, roles, class, isa, sm, on, section, handler)                                                  \
+#define INSN(id, syntax, roles, class, isa, sm, on, section, handler) \
     extern emu_emitter EMU_SETNAME(handler) __attribute__((weak));
 #include "ptx/insn.def"
 #undef INSN

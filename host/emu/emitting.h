@@ -1,4 +1,5 @@
-/* The state of decoding one function: shared by emit.c (operands, rows, pushing) and decode.c (control flow). */
+/* The state of decoding one function: shared by emit.c (operands, rows, pushing) and decode.c (control flow).
+ */
 #ifndef CLAB_EMU_EMITTING_H
 #define CLAB_EMU_EMITTING_H
 
@@ -62,8 +63,8 @@ struct emu_emit {
     struct clab_error *error;
 };
 
-/* Place of the next of a function's return values or parameters; returns the first free offset after it. Alignment
-   beyond 16 bytes is not kept. */
+/* Place of the next of a function's return values or parameters; returns the first free offset after it.
+   Alignment beyond 16 bytes is not kept. */
 uint64_t emu_slot_take(uint64_t offset, const struct ptx_var *var, struct emu_slot *out_slot);
 
 /* emit.c. Rows for the registers, places for the local variables. False when memory is out. */
@@ -74,8 +75,10 @@ void emu_emit_begin(struct emu_emit *emit, uint32_t insn_index);
 /* Adds what the instruction wants after it. */
 void emu_emit_end(struct emu_emit *emit);
 /* Notes that ops[op] (or *slot) branches to instruction `target`, whose lanes meet again at `join`. */
-void emu_emit_fix(struct emu_emit *emit, size_t op, uint32_t target, uint32_t join, const struct emu_op **slot);
+void emu_emit_fix(struct emu_emit *emit, size_t op, uint32_t target, uint32_t join,
+                  const struct emu_op **slot);
 /* Records an error at the current instruction. */
-clab_status emu_emit_error(struct emu_emit *emit, clab_status status, const char *format, ...) CLAB_PRINTF(3, 4);
+clab_status emu_emit_error(struct emu_emit *emit, clab_status status, const char *format, ...)
+    CLAB_PRINTF(3, 4);
 
 #endif

@@ -5,11 +5,10 @@
 #include "emu/code.h"
 #include "emu/warp.h"
 
-#define EMU_SLICE_FUEL 65536 /* backward branches, weighted, before a fragment gives way */
-
-/* Counts the instructions before index `insn` of the running function that were not counted yet, for `lanes`, and
-   leaves `next` as the first uncounted one. `op` is in the same stretch of code: it says whether that is part of a
-   polling loop, whose instructions are counted apart because their number depends on the schedule. */
+/* Counts the instructions before index `insn` of the running function that were not counted yet, for `lanes`,
+   and leaves `next` as the first uncounted one. `op` is in the same stretch of code: it says whether that is
+   part of a polling loop, whose instructions are counted apart because their number depends on the schedule.
+ */
 static inline void emu_count(struct emu_warp *warp, const struct emu_op *op, uint32_t insn, uint32_t lanes,
                              uint32_t next)
 {
@@ -21,9 +20,9 @@ static inline void emu_count(struct emu_warp *warp, const struct emu_op *op, uin
     warp->count_from = next;
 }
 
-/* The running fragment's lanes part at `op`: `taken` (neither none nor all of exec) go to `target`, the rest to op + 1.
-   Lanes that are at `join` already wait there. Counting is done. Sets the fragment's pc and mask, exec and lane_mask.
-   Returns the operation that the fragment goes on with. */
+/* The running fragment's lanes part at `op`: `taken` (neither none nor all of exec) go to `target`, the rest
+   to op + 1. Lanes that are at `join` already wait there. Counting is done. Sets the fragment's pc and mask,
+   exec and lane_mask. Returns the operation that the fragment goes on with. */
 const struct emu_op *emu_diverge(struct emu_warp *warp, const struct emu_op *op, uint32_t taken,
                                  const struct emu_op *target, const struct emu_op *join);
 /* Leaves the run loop to go on at `pc`: because exec changed between full and not full. */
@@ -36,8 +35,8 @@ const struct emu_op *emu_join(struct emu_warp *warp, const struct emu_op *op);
 const struct emu_op *emu_exit_lanes(struct emu_warp *warp, const struct emu_op *op);
 /* The executing fragment's lanes return from a function, or end when it is the entry. */
 const struct emu_op *emu_return(struct emu_warp *warp, const struct emu_op *op);
-/* Enters `code` with all lanes of the fragment; they come back to `back`. Local memory and register file are ready;
-   arguments are not copied yet (the caller of emu_enter does). NULL frame: a fault was reported. */
+/* Enters `code` with all lanes of the fragment; they come back to `back`. Local memory and register file are
+   ready; arguments are not copied yet (the caller of emu_enter does). NULL frame: a fault was reported. */
 struct emu_frame *emu_enter(struct emu_warp *warp, const struct emu_op *op, const struct emu_code *code,
                             const struct emu_op *back);
 /* Copies a mask's lanes only: bytes of local memory from one place of each thread's piece to another. */
@@ -51,28 +50,39 @@ struct emu_fragment *emu_split(struct emu_warp *warp, uint32_t lanes, const stru
 /* --- used by the scheduler */
 /* First fragment of a warp that starts: all present lanes at the entry. */
 void emu_warp_start(struct emu_warp *warp, struct emu_frame *frame);
-/* Runs the warp until all its fragments wait or ended, or it gives way. EMU_STOP_WAIT, EXIT, YIELD or FAULT. */
+/* Runs the warp until all its fragments wait or ended, or it gives way. EMU_STOP_WAIT, EXIT, YIELD or FAULT.
+ */
 enum emu_stop emu_warp_run(struct emu_warp *warp);
-/* Ends waits with EMU_WAKE_TIMEOUT: of bounded waits, and sleeps whose time has come. Number of fragments woken. */
+/* Ends waits with EMU_WAKE_TIMEOUT: of bounded waits, and sleeps whose time has come. Number of fragments
+ * woken. */
 unsigned emu_warp_timeout(struct emu_warp *warp, uint64_t now_ns);
 /* Virtual time as the running warp sees it. */
 uint64_t emu_cycles(const struct emu_warp *warp, const struct emu_op *op);
 uint64_t emu_time_ns(struct emu_warp *warp, const struct emu_op *op);
 
 /* Makes a waiting fragment ready. */
-void emu_wake_fragment(struct emu_warp *warp, struct emu_fragment *fragment, enum emu_wake wake, uint64_t value);
+void emu_wake_fragment(struct emu_warp *warp, struct emu_fragment *fragment, enum emu_wake wake,
+                       uint64_t value);
 /* Merges another fragment into the running one, whose exec does not change yet. */
 void emu_absorb(struct emu_warp *warp, struct emu_fragment *other);
 /* Merges fragments of the warp that are ready at the same operation of the same frame. */
 void emu_merge_ready(struct emu_warp *warp);
 
 /* --- barrier.c. How a fragment takes part in a named barrier. */
-enum emu_barrier_mode { EMU_BARRIER_SYNC, EMU_BARRIER_ARRIVE, EMU_BARRIER_POPC, EMU_BARRIER_AND, EMU_BARRIER_OR };
-/* The executing lanes arrive at barrier `id` (0..15) with `expected` threads (0: all of the CTA). mode SYNC: returns
-   op + 1 when the barrier completed, else NULL: the fragment waits and goes on at op + 1. ARRIVE: op + 1. The
-   reductions, with `predicate`: op + 1 with *out_value set, or NULL: `op` is executed again when woken. */
-const struct emu_op *emu_barrier_take(struct emu_warp *warp, const struct emu_op *op, uint32_t id, uint32_t expected,
-                                      enum emu_barrier_mode mode, uint32_t predicate, uint64_t *out_value);
+enum emu_barrier_mode {
+    EMU_BARRIER_SYNC,
+    EMU_BARRIER_ARRIVE,
+    EMU_BARRIER_POPC,
+    EMU_BARRIER_AND,
+    EMU_BARRIER_OR
+};
+/* The executing lanes arrive at barrier `id` (0..15) with `expected` threads (0: all of the CTA). mode SYNC:
+   returns op + 1 when the barrier completed, else NULL: the fragment waits and goes on at op + 1. ARRIVE: op
+   + 1. The reductions, with `predicate`: op + 1 with *out_value set, or NULL: `op` is executed again when
+   woken. */
+const struct emu_op *emu_barrier_take(struct emu_warp *warp, const struct emu_op *op, uint32_t id,
+                                      uint32_t expected, enum emu_barrier_mode mode, uint32_t predicate,
+                                      uint64_t *out_value);
 /* The same for bar.sync u8[0] of a whole CTA by a whole warp: the common case. */
 const struct emu_op *emu_barrier_whole(struct emu_warp *warp, const struct emu_op *op);
 void emu_barriers_exit(struct emu_warp *warp, uint32_t lanes);

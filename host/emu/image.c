@@ -1,9 +1,10 @@
-/* One kernel's image: which functions and variables it can reach, where its shared variables lie, how much local
-   memory a thread needs, and the code of every function. PTX ISA 9.0, 5.1.8 "Shared State Space", 7.1 "Function
-   Declarations and Definitions".
+/* One kernel's image: which functions and variables it can reach, where its shared variables lie, how much
+   local memory a thread needs, and the code of every function. PTX ISA 9.0, 5.1.8 "Shared State Space", 7.1
+   "Function Declarations and Definitions".
 
-   Functions are decoded once per kernel, because the same variable may lie at different shared addresses in different
-   kernels. A function whose address is taken anywhere the kernel can reach may be called indirectly. */
+   Functions are decoded once per kernel, because the same variable may lie at different shared addresses in
+   different kernels. A function whose address is taken anywhere the kernel can reach may be called
+   indirectly. */
 #include <string.h>
 
 #include "emu/code.h"
@@ -11,14 +12,14 @@
 struct reach {
     const struct ptx_module *ptx;
     struct clab_arena arena;
-    uint32_t *queue, n_queue;  /* function indices in the order found */
+    uint32_t *queue, n_queue; /* function indices in the order found */
     bool *function_seen;
-    bool *var_seen;            /* module->vars */
+    bool *var_seen; /* module->vars */
     const struct ptx_var **vars;
     uint32_t n_vars;
-    bool **function_var_seen;  /* [function][var] */
+    bool **function_var_seen; /* [function][var] */
     bool indirect;
-    bool *indirect_in;         /* functions with an indirect call */
+    bool *indirect_in; /* functions with an indirect call */
     bool failed;
 };
 
@@ -92,7 +93,8 @@ static bool reach_all(struct reach *reach, const struct ptx_function *entry)
     reach->queue = clab_arena_array(&reach->arena, n_functions + 1, sizeof *reach->queue);
     reach->function_seen = clab_arena_array(&reach->arena, n_functions + 1, sizeof *reach->function_seen);
     reach->indirect_in = clab_arena_array(&reach->arena, n_functions + 1, sizeof *reach->indirect_in);
-    reach->function_var_seen = clab_arena_array(&reach->arena, n_functions + 1, sizeof *reach->function_var_seen);
+    reach->function_var_seen =
+        clab_arena_array(&reach->arena, n_functions + 1, sizeof *reach->function_var_seen);
     reach->var_seen = clab_arena_array(&reach->arena, n_vars + 1, sizeof *reach->var_seen);
     reach->vars = clab_arena_array(&reach->arena, n_vars + 1, sizeof *reach->vars);
     if (!reach->queue || !reach->function_seen || !reach->indirect_in || !reach->function_var_seen ||
@@ -115,7 +117,8 @@ static bool reach_all(struct reach *reach, const struct ptx_function *entry)
     return !reach->failed;
 }
 
-/* Shared variables with a size, then the unsized .extern ones, which all start where the dynamic memory does. */
+/* Shared variables with a size, then the unsized .extern ones, which all start where the dynamic memory does.
+ */
 static bool lay_out_shared(struct reach *reach, struct emu_layout *layout, struct clab_arena *arena,
                            uint32_t *out_static_bytes, struct clab_error *error)
 {
@@ -161,7 +164,8 @@ static bool lay_out_shared(struct reach *reach, struct emu_layout *layout, struc
                     most_align = align > most_align ? align : most_align;
                 }
                 if (bytes >= UINT32_C(1) << EMU_RANK_SHIFT) {
-                    clab_error_set(error, CLAB_LOAD, "shared variables need more than 16 MiB ('%s' is the last)",
+                    clab_error_set(error, CLAB_LOAD,
+                                   "shared variables need more than 16 MiB ('%s' is the last)",
                                    vars[i]->name);
                     return false;
                 }
@@ -208,8 +212,8 @@ static bool chain_need(struct chain *chain, uint32_t index, unsigned depth)
     return true;
 }
 
-static clab_status build(struct emu_image *image, const struct ptx_module *ptx, const struct ptx_function *entry,
-                         struct reach *reach, struct clab_error *error)
+static clab_status build(struct emu_image *image, const struct ptx_module *ptx,
+                         const struct ptx_function *entry, struct reach *reach, struct clab_error *error)
 {
     struct emu_layout layout = {0};
     image->n_codes = ptx->n_functions;
@@ -248,8 +252,8 @@ static clab_status build(struct emu_image *image, const struct ptx_module *ptx, 
 }
 
 clab_status emu_image_new(const struct emu_module *module, const struct ptx_module *ptx,
-                          const struct ptx_function *entry, const struct emu_set *set, struct emu_image **out_image,
-                          struct clab_error *error)
+                          const struct ptx_function *entry, const struct emu_set *set,
+                          struct emu_image **out_image, struct clab_error *error)
 {
     struct clab_arena arena = {0};
     struct emu_image *image = clab_arena_alloc(&arena, sizeof *image);

@@ -11,8 +11,9 @@
 #include "emu/sched.h"
 #include "emu/trace.h"
 
-#define DEEP_STACK_BYTES 16384u /* per thread, of kernels whose need is not known: recursion, indirect calls */
-#define REPORT_LINES     64u
+#define DEEP_STACK_BYTES \
+    16384u /* per thread, of kernels whose need is not known: recursion, indirect calls */
+#define REPORT_LINES 64u
 
 static uint64_t realtime_ns(void)
 {
@@ -21,7 +22,8 @@ static uint64_t realtime_ns(void)
     return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
-/* %globaltimer never runs backwards from one launch to the next, though virtual time may be ahead of the host's. */
+/* %globaltimer never runs backwards from one launch to the next, though virtual time may be ahead of the
+ * host's. */
 static uint64_t start_time(struct emu_machine *machine)
 {
     uint64_t last = atomic_load(&machine->last_ns), now;
@@ -42,6 +44,9 @@ static void end_time(struct emu_machine *machine, uint64_t end)
 static uint32_t thread_count(const struct emu_run *run)
 {
     uint32_t n = run->machine->options.threads;
+    if (run->machine->options.schedule == EMU_SCHEDULE_FAIR) {
+        return 1;
+    }
     if (n == 0) {
         const long online = sysconf(_SC_NPROCESSORS_ONLN);
         n = online > 0 ? (uint32_t)online : 1;
@@ -59,6 +64,10 @@ static void *thread_main(void *argument)
 /* Helper threads take no signals: those belong to the program. */
 static void run_threads(struct emu_run *run)
 {
+    if (run->machine->options.schedule == EMU_SCHEDULE_FAIR) {
+        emu_thread_run_fair(&run->threads[0]);
+        return;
+    }
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &before);
@@ -97,10 +106,11 @@ static void add_counters(const struct emu_run *run, struct clab_counters *out)
 
 static uint32_t residency(const struct emu_run *run)
 {
-    const uint32_t clusters = run->machine->options.initial_clusters
-                                  ? run->machine->options.initial_clusters
-                                  : emu_occupancy_clusters(run->machine, run->launch->kernel, run->threads_per_cta,
-                                                           run->dynamic_shared_bytes, run->cluster_size);
+    const uint32_t clusters =
+        run->machine->options.initial_clusters
+            ? run->machine->options.initial_clusters
+            : emu_occupancy_clusters(run->machine, run->launch->kernel, run->threads_per_cta,
+                                     run->dynamic_shared_bytes, run->cluster_size);
     return (clusters ? clusters : 1) * run->cluster_size;
 }
 
@@ -109,8 +119,8 @@ static clab_status hooks_init(struct emu_run *run, struct emu_trace **out_trace,
     const struct emu_options *options = &run->machine->options;
     run->hooks = options->hooks;
     if (options->trace_cta >= 0 && options->trace_warp >= 0) {
-        *out_trace = emu_trace_new(options->trace_file, (uint64_t)options->trace_cta, (uint32_t)options->trace_warp,
-                                   options->hooks, error);
+        *out_trace = emu_trace_new(options->trace_file, (uint64_t)options->trace_cta,
+                                   (uint32_t)options->trace_warp, options->hooks, error);
         if (!*out_trace) {
             return error ? error->status : CLAB_OUTPUT;
         }
@@ -141,9 +151,10 @@ static clab_status run_init(struct emu_run *run, struct clab_error *error)
         run->threads_per_cta *= run->block[k];
         run->n_clusters *= run->clusters[k];
     }
-    if (run->threads_per_cta == 0 || run->threads_per_cta > EMU_MAX_WARPS * EMU_LANES || run->cluster_size == 0 ||
-        run->cluster_size > EMU_MAX_CLUSTER || run->n_clusters == 0) {
-        return clab_error_set(error, CLAB_LAUNCH, "a launch of %llu clusters of %u CTAs of %u threads cannot run",
+    if (run->threads_per_cta == 0 || run->threads_per_cta > EMU_MAX_WARPS * EMU_LANES ||
+        run->cluster_size == 0 || run->cluster_size > EMU_MAX_CLUSTER || run->n_clusters == 0) {
+        return clab_error_set(error, CLAB_LAUNCH,
+                              "a launch of %llu clusters of %u CTAs of %u threads cannot run",
                               (unsigned long long)run->n_clusters, run->cluster_size, run->threads_per_cta);
     }
     run->warps_per_cta = (run->threads_per_cta + EMU_LANES - 1) / EMU_LANES;
@@ -152,11 +163,13 @@ static clab_status run_init(struct emu_run *run, struct clab_error *error)
     run->local_bytes = (image->local_bytes + 15) & ~UINT32_C(15);
     run->local_bytes += image->deep ? DEEP_STACK_BYTES : 0;
     run->resident_limit = residency(run);
+    run->slice_fuel = machine->options.schedule == EMU_SCHEDULE_FAIR ? SLICE_FUEL_FAIR : SLICE_FUEL;
     run->param_bytes = launch->kernel->info.param_bytes;
     if (run->param_bytes) {
         run->params = emu_space_params_take(machine->space, run->param_bytes);
         if (!run->params) {
-            return clab_error_set(error, CLAB_NO_MEMORY, "no memory for %u bytes of parameters", run->param_bytes);
+            return clab_error_set(error, CLAB_NO_MEMORY, "no memory for %u bytes of parameters",
+                                  run->param_bytes);
         }
         memcpy((void *)(uintptr_t)run->params, launch->params, run->param_bytes);
     }

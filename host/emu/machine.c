@@ -4,7 +4,8 @@
 
 #include "emu/machine.h"
 
-clab_status emu_machine_new(const struct emu_model *model, struct emu_machine **out_machine, struct clab_error *error)
+clab_status emu_machine_new(const struct emu_model *model, struct emu_machine **out_machine,
+                            struct clab_error *error)
 {
     *out_machine = NULL;
     struct emu_machine *machine = calloc(1, sizeof *machine);

@@ -1,5 +1,5 @@
-/* Modules: PTX parsed, .global and .const variables allocated and initialised, kernels decoded when fetched. PTX ISA
-   9.0, 5.4.4 "Initializers", 11.1 ".version", ".target". */
+/* Modules: PTX parsed, .global and .const variables allocated and initialised, kernels decoded when fetched.
+   PTX ISA 9.0, 5.4.4 "Initializers", 11.1 ".version", ".target". */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,8 @@
 #include "base/str.h"
 #include "emu/module.h"
 
-/* Function addresses are opaque numbers outside every window: this base, the module's serial number, the function. */
+/* Function addresses are opaque numbers outside every window: this base, the module's serial number, the
+ * function. */
 #define FUNCTION_BASE  UINT64_C(0x4c00000000000000)
 #define FUNCTION_SHIFT 4
 
@@ -64,8 +65,8 @@ static clab_status var_alloc(struct emu_module *module, const struct ptx_var *va
     }
     const uint64_t bytes = var->bytes ? var->bytes : 1;
     const uint64_t align = var->align_bytes > 512 ? var->align_bytes : 1;
-    const uint64_t address =
-        emu_memory_alloc(module->machine, bytes, var->space == PTX_SPACE_CONST ? EMU_MEMORY_CONST : EMU_MEMORY_DEVICE);
+    const uint64_t address = emu_memory_alloc(
+        module->machine, bytes, var->space == PTX_SPACE_CONST ? EMU_MEMORY_CONST : EMU_MEMORY_DEVICE);
     if (!address || address % align != 0) {
         if (address) {
             emu_memory_free(module->machine, address);
@@ -91,20 +92,22 @@ static clab_status var_relocate(struct emu_module *module, const struct ptx_var 
         if (reloc->func) {
             value = emu_function_address(module, reloc->func);
         } else if (!reloc->var || !emu_module_place(module, reloc->var, &value)) {
-            return clab_error_set(error, CLAB_LOAD, "the initialiser of '%s' names '%s', which has no address",
-                                  var->name, reloc->var ? reloc->var->name : "?");
+            return clab_error_set(error, CLAB_LOAD,
+                                  "the initialiser of '%s' names '%s', which has no address", var->name,
+                                  reloc->var ? reloc->var->name : "?");
         }
         value = (value + (uint64_t)reloc->addend) >> reloc->shift;
         if (reloc->offset > var->bytes || reloc->bytes > var->bytes - reloc->offset || reloc->bytes > 8) {
-            return clab_error_set(error, CLAB_LOAD, "the initialiser of '%s' is longer than the variable", var->name);
+            return clab_error_set(error, CLAB_LOAD, "the initialiser of '%s' is longer than the variable",
+                                  var->name);
         }
         memcpy((void *)(uintptr_t)(address + reloc->offset), &value, reloc->bytes);
     }
     return CLAB_OK;
 }
 
-static clab_status vars_place(struct emu_module *module, struct ptx_var **vars, uint32_t n_vars, uint64_t **addresses,
-                              struct clab_error *error)
+static clab_status vars_place(struct emu_module *module, struct ptx_var **vars, uint32_t n_vars,
+                              uint64_t **addresses, struct clab_error *error)
 {
     *addresses = clab_arena_array(&module->arena, n_vars + 1, sizeof **addresses);
     if (!*addresses) {
@@ -137,7 +140,8 @@ static clab_status vars_load(struct emu_module *module, struct clab_error *error
     }
     for (uint32_t f = 0; f < ptx->n_functions && status == CLAB_OK; f++) {
         for (uint32_t i = 0; i < ptx->functions[f]->n_vars && status == CLAB_OK; i++) {
-            status = var_relocate(module, ptx->functions[f]->vars[i], module->function_addresses[f][i], error);
+            status =
+                var_relocate(module, ptx->functions[f]->vars[i], module->function_addresses[f][i], error);
         }
     }
     return status;
@@ -166,8 +170,11 @@ clab_status emu_module_load(struct emu_machine *machine, const char *text, size_
     }
     const char *reason = NULL;
     if (!ptx_target_accepts(ptx->target, emu_machine_target(machine), &reason)) {
-        status = clab_error_set(error, CLAB_PTX_TARGET, "%s (the module is for sm_%u%s, the device is %s)", reason,
-                                ptx->target.sm, ptx->target.suffix == 'a' ? "a" : ptx->target.suffix == 'f' ? "f" : "",
+        status = clab_error_set(error, CLAB_PTX_TARGET, "%s (the module is for sm_%u%s, the device is %s)",
+                                reason, ptx->target.sm,
+                                ptx->target.suffix == 'a'   ? "a"
+                                : ptx->target.suffix == 'f' ? "f"
+                                                            : "",
                                 machine->model->arch);
         clab_error_at(error, name, 0, 0);
         ptx_module_free(ptx);
@@ -225,7 +232,8 @@ const char *emu_module_entry_name(const struct emu_module *module, unsigned inde
     return NULL;
 }
 
-bool emu_module_global(const struct emu_module *module, const char *name, uint64_t *out_address, uint64_t *out_bytes)
+bool emu_module_global(const struct emu_module *module, const char *name, uint64_t *out_address,
+                       uint64_t *out_bytes)
 {
     for (uint32_t i = 0; i < module->ptx->n_vars; i++) {
         if (module->addresses[i] && strcmp(module->ptx->vars[i]->name, name) == 0) {
@@ -246,8 +254,9 @@ static clab_status no_entry(const struct emu_module *module, const char *name, s
     for (unsigned i = 0; (entry = emu_module_entry_name(module, i)) && i < 20; i++) {
         clab_str_addf(&list, "%s%s", i ? ", " : "", entry);
     }
-    const clab_status status = clab_error_set(error, CLAB_NOT_FOUND, "no entry '%s' in this module; it has: %s", name,
-                                              list.text ? list.text : "none");
+    const clab_status status =
+        clab_error_set(error, CLAB_NOT_FOUND, "no entry '%s' in this module; it has: %s", name,
+                       list.text ? list.text : "none");
     clab_str_free(&list);
     return status;
 }
@@ -352,8 +361,8 @@ void emu_kernel_info_get(const struct emu_kernel *kernel, struct emu_kernel_info
     *out_info = kernel->info;
 }
 
-static clab_status image_get(struct emu_kernel *kernel, const struct emu_set *set, const struct emu_image **out_image,
-                             struct clab_error *error)
+static clab_status image_get(struct emu_kernel *kernel, const struct emu_set *set,
+                             const struct emu_image **out_image, struct clab_error *error)
 {
     if (kernel->image->set == set) {
         *out_image = kernel->image;
@@ -375,12 +384,13 @@ static clab_status image_get(struct emu_kernel *kernel, const struct emu_set *se
     return status;
 }
 
-clab_status emu_kernel_image(struct emu_kernel *kernel, const char *isa, bool hooks, const struct emu_image **out_image,
-                             struct clab_error *error)
+clab_status emu_kernel_image(struct emu_kernel *kernel, const char *isa, bool hooks,
+                             const struct emu_image **out_image, struct clab_error *error)
 {
     const struct emu_set *set = emu_set_get(isa, hooks);
     if (!set) {
-        return clab_error_set(error, CLAB_USAGE, "instruction set '%s' is unknown, or this processor lacks it", isa);
+        return clab_error_set(error, CLAB_USAGE,
+                              "instruction set '%s' is unknown, or this processor lacks it", isa);
     }
     pthread_mutex_lock(&kernel->module->machine->lock);
     const clab_status status = image_get(kernel, set, out_image, error);

@@ -1,14 +1,15 @@
 /* bar and barrier.cta, barrier.cluster, fences. PTX ISA 9.0, 9.7.13.1 to 9.7.13.5. Compiled per set.
 
-   Fences order nothing here that is not ordered already: a host thread runs its warps one after the other, and memory
-   that several host threads share is fenced for all of them. */
+   Fences order nothing here that is not ordered already: a host thread runs its warps one after the other,
+   and memory that several host threads share is fenced for all of them. */
 #include <stdatomic.h>
 
 #include "emu/emitting.h"
 #include "emu/fragment.h"
 #include "emu/hook.h"
 
-/* u8[0]: barrier number when a is EMU_NO_ROW; imm: thread count when b is; c: predicate word of a reduction. */
+/* u8[0]: barrier number when a is EMU_NO_ROW; imm: thread count when b is; c: predicate word of a reduction.
+ */
 struct bar {
     uint32_t id, expected;
 };
@@ -93,7 +94,8 @@ EMU_EMITTER(emu_barrier)
     }
     const unsigned at = red ? 1 : 0;
     const unsigned n_numbers = insn->n_operands - (red ? 2 : 0);
-    const struct ptx_operand *id = &insn->operands[at], *count = n_numbers > 1 ? &insn->operands[at + 1] : NULL;
+    const struct ptx_operand *id = &insn->operands[at],
+                             *count = n_numbers > 1 ? &insn->operands[at + 1] : NULL;
     const bool id_known = id->kind == PTX_OPERAND_INT && id->imm < EMU_NAMED_BARRIERS;
     const uint32_t a = id_known ? EMU_NO_ROW : emu_source(emit, id, PTX_U32);
     const bool count_known = !count || count->kind == PTX_OPERAND_INT;
@@ -105,7 +107,10 @@ EMU_EMITTER(emu_barrier)
                                      : emu_pred_dest(emit, &insn->operands[0]);
     }
     const bool common = !EMU_HOOKS && mode == EMU_BARRIER_SYNC && id_known && !count;
-    struct emu_op *op = emu_push_unguarded(emit, red ? bar_red : common ? emu_barrier_whole : bar_sync,
+    struct emu_op *op = emu_push_unguarded(emit,
+                                           red      ? bar_red
+                                           : common ? emu_barrier_whole
+                                                    : bar_sync,
                                            red ? bar_red : bar_sync);
     op->a = a;
     op->b = b;

@@ -1,17 +1,19 @@
-/* Control flow: bra, brx.idx, call, ret, exit, trap, brkpt, nanosleep, griddepcontrol and hints. PTX ISA 9.0, 9.7.12
-   "Control Flow Instructions" and 9.7.19 "Miscellaneous Instructions". Compiled per set.
+/* Control flow: bra, brx.idx, call, ret, exit, trap, brkpt, nanosleep, griddepcontrol and hints. PTX
+   ISA 9.0, 9.7.12 "Control Flow Instructions" and 9.7.19 "Miscellaneous Instructions". Compiled per set.
 
-   Leaves out: alloca, stacksave, stackrestore. griddepcontrol does nothing: a launch of the emulator starts after the
-   one before it in its stream has ended. */
+   Leaves out: alloca, stacksave, stackrestore. griddepcontrol does nothing: a launch of the emulator starts
+   after the one before it in its stream has ended. */
 #include <string.h>
 
+#include "emu/builtin.h"
 #include "emu/builtin.h"
 #include "emu/emitting.h"
 #include "emu/fragment.h"
 #include "emu/hook.h"
 
-/* Fields of a branch: a predicate word, c what it is XORed with to get the lanes that jump, d fuel of a backward
-   branch, target, imm the join (or 0), u8[0] 1 when it only leads round a guarded instruction (emu_guard_branch). */
+/* Fields of a branch: a predicate word, c what it is XORed with to get the lanes that jump, d fuel of a
+   backward branch, target, imm the join (or 0), u8[0] 1 when it only leads round a guarded instruction
+   (emu_guard_branch). */
 #define JOIN(op) ((const struct emu_op *)(uintptr_t)(op)->imm)
 
 static const struct emu_op *bra_full(struct emu_warp *warp, const struct emu_op *op)
@@ -107,8 +109,8 @@ static const struct emu_op *branch_back_masked(struct emu_warp *warp, const stru
 }
 
 /* One side of a region in place: from `from` to `join` with `lanes`. NULL after a fault. */
-static const struct emu_op *run_side(struct emu_warp *warp, const struct emu_op *from, const struct emu_op *join,
-                                     uint32_t lanes)
+static const struct emu_op *run_side(struct emu_warp *warp, const struct emu_op *from,
+                                     const struct emu_op *join, uint32_t lanes)
 {
     if (from == join) {
         return join;
@@ -228,7 +230,8 @@ static const struct emu_op *brx(struct emu_warp *warp, const struct emu_op *op)
         const struct emu_op *target = table->targets[index[lane]];
         uint32_t same = 0;
         for (unsigned i = 0; i < EMU_LANES; i++) {
-            same |= (left >> i & 1 && index[i] < table->n && table->targets[index[i]] == target) ? 1u << i : 0;
+            same |=
+                (left >> i & 1 && index[i] < table->n && table->targets[index[i]] == target) ? 1u << i : 0;
         }
         if (same != left) {
             emu_send(warp, same, target, JOIN(op));
@@ -272,7 +275,7 @@ EMU_EMITTER(emu_brx)
 /* --- call, ret */
 
 struct argument {
-    uint32_t place;  /* from the callee's local_base */
+    uint32_t place; /* from the callee's local_base */
     uint32_t bytes;
     uint32_t row;    /* register, or EMU_NO_ROW */
     uint32_t source; /* else: variable of the caller, from its local_base */
@@ -289,7 +292,8 @@ static void copy_row(struct emu_warp *warp, const struct argument *argument, uin
     unsigned char *row = warp->regs + argument->row;
     for (unsigned i = 0; i < EMU_LANES; i++) {
         if (warp->exec >> i & 1) {
-            unsigned char *local = emu_local(warp, i) + base + argument->place, *lane = row + i * argument->bytes;
+            unsigned char *local = emu_local(warp, i) + base + argument->place,
+                          *lane = row + i * argument->bytes;
             memcpy(to_row ? lane : local, to_row ? local : lane, argument->bytes);
         }
     }
@@ -310,7 +314,8 @@ static const struct emu_op *call(struct emu_warp *warp, const struct emu_op *op)
         const uint64_t *address = EMU_ROW(uint64_t, warp, op->a);
         const unsigned lane = (unsigned)__builtin_ctz(exec);
         code = emu_function_find(image, address[lane]);
-        if (!code || code->function->n_params != call->n_arguments || code->function->n_returns != call->n_returns) {
+        if (!code || code->function->n_params != call->n_arguments ||
+            code->function->n_returns != call->n_returns) {
             emu_fault_kind_set(warp, EMU_FAULT_ILLEGAL_INSTRUCTION);
             return emu_fault(warp, op, lane, CLAB_FAULT, NULL, 0,
                              code ? "indirect call of '%s' with another number of parameters"
@@ -339,7 +344,8 @@ static const struct emu_op *call(struct emu_warp *warp, const struct emu_op *op)
         if (argument->row != EMU_NO_ROW) {
             copy_row(warp, argument, base, false);
         } else {
-            emu_local_copy(warp, exec, base + argument->place, frame->local_base + argument->source, argument->bytes);
+            emu_local_copy(warp, exec, base + argument->place, frame->local_base + argument->source,
+                           argument->bytes);
         }
     }
     warp->regs = callee;
@@ -364,8 +370,8 @@ static const struct emu_op *call_back(struct emu_warp *warp, const struct emu_op
     return op + 1;
 }
 
-static bool argument_of(struct emu_emit *emit, const struct ptx_operand *operand, const struct ptx_var *formal,
-                        bool written, struct argument *out)
+static bool argument_of(struct emu_emit *emit, const struct ptx_operand *operand,
+                        const struct ptx_var *formal, bool written, struct argument *out)
 {
     if (operand->kind == PTX_OPERAND_SYMBOL && operand->var && operand->var->space == PTX_SPACE_PARAM) {
         enum emu_place place;
@@ -406,7 +412,8 @@ EMU_EMITTER(emu_call)
     if (function && !function->defined) {
         const struct emu_builtin *builtin = emu_builtin_get(function->name);
         return builtin ? EMU_SETNAME(emu_builtin_emit)(emit, builtin, function, arguments, returns)
-                       : emu_unsupported(emit, "a call of '%s', which is not defined in this module", function->name);
+                       : emu_unsupported(emit, "a call of '%s', which is not defined in this module",
+                                         function->name);
     }
     struct ptx_var **formals = NULL, **formal_returns = NULL;
     uint32_t n_formals = 0, n_formal_returns = 0;
@@ -422,12 +429,15 @@ EMU_EMITTER(emu_call)
     } else {
         return emu_unsupported(emit, "an indirect call without a prototype or list of targets");
     }
-    const uint32_t n_arguments = arguments ? arguments->n_elements : 0, n_returns = returns ? returns->n_elements : 0;
+    const uint32_t n_arguments = arguments ? arguments->n_elements : 0,
+                   n_returns = returns ? returns->n_elements : 0;
     if (n_arguments != n_formals || n_returns != n_formal_returns) {
-        return emu_unsupported(emit, "a call with %u parameters and %u return values of a function with %u and %u",
+        return emu_unsupported(emit,
+                               "a call with %u parameters and %u return values of a function with %u and %u",
                                n_arguments, n_returns, n_formals, n_formal_returns);
     }
-    struct call *extra = emu_emit_alloc(emit, sizeof *extra + (n_arguments + n_returns) * sizeof *extra->arguments);
+    struct call *extra =
+        emu_emit_alloc(emit, sizeof *extra + (n_arguments + n_returns) * sizeof *extra->arguments);
     if (!extra) {
         return CLAB_NO_MEMORY;
     }
@@ -556,7 +566,8 @@ static const struct emu_op *nanosleep_(struct emu_warp *warp, const struct emu_o
     for (unsigned i = 0; i < EMU_LANES; i++) {
         most = warp->exec >> i & 1 && ns[i] > most ? ns[i] : most;
     }
-    return emu_wait_bounded(warp, op, EMU_WAIT_SLEEP, emu_time_ns(warp, op) + (most > 1000000 ? 1000000 : most));
+    return emu_wait_bounded(warp, op, EMU_WAIT_SLEEP,
+                            emu_time_ns(warp, op) + (most > 1000000 ? 1000000 : most));
 }
 
 EMU_EMITTER(emu_nanosleep)

@@ -1,5 +1,6 @@
-/* Operations that the decoder adds by itself: guards, joins, operand conversions, special registers and addresses of
-   variables that are known only at run time. PTX ISA 9.0, chapter 10 "Special Registers". Compiled per set. */
+/* Operations that the decoder adds by itself: guards, joins, operand conversions, special registers and
+   addresses of variables that are known only at run time. PTX ISA 9.0, chapter 10 "Special Registers".
+   Compiled per set. */
 #include <string.h>
 
 #include "emu/fragment.h"
@@ -102,27 +103,27 @@ EMU_UNARY(u8_2, uint16_t, uint64_t, x)
 EMU_UNARY(u8_4, uint32_t, uint64_t, x)
 
 /* 128-bit registers hold untyped bits only: zero-extended, truncated. */
-#define FROM_WIDE(NAME, T)                                                                                             \
-    static const struct emu_op *NAME##_masked(struct emu_warp *warp, const struct emu_op *op)                          \
-    {                                                                                                                  \
-        T *d = EMU_ROW(T, warp, op->d);                                                                                \
-        const wide *a = EMU_ROW(wide, warp, op->a);                                                                    \
-        for (unsigned i = 0; i < EMU_LANES; i++) {                                                                     \
-            d[i] = warp->exec >> i & 1 ? (T)a[i].low : d[i];                                                           \
-        }                                                                                                              \
-        return op + 1;                                                                                                 \
+#define FROM_WIDE(NAME, T)                                                                    \
+    static const struct emu_op *NAME##_masked(struct emu_warp *warp, const struct emu_op *op) \
+    {                                                                                         \
+        T *d = EMU_ROW(T, warp, op->d);                                                       \
+        const wide *a = EMU_ROW(wide, warp, op->a);                                           \
+        for (unsigned i = 0; i < EMU_LANES; i++) {                                            \
+            d[i] = warp->exec >> i & 1 ? (T)a[i].low : d[i];                                  \
+        }                                                                                     \
+        return op + 1;                                                                        \
     }
-#define TO_WIDE(NAME, T)                                                                                               \
-    static const struct emu_op *NAME##_masked(struct emu_warp *warp, const struct emu_op *op)                          \
-    {                                                                                                                  \
-        wide *d = EMU_ROW(wide, warp, op->d);                                                                          \
-        const T *a = EMU_ROW(T, warp, op->a);                                                                          \
-        for (unsigned i = 0; i < EMU_LANES; i++) {                                                                     \
-            if (warp->exec >> i & 1) {                                                                                 \
-                d[i] = (wide){a[i], 0};                                                                                \
-            }                                                                                                          \
-        }                                                                                                              \
-        return op + 1;                                                                                                 \
+#define TO_WIDE(NAME, T)                                                                      \
+    static const struct emu_op *NAME##_masked(struct emu_warp *warp, const struct emu_op *op) \
+    {                                                                                         \
+        wide *d = EMU_ROW(wide, warp, op->d);                                                 \
+        const T *a = EMU_ROW(T, warp, op->a);                                                 \
+        for (unsigned i = 0; i < EMU_LANES; i++) {                                            \
+            if (warp->exec >> i & 1) {                                                        \
+                d[i] = (wide){a[i], 0};                                                       \
+            }                                                                                 \
+        }                                                                                     \
+        return op + 1;                                                                        \
     }
 FROM_WIDE(w_1, uint8_t)
 FROM_WIDE(w_2, uint16_t)
@@ -135,25 +136,25 @@ TO_WIDE(u8_w, uint64_t)
 #undef FROM_WIDE
 #undef TO_WIDE
 
-/* --- special registers: every handler writes the whole row, whatever exec is; the row is scratch, and its value does
-   not depend on which lanes run. */
+/* --- special registers: every handler writes the whole row, whatever exec is; the row is scratch, and its
+   value does not depend on which lanes run. */
 
-#define EACH_U32(NAME, EXPR)                                                                                           \
-    static const struct emu_op *sreg_##NAME(struct emu_warp *warp, const struct emu_op *op)                            \
-    {                                                                                                                  \
-        uint32_t *d = EMU_ROW(uint32_t, warp, op->d);                                                                  \
-        const unsigned c = op->u8[0] < 3 ? op->u8[0] : 0;                                                              \
-        const uint32_t zero = op->u8[0] == 3; /* .w */                                                                 \
-        const struct emu_cta *cta = warp->cta;                                                                         \
-        const struct emu_run *run = cta->run;                                                                          \
-        (void)c;                                                                                                       \
-        (void)zero;                                                                                                    \
-        (void)run;                                                                                                     \
-        EMU_EACH_LANE(i)                                                                                               \
-        {                                                                                                              \
-            d[i] = (EXPR);                                                                                             \
-        }                                                                                                              \
-        return op + 1;                                                                                                 \
+#define EACH_U32(NAME, EXPR)                                                                \
+    static const struct emu_op *sreg_##NAME(struct emu_warp *warp, const struct emu_op *op) \
+    {                                                                                       \
+        uint32_t *d = EMU_ROW(uint32_t, warp, op->d);                                       \
+        const unsigned c = op->u8[0] < 3 ? op->u8[0] : 0;                                   \
+        const uint32_t zero = op->u8[0] == 3; /* .w */                                      \
+        const struct emu_cta *cta = warp->cta;                                              \
+        const struct emu_run *run = cta->run;                                               \
+        (void)c;                                                                            \
+        (void)zero;                                                                         \
+        (void)run;                                                                          \
+        EMU_EACH_LANE(i)                                                                    \
+        {                                                                                   \
+            d[i] = (EXPR);                                                                  \
+        }                                                                                   \
+        return op + 1;                                                                      \
     }
 
 static uint32_t rank_component(const struct emu_cta *cta, unsigned c)
@@ -184,11 +185,10 @@ EACH_U32(nwarpid, run->machine->model->threads_per_sm / EMU_LANES)
 EACH_U32(ctaid, zero ? 0 : cta->ctaid[c])
 EACH_U32(nctaid, zero ? 0 : run->grid[c])
 /* %smid: UNVERIFIED which SM takes which CTA; the emulator deals clusters out in turn (PTX ISA, "%smid"). */
-EACH_U32(smid, (uint32_t)(cta->linear % run->machine->model->sms))
+EACH_U32(smid, cta->sm)
 EACH_U32(nsmid, run->machine->model->sms)
 EACH_U32(clusterid, zero ? 0 : cta->cluster->clusterid[c])
 EACH_U32(nclusterid, zero ? 0 : run->clusters[c])
-EACH_U32(cluster_ctaid, zero ? 0 : rank_component(cta, c))
 EACH_U32(cluster_nctaid, zero ? 0 : run->cluster[c])
 EACH_U32(cluster_ctarank, cta->rank)
 EACH_U32(cluster_nctarank, run->cluster_size)
@@ -199,11 +199,23 @@ EACH_U32(lanemask_ge, ~((UINT32_C(1) << i) - 1))
 EACH_U32(lanemask_gt, ~((UINT32_C(2) << i) - 1))
 EACH_U32(zero, 0)
 EACH_U32(reserved_end, EMU_SHARED_FIRST)
-/* UNVERIFIED: whether %total_smem_size counts the reserved 1 KiB (PTX ISA: "including system use on sm_8x and up"). */
+/* UNVERIFIED: whether %total_smem_size counts the reserved 1 KiB (PTX ISA: "including system use on sm_8x and
+ * up"). */
 EACH_U32(total_smem, run->shared_bytes + EMU_SHARED_FIRST)
 EACH_U32(aggr_smem, run->shared_bytes + EMU_SHARED_FIRST)
 EACH_U32(dynamic_smem, run->dynamic_shared_bytes)
 #undef EACH_U32
+
+static const struct emu_op *sreg_cluster_ctaid(struct emu_warp *warp, const struct emu_op *op)
+{
+    uint32_t *d = EMU_ROW(uint32_t, warp, op->d);
+    const uint32_t value = op->u8[0] == 3 ? 0 : rank_component(warp->cta, op->u8[0] < 3 ? op->u8[0] : 0);
+    EMU_EACH_LANE(i)
+    {
+        d[i] = value;
+    }
+    return op + 1;
+}
 
 static const struct emu_op *sreg_is_explicit_cluster(struct emu_warp *warp, const struct emu_op *op)
 {
@@ -325,10 +337,10 @@ void EMU_SETNAME(emu_framework_fill)(void)
     f->count = count;
     f->local_full = f->local_masked = local_masked;
     f->param = param;
-#define CONVERT(from, to, unsigned_, signed_)                                                                          \
-    f->convert_full[from][to][0] = unsigned_##_full;                                                                   \
-    f->convert_masked[from][to][0] = unsigned_##_masked;                                                               \
-    f->convert_full[from][to][1] = signed_##_full;                                                                     \
+#define CONVERT(from, to, unsigned_, signed_)            \
+    f->convert_full[from][to][0] = unsigned_##_full;     \
+    f->convert_masked[from][to][0] = unsigned_##_masked; \
+    f->convert_full[from][to][1] = signed_##_full;       \
     f->convert_masked[from][to][1] = signed_##_masked;
     CONVERT(0, 1, u1_2, s1_2)
     CONVERT(0, 2, u1_4, s1_4)
@@ -343,10 +355,10 @@ void EMU_SETNAME(emu_framework_fill)(void)
     CONVERT(3, 1, u8_2, u8_2)
     CONVERT(3, 2, u8_4, u8_4)
 #undef CONVERT
-#define WIDE(log2, to, from)                                                                                           \
-    f->convert_full[log2][4][0] = f->convert_full[log2][4][1] = to##_masked;                                           \
-    f->convert_masked[log2][4][0] = f->convert_masked[log2][4][1] = to##_masked;                                       \
-    f->convert_full[4][log2][0] = f->convert_full[4][log2][1] = from##_masked;                                         \
+#define WIDE(log2, to, from)                                                     \
+    f->convert_full[log2][4][0] = f->convert_full[log2][4][1] = to##_masked;     \
+    f->convert_masked[log2][4][0] = f->convert_masked[log2][4][1] = to##_masked; \
+    f->convert_full[4][log2][0] = f->convert_full[4][log2][1] = from##_masked;   \
     f->convert_masked[4][log2][0] = f->convert_masked[4][log2][1] = from##_masked;
     WIDE(0, u1_w, w_1)
     WIDE(1, u2_w, w_2)

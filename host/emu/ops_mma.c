@@ -172,13 +172,14 @@ static const struct emu_op *mma_float(struct emu_warp *warp, const struct emu_op
     return op + 1;
 }
 
-/* --- .m8n8k4 of f16: four products at once, each by the lanes 4q to 4q + 3 and 16 more. Compiled to f32 fma.
- */
+/* --- .m8n8k4 of f16: four products at once, each by the lanes 4q to 4q + 3 and 16 more. An H200's driver
+   compiles it to f32 fma and adds C at the end. */
 static float fma_chain(float c, const float *a, const float *b)
 {
+    float sum = 0;
     for (unsigned k = 0; k < 4; k++)
-        c = emu_fma_f32(a[k], b[k], c);
-    return c;
+        sum = emu_fma_f32(a[k], b[k], sum);
+    return sum + c;
 }
 
 static const struct emu_op *mma_m8n8k4(struct emu_warp *warp, const struct emu_op *op)

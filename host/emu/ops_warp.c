@@ -1,16 +1,17 @@
-/* shfl.sync, vote.sync, match.sync, redux.sync, elect.sync, activemask, bar.warp.sync. PTX ISA 9.0, 9.7.9.6 and
-   9.7.13.2 to 9.7.13.12. Compiled per set. Leaves out: the forms without .sync, which no target here has. */
+/* shfl.sync, vote.sync, match.sync, redux.sync, elect.sync, activemask, bar.warp.sync. PTX ISA 9.0, 9.7.9.6
+   and 9.7.13.2 to 9.7.13.12. Compiled per set. Leaves out: the forms without .sync, which no target here has.
+ */
 #include <string.h>
 
 #include "emu/collective.h"
 #include "emu/emitting.h"
 
-/* Fields: a value row (or predicate word), b and c further rows, d destination, extra the member row and the second
-   destination; u8[0] mode. */
+/* Fields: a value row (or predicate word), b and c further rows, d destination, extra the member row and the
+   second destination; u8[0] mode. */
 struct collective {
     uint32_t members; /* row, or EMU_NO_ROW: mask */
     uint32_t mask;
-    uint32_t pred;    /* destination predicate word, or EMU_NO_ROW */
+    uint32_t pred; /* destination predicate word, or EMU_NO_ROW */
 };
 
 enum mode {
@@ -62,8 +63,8 @@ static void put_pred(struct emu_warp *warp, uint32_t word, uint32_t value)
     EMU_PRED(warp, word) = (EMU_PRED(warp, word) & ~warp->exec) | (value & warp->exec);
 }
 
-/* --- shfl.sync: lane arithmetic as the manual's pseudocode. A source lane that does not take part gives what its
-   register holds (undefined in the manual). */
+/* --- shfl.sync: lane arithmetic as the manual's pseudocode. A source lane that does not take part gives what
+   its register holds (undefined in the manual). */
 static void shfl_compute(const struct emu_op *op, const struct emu_brought *in, uint32_t participants,
                          struct emu_got *out)
 {
@@ -71,8 +72,7 @@ static void shfl_compute(const struct emu_op *op, const struct emu_brought *in, 
     const uint8_t mode = op->u8[0];
     const uint32_t *b = in->b, *c = in->c;
     (void)participants;
-    EMU_EACH_LANE(i)
-    {
+    for (unsigned i = 0; i < EMU_LANES; i++) {
         const uint32_t by = b[i] & 31, clamp = c[i] & 31, segment = c[i] >> 8 & 31;
         const uint32_t most = (i & segment) | (clamp & ~segment & 31), least = i & segment;
         const uint32_t j = mode == SHFL_UP     ? i - by
@@ -210,12 +210,13 @@ EMU_EMITTER(emu_vote)
     const bool ballot = ptx_has(insn, PTX_MOD_BALLOT);
     struct collective *x = members_of(emit, &insn->operands[2]);
     const uint32_t a = emu_pred_source(emit, &insn->operands[1]);
-    const uint32_t d = ballot ? emu_dest(emit, &insn->operands[0], PTX_B32) : emu_pred_dest(emit, &insn->operands[0]);
+    const uint32_t d =
+        ballot ? emu_dest(emit, &insn->operands[0], PTX_B32) : emu_pred_dest(emit, &insn->operands[0]);
     struct emu_op *op = emu_push_unguarded(emit, vote, vote);
     op->a = a;
     op->d = d;
     op->extra = x;
-    op->u8[0] = ballot                        ? VOTE_BALLOT
+    op->u8[0] = ballot                       ? VOTE_BALLOT
                 : ptx_has(insn, PTX_MOD_ALL) ? VOTE_ALL
                 : ptx_has(insn, PTX_MOD_ANY) ? VOTE_ANY
                                              : VOTE_UNI;
@@ -290,7 +291,8 @@ static float as_float(uint32_t bits)
     return value;
 }
 
-/* min and max of f32: without .NaN a NaN loses against a number, with it any NaN gives the canonical NaN; +0 > -0. */
+/* min and max of f32: without .NaN a NaN loses against a number, with it any NaN gives the canonical NaN; +0
+ * > -0. */
 static uint32_t redux_float(uint32_t x, uint32_t y, bool max, bool nan)
 {
     const bool x_nan = (x & 0x7fffffff) > 0x7f800000, y_nan = (y & 0x7fffffff) > 0x7f800000;
@@ -362,8 +364,8 @@ static uint8_t redux_mode(const struct ptx_insn *insn)
 {
     const bool is_signed = insn->types[0] == PTX_S32;
     if (insn->types[0] == PTX_F32) {
-        return (uint8_t)((ptx_has(insn, PTX_MOD_MAX) ? REDUX_MAX_F : REDUX_MIN_F) + (ptx_has(insn, PTX_MOD_ABS) ? 1 : 0) +
-                         (ptx_has(insn, PTX_MOD_NAN) ? 2 : 0));
+        return (uint8_t)((ptx_has(insn, PTX_MOD_MAX) ? REDUX_MAX_F : REDUX_MIN_F) +
+                         (ptx_has(insn, PTX_MOD_ABS) ? 1 : 0) + (ptx_has(insn, PTX_MOD_NAN) ? 2 : 0));
     }
     return ptx_has(insn, PTX_MOD_ADD)   ? REDUX_ADD
            : ptx_has(insn, PTX_MOD_AND) ? REDUX_AND

@@ -1,6 +1,6 @@
-/* Register files and their frames, reused within one host thread. The last one given back is the first one taken, so
-   that kernels without barriers keep running in the same few kilobytes of cache. A register file is made once per
-   activation that is alive at the same time: memory is bounded by what is resident. */
+/* Register files and their frames, reused within one host thread. The last one given back is the first one
+   taken, so that kernels without barriers keep running in the same few kilobytes of cache. A register file is
+   made once per activation that is alive at the same time: memory is bounded by what is resident. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* What went wrong in a running kernel: faults of one operation, faults of a completion, kernels that make no progress.
-   The first report of a launch is kept; the rest of the launch stops. */
+/* What went wrong in a running kernel: faults of one operation, faults of a completion, kernels that make no
+   progress. The first report of a launch is kept; the rest of the launch stops. */
 #include <stdio.h>
 #include <string.h>
 
@@ -45,8 +45,9 @@ void emu_report_at(struct clab_error *error, const struct emu_code *code, uint32
     clab_error_at(error, ptx->name, insn->line, insn->column);
 }
 
-const struct emu_op *emu_fault(struct emu_warp *warp, const struct emu_op *op, unsigned lane, clab_status status,
-                               const char *space, uint64_t address, const char *format, ...)
+const struct emu_op *emu_fault(struct emu_warp *warp, const struct emu_op *op, unsigned lane,
+                               clab_status status, const char *space, uint64_t address, const char *format,
+                               ...)
 {
     struct emu_run *run = warp->cta->run;
     struct emu_thread *thread = warp->cta->cluster->thread;
@@ -145,13 +146,14 @@ static void describe_cta(struct clab_str *out, const struct emu_cta *cta)
     const struct emu_cluster *cluster = cta->cluster;
     clab_str_addf(out, "CTA (%u,%u,%u)", cta->ctaid[0], cta->ctaid[1], cta->ctaid[2]);
     if (cluster->size > 1) {
-        clab_str_addf(out, " rank %u of cluster (%u,%u,%u)", cta->rank, cluster->clusterid[0], cluster->clusterid[1],
-                      cluster->clusterid[2]);
+        clab_str_addf(out, " rank %u of cluster (%u,%u,%u)", cta->rank, cluster->clusterid[0],
+                      cluster->clusterid[1], cluster->clusterid[2]);
     }
 }
 
 /* Warps of a CTA that a barrier still waits for. */
-static void describe_missing(struct clab_str *out, const struct emu_cta *cta, const struct emu_barrier *barrier)
+static void describe_missing(struct clab_str *out, const struct emu_cta *cta,
+                             const struct emu_barrier *barrier)
 {
     unsigned listed = 0;
     for (uint32_t w = 0; w < cta->n_warps; w++) {
@@ -174,7 +176,8 @@ static void describe_cluster_missing(struct clab_str *out, const struct emu_clus
     for (uint32_t rank = 0; rank < cluster->size; rank++) {
         const struct emu_cta *cta = &cluster->ctas[rank];
         for (uint32_t w = 0; w < cta->n_warps; w++) {
-            const uint32_t current = cluster->barrier_phase & 1 ? cta->cluster_parity[w] : ~cta->cluster_parity[w];
+            const uint32_t current =
+                cluster->barrier_phase & 1 ? cta->cluster_parity[w] : ~cta->cluster_parity[w];
             const uint32_t missing = cta->warps[w].live & ~(cta->cluster_arrived[w] & current);
             if (missing && listed++ < 8) {
                 clab_str_addf(out, "%s rank %u warp %u", listed == 1 ? "; not there:" : ",", rank, w);
@@ -189,7 +192,8 @@ static void describe_cluster_missing(struct clab_str *out, const struct emu_clus
     }
 }
 
-static void describe_wait(struct clab_str *out, const struct emu_warp *warp, const struct emu_fragment *fragment)
+static void describe_wait(struct clab_str *out, const struct emu_warp *warp,
+                          const struct emu_fragment *fragment)
 {
     const struct emu_cta *cta = warp->cta;
     switch (fragment->wait) {
@@ -207,7 +211,8 @@ static void describe_wait(struct clab_str *out, const struct emu_warp *warp, con
         break;
     case EMU_WAIT_COLLECTIVE:
         clab_str_addf(out, "waits for the lanes of member mask %08x; not there: %08x",
-                      (unsigned)fragment->wait_key, (unsigned)fragment->wait_key & warp->live & ~warp->gathered);
+                      (unsigned)fragment->wait_key,
+                      (unsigned)fragment->wait_key & warp->live & ~warp->gathered);
         break;
     case EMU_WAIT_MBARRIER:
         clab_str_addf(out, "waits at the mbarrier at shared address 0x%x", (unsigned)fragment->wait_key);
@@ -229,13 +234,14 @@ static bool same_wait(const struct emu_warp *a, const struct emu_warp *b)
     if (b->used == 0 || (b->used & (b->used - 1)) != 0) {
         return false;
     }
-    const struct emu_fragment *f = &a->fragments[__builtin_ctz(a->used)], *g = &b->fragments[__builtin_ctz(b->used)];
+    const struct emu_fragment *f = &a->fragments[__builtin_ctz(a->used)],
+                              *g = &b->fragments[__builtin_ctz(b->used)];
     return f->state == g->state && f->pc == g->pc && f->wait == g->wait && f->wait_key == g->wait_key &&
            a->live == b->live;
 }
 
-static void describe_fragment(struct clab_str *out, const struct emu_warp *warp, const struct emu_fragment *fragment,
-                              uint32_t last_warp)
+static void describe_fragment(struct clab_str *out, const struct emu_warp *warp,
+                              const struct emu_fragment *fragment, uint32_t last_warp)
 {
     const struct emu_code *code = fragment->frame->code;
     const struct ptx_module *ptx = emu_module_ptx(code->image->module);
@@ -251,7 +257,8 @@ static void describe_fragment(struct clab_str *out, const struct emu_warp *warp,
     const uint32_t index = fragment->pc->insn;
     if (index < code->function->n_insns) {
         /* A barrier's waiter goes on after it: name the barrier. */
-        const bool passed = fragment->state == EMU_FRAGMENT_WAITING && fragment->wait == EMU_WAIT_NONE && index > 0;
+        const bool passed =
+            fragment->state == EMU_FRAGMENT_WAITING && fragment->wait == EMU_WAIT_NONE && index > 0;
         const struct ptx_insn *insn = &code->function->insns[passed ? index - 1 : index];
         char text[160];
         ptx_insn_text(ptx, insn, text, sizeof text);

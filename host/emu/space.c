@@ -116,6 +116,9 @@ clab_status emu_space_new(uint64_t memory_bytes, struct emu_space **out_space, s
     }
     pthread_mutex_init(&p->lock, NULL);
     pthread_rwlock_init(&p->host_lock, NULL);
+    if (p->limit_bytes > space->granules << EMU_GRANULE_SHIFT) {
+        p->limit_bytes = space->granules << EMU_GRANULE_SHIFT;
+    }
     p->committed = space->base;
     p->rover = space->base + p->page_bytes;
     *out_space = space;

@@ -1,5 +1,6 @@
-/* Writes what one warp executes, one line per instruction: place, lanes, the instruction, the registers it wrote and the
-   addresses it used. Values are those after the instruction; a value that is the same in all lanes is written once.
+/* Writes what one warp executes, one line per instruction: place, lanes, the instruction, the registers it
+   wrote and the addresses it used. Values are those after the instruction; a value that is the same in all
+   lanes is written once.
 
      CTA 0 warp 0 ffffffff reduce.ptx:31 add.u32 %r9, %r7, %r8 | %r9 = 400 404 408 … | …
 
@@ -58,7 +59,8 @@ static void add_lanes(struct clab_str *out, const uint64_t values[EMU_LANES], ui
     }
 }
 
-static void add_register(struct clab_str *out, const struct emu_trace *trace, const struct ptx_operand *operand)
+static void add_register(struct clab_str *out, const struct emu_trace *trace,
+                         const struct ptx_operand *operand)
 {
     for (uint32_t i = 0; i < operand->n_elements; i++) {
         add_register(out, trace, &operand->elements[i]);
@@ -109,8 +111,8 @@ static void flush(struct emu_trace *trace)
     char text[256];
     ptx_insn_text(ptx, insn, text, sizeof text);
     struct clab_str line = {0};
-    clab_str_addf(&line, "CTA %llu warp %u %08x %s:%u %s", (unsigned long long)trace->cta, trace->warp, trace->lanes,
-                  ptx->name, insn->line, text);
+    clab_str_addf(&line, "CTA %llu warp %u %08x %s:%u %s", (unsigned long long)trace->cta, trace->warp,
+                  trace->lanes, ptx->name, insn->line, text);
     for (uint32_t i = 0; i < insn->n_operands; i++) {
         if (written(ptx_rows[insn->row].roles, i)) {
             add_register(&line, trace, &insn->operands[i]);
@@ -153,7 +155,8 @@ static void on_op(void *user, struct emu_warp *warp, const struct emu_op *op)
 static void on_access(void *user, const struct emu_warp *warp, const struct emu_op *op,
                       const struct emu_access *access)
 {
-    static const char *const spaces[CLAB_SPACE_COUNT] = {"global", "shared", "remote", "local", "const", "param"};
+    static const char *const spaces[CLAB_SPACE_COUNT] = {"global", "shared", "remote",
+                                                         "local",  "const",  "param"};
     struct emu_trace *trace = user;
     if (trace->next && trace->next->access) {
         trace->next->access(trace->next->user, warp, op, access);
@@ -165,8 +168,8 @@ static void on_access(void *user, const struct emu_warp *warp, const struct emu_
     }
 }
 
-static void on_event(void *user, const struct emu_cta *cta, const struct emu_warp *warp, const struct emu_op *op,
-                     const struct emu_event *event)
+static void on_event(void *user, const struct emu_cta *cta, const struct emu_warp *warp,
+                     const struct emu_op *op, const struct emu_event *event)
 {
     struct emu_trace *trace = user;
     if (trace->next && trace->next->event) {

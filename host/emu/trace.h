@@ -5,8 +5,8 @@
 #include "emu/hook.h"
 
 struct emu_trace;
-/* `next`: hooks that are called as well, or NULL. path NULL: standard error. NULL when memory is out or the file cannot
-   be opened (error filled). */
+/* `next`: hooks that are called as well, or NULL. path NULL: standard error. NULL when memory is out or the
+   file cannot be opened (error filled). */
 struct emu_trace *emu_trace_new(const char *path, uint64_t cta, uint32_t warp, const struct emu_hooks *next,
                                 struct clab_error *error);
 const struct emu_hooks *emu_trace_hooks(const struct emu_trace *trace);

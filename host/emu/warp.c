@@ -1,12 +1,13 @@
 /* Warps as fragments: lanes that part ways, meet again at joins, wait, spin, call, return and end.
 
-   A warp starts as one fragment. A divergent branch splits it; the fragment with the lower address goes first (deepest
-   call first), which brings structured code back together. A join is an offer: a fragment that arrives merges with
-   those parked there, and parks while others of its warp can still run. When no fragment is ready, a parked one is
-   released; a fragment that used up its fuel of backward branches has SPUN, and a round ends when all that could run
-   have spun, blocked, parked or ended. While some spin, a parked fragment is released only after a whole round, so that
-   the holder of a lock goes on although the others spin on it, as measured on an H200 (design, "Progress inside a
-   warp"). PTX ISA 9.0, 3.1 "A Set of SIMT Multiprocessors", 9.5 "Divergence of Threads in Control Constructs".
+   A warp starts as one fragment. A divergent branch splits it; the fragment with the lower address goes first
+   (deepest call first), which brings structured code back together. A join is an offer: a fragment that
+   arrives merges with those parked there, and parks while others of its warp can still run. When no fragment
+   is ready, a parked one is released; a fragment that used up its fuel of backward branches has SPUN, and a
+   round ends when all that could run have spun, blocked, parked or ended. While some spin, a parked fragment
+   is released only after a whole round, so that the holder of a lock goes on although the others spin on it,
+   as measured on an H200 (design, "Progress inside a warp"). PTX ISA 9.0, 3.1 "A Set of SIMT
+   Multiprocessors", 9.5 "Divergence of Threads in Control Constructs".
 
    Every stop leaves the instructions before the fragment's pc counted: see emu_count. */
 #include <stddef.h>
@@ -17,8 +18,8 @@
 
 #define PATIENCE 32 /* times an eligible parked fragment may be passed over */
 
-#define EACH_USED(warp, at)                                                                                            \
-    for (uint32_t left_##at = (warp)->used, at; left_##at && (at = (uint32_t)__builtin_ctz(left_##at), 1);             \
+#define EACH_USED(warp, at)                                                                                \
+    for (uint32_t left_##at = (warp)->used, at; left_##at && (at = (uint32_t)__builtin_ctz(left_##at), 1); \
          left_##at &= left_##at - 1)
 
 static uint32_t fragment_index(const struct emu_warp *warp, const struct emu_fragment *fragment)
@@ -166,7 +167,8 @@ struct emu_frame *emu_enter(struct emu_warp *warp, const struct emu_op *op, cons
     if (need > warp->cta->local_bytes - base) {
         emu_fault_kind_set(warp, EMU_FAULT_ILLEGAL_ADDRESS);
         emu_fault(warp, op, EMU_LANES, CLAB_FAULT, NULL, 0,
-                  "stack overflow: calling '%s' at depth %u needs %u bytes of local memory beyond the %u of a thread",
+                  "stack overflow: calling '%s' at depth %u needs %u bytes of local memory beyond the %u of "
+                  "a thread",
                   code->function->name, caller->depth + 1, need, warp->cta->local_bytes);
         return NULL;
     }
@@ -261,7 +263,8 @@ static const struct emu_op *wait_for(struct emu_warp *warp, const struct emu_op 
     return NULL;
 }
 
-const struct emu_op *emu_wait(struct emu_warp *warp, const struct emu_op *op, enum emu_wait_kind kind, uint64_t key)
+const struct emu_op *emu_wait(struct emu_warp *warp, const struct emu_op *op, enum emu_wait_kind kind,
+                              uint64_t key)
 {
     return wait_for(warp, op, kind, key, false);
 }
@@ -282,7 +285,8 @@ enum emu_wake emu_woken(struct emu_warp *warp, uint64_t *out_value)
     return wake;
 }
 
-void emu_wake_fragment(struct emu_warp *warp, struct emu_fragment *fragment, enum emu_wake wake, uint64_t value)
+void emu_wake_fragment(struct emu_warp *warp, struct emu_fragment *fragment, enum emu_wake wake,
+                       uint64_t value)
 {
     struct emu_cta *cta = warp->cta;
     fragment->state = EMU_FRAGMENT_READY;
@@ -445,7 +449,7 @@ enum emu_stop emu_warp_run(struct emu_warp *warp)
                     return stop;
                 }
             }
-            warp->fuel = EMU_SLICE_FUEL;
+            warp->fuel = warp->cta->run->slice_fuel;
         }
         warp->fragment = fragment;
         warp->regs = fragment->frame->regs;

@@ -91,6 +91,7 @@ struct emu_cta {
     struct emu_run *run;
     enum emu_cta_state state;
     uint32_t rank;     /* %cluster_ctarank */
+    uint32_t sm;       /* %smid */
     uint32_t ctaid[3]; /* %ctaid */
     uint64_t linear;   /* ctaid.x + nctaid.x * (ctaid.y + nctaid.y * ctaid.z) */
     uint32_t n_warps, n_threads, live_threads;
@@ -184,6 +185,7 @@ struct emu_run {
     _Atomic uint32_t resident;          /* CTAs */
     _Atomic uint64_t issued;            /* warp instructions, for the budget; updated between slices */
     uint32_t resident_limit;            /* CTAs */
+    int32_t slice_fuel;                 /* backward branches, weighted, before a fragment gives way */
     struct emu_thread *threads;
     uint32_t n_threads;
     _Atomic int stop;                   /* not 0: host threads leave as soon as they can */

@@ -1,7 +1,7 @@
 /* Kernel arguments: device addresses, typed scalars, and tensor maps through cuTensorMapEncodeTiled and
-   cuTensorMapEncodeIm2col (CUDA Driver API 13.0, "Tensor Map Object Management"). The plan has checked every rule that
-   needs no device (tensor_map.c in this folder); here come the address's alignment and the compute capability. Leaves
-   out: cuTensorMapEncodeIm2colWide. */
+   cuTensorMapEncodeIm2col (CUDA Driver API 13.0, "Tensor Map Object Management"). The plan has checked every
+   rule that needs no device (tensor_map.c in this folder); here come the address's alignment and the compute
+   capability. Leaves out: cuTensorMapEncodeIm2colWide. */
 #include "lab/arguments.h"
 
 #include <stdio.h>
@@ -14,7 +14,8 @@
 #define MOST_ARGUMENTS 256
 #define MAX_RANK       5
 
-_Static_assert(sizeof(CUtensorMap) <= sizeof((struct clab_launch *)0)->values[0], "a tensor map is an argument");
+_Static_assert(sizeof(CUtensorMap) <= sizeof((struct clab_launch *)0)->values[0],
+               "a tensor map is an argument");
 
 static size_t read_u64(const json_t *list, cuuint64_t *out, size_t most)
 {
@@ -36,12 +37,14 @@ static void read_int(const json_t *list, int *out, size_t most)
         out[i] = (int)json_integer_value(json_array_get(list, i));
 }
 
-/* Sub-byte element types and the swizzles with an atom came with compute capability 10.0 (an H200's driver 580.159.04
-   refuses them; cuda.h 13.0 does not say so). */
-static clab_status check_capability(const struct clab_device *device, const json_t *map, struct clab_error *error)
+/* Sub-byte element types and the swizzles with an atom came with compute capability 10.0 (an H200's driver
+   580.159.04 refuses them; cuda.h 13.0 does not say so). */
+static clab_status check_capability(const struct clab_device *device, const json_t *map,
+                                    struct clab_error *error)
 {
     const int64_t type = clab_json_int(map, "type_code", 0), swizzle = clab_json_int(map, "swizzle", 0);
-    const bool sub_byte = type >= CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN8B, atom = swizzle > CU_TENSOR_MAP_SWIZZLE_128B;
+    const bool sub_byte = type >= CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN8B,
+               atom = swizzle > CU_TENSOR_MAP_SWIZZLE_128B;
     if (device->cc_major >= 10 || (!sub_byte && !atom))
         return CLAB_OK;
     return clab_error_set(error, CLAB_WAIVED,
@@ -70,30 +73,33 @@ clab_status clab_tensor_map_encode(const struct clab_device *device, const json_
         interleave == CU_TENSOR_MAP_INTERLEAVE_32B || type >= CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B ? 32 : 16;
     if (address % unit != 0)
         return clab_error_set(error, CLAB_EXPERIMENT,
-                              "the tensor map of buffer '%s' starts at 0x%llx, wanted a multiple of %u bytes", buffer,
-                              (unsigned long long)address, unit);
+                              "the tensor map of buffer '%s' starts at 0x%llx, wanted a multiple of %u bytes",
+                              buffer, (unsigned long long)address, unit);
     clab_status status = check_capability(device, map, error);
     if (status != CLAB_OK)
         return status;
     void *start = (void *)(uintptr_t)address;
     if (!json_is_object(im2col))
-        return CLAB_CALL(device->driver, error, cuTensorMapEncodeTiled,
-                         (out_map, type, rank, start, dims, strides, box, steps, interleave, swizzle, promotion, fill),
-                         "tensor map of '%s', rank %u", buffer, rank);
+        return CLAB_CALL(
+            device->driver, error, cuTensorMapEncodeTiled,
+            (out_map, type, rank, start, dims, strides, box, steps, interleave, swizzle, promotion, fill),
+            "tensor map of '%s', rank %u", buffer, rank);
     int lower[MAX_RANK] = {0}, upper[MAX_RANK] = {0};
     read_int(json_object_get(im2col, "lower"), lower, MAX_RANK);
     read_int(json_object_get(im2col, "upper"), upper, MAX_RANK);
     return CLAB_CALL(device->driver, error, cuTensorMapEncodeIm2col,
                      (out_map, type, rank, start, dims, strides, lower, upper,
-                      (cuuint32_t)clab_json_int(im2col, "channels", 0), (cuuint32_t)clab_json_int(im2col, "pixels", 0),
-                      steps, interleave, swizzle, promotion, fill),
+                      (cuuint32_t)clab_json_int(im2col, "channels", 0),
+                      (cuuint32_t)clab_json_int(im2col, "pixels", 0), steps, interleave, swizzle, promotion,
+                      fill),
                      "im2col tensor map of '%s', rank %u", buffer, rank);
 }
 
 static void store_scalar(enum clab_element element, const json_t *value, unsigned char *out)
 {
     if (json_is_integer(value) && element < CLAB_F16) {
-        const json_int_t bits = json_integer_value(value); /* u64 above 2^63 arrives as its two's complement */
+        const json_int_t bits =
+            json_integer_value(value); /* u64 above 2^63 arrives as its two's complement */
         memcpy(out, &bits, clab_element_bytes(element));
     } else {
         clab_element_store(element, clab_json_number(value), out, 0);
@@ -103,7 +109,8 @@ static void store_scalar(enum clab_element element, const json_t *value, unsigne
 /* One argument's bytes; *out_what names it for messages. */
 static clab_status prepare(const struct clab_device *device, size_t index, const json_t *argument,
                            CUdeviceptr (*buffer_address)(const char *, void *), void *context,
-                           unsigned char *out, size_t *out_bytes, const char **out_what, struct clab_error *error)
+                           unsigned char *out, size_t *out_bytes, const char **out_what,
+                           struct clab_error *error)
 {
     const json_t *map = json_object_get(argument, "tensor_map");
     const char *buffer = clab_json_text(map != NULL ? map : argument, "buffer", NULL);
@@ -137,14 +144,14 @@ static clab_status prepare(const struct clab_device *device, size_t index, const
 
 clab_status clab_arguments_prepare(const struct clab_device *device, const struct clab_loaded *loaded,
                                    const json_t *arguments,
-                                   CUdeviceptr (*buffer_address)(const char *name, void *context), void *context,
-                                   struct clab_launch *launch, struct clab_error *error)
+                                   CUdeviceptr (*buffer_address)(const char *name, void *context),
+                                   void *context, struct clab_launch *launch, struct clab_error *error)
 {
     const size_t count = json_array_size(arguments);
     const bool known = loaded->n_params != SIZE_MAX;
     if (count > MOST_ARGUMENTS || (known && count != loaded->n_params)) {
-        clab_error_set(error, CLAB_EXPERIMENT, "kernel '%s' takes %zu arguments, %zu are given", loaded->entry,
-                       known ? loaded->n_params : (size_t)MOST_ARGUMENTS, count);
+        clab_error_set(error, CLAB_EXPERIMENT, "kernel '%s' takes %zu arguments, %zu are given",
+                       loaded->entry, known ? loaded->n_params : (size_t)MOST_ARGUMENTS, count);
         return clab_launch_blame(error, loaded);
     }
     for (size_t i = 0; i < count; i++) {

@@ -1,6 +1,7 @@
 /* Device buffers of an experiment: made, filled in chunks through one staging buffer, reset, read back and
-   compared with what the experiment expects. Buffers of any size pass through at most CHUNK_BYTES of host
-   memory per buffer that is looked at. Leaves out: whether a kernel changed a buffer that it should only read. */
+   compared with what the experiment expects. Buffers of any size pass through at most CLAB_CHUNK_BYTES of
+   host memory per buffer that is looked at. Leaves out: whether a kernel changed a buffer that it should only
+   read. */
 #include "lab/buffers.h"
 
 #include <errno.h>
@@ -13,9 +14,6 @@
 #include "driver/call.h"
 #include "lab/fill_device.h"
 #include "lab/wire.h"
-
-#define CHUNK_BYTES (UINT64_C(64) << 20)
-#define GUARD_BYTE  0xb6
 
 static clab_status malformed(struct clab_error *error, const char *name, const char *what)
 {
@@ -59,7 +57,7 @@ static clab_status read_buffer(const json_t *json, struct clab_buffer *buffer, s
     return CLAB_OK;
 }
 
-static struct clab_buffer *find(const struct clab_buffer_set *set, const char *name)
+struct clab_buffer *clab_buffers_find(const struct clab_buffer_set *set, const char *name)
 {
     for (size_t i = 0; i < set->count; i++)
         if (strcmp(set->buffers[i].name, name) == 0)
@@ -69,11 +67,11 @@ static struct clab_buffer *find(const struct clab_buffer_set *set, const char *n
 
 CUdeviceptr clab_buffers_address(const char *name, void *set)
 {
-    const struct clab_buffer *buffer = find(set, name);
+    const struct clab_buffer *buffer = clab_buffers_find(set, name);
     return buffer != NULL ? buffer->address : 0;
 }
 
-static uint64_t buffer_bytes(const struct clab_buffer *buffer)
+uint64_t clab_buffer_bytes(const struct clab_buffer *buffer)
 {
     return buffer->count * clab_element_bytes(buffer->element);
 }
@@ -94,16 +92,18 @@ static bool resets_by_copy(const struct clab_buffer *buffer)
     return copy && (buffer->reset_each_launch || buffer->reset_timed);
 }
 
-static clab_status allocate(const struct clab_device *device, const struct clab_buffer *buffer, uint64_t bytes,
-                            const char *what, CUdeviceptr *out_address, struct clab_error *error)
+static clab_status allocate(const struct clab_device *device, const struct clab_buffer *buffer,
+                            uint64_t bytes, const char *what, CUdeviceptr *out_address,
+                            struct clab_error *error)
 {
     clab_status status = CLAB_CALL(device->driver, error, cuMemAlloc_v2, (out_address, bytes),
                                    "%llu bytes for %s'%s'", (unsigned long long)bytes, what, buffer->name);
     if (status != CLAB_OK)
         *out_address = 0;
     if (status != CLAB_OK && error != NULL && error->native_code == CUDA_ERROR_OUT_OF_MEMORY)
-        status = clab_error_set(error, CLAB_WAIVED, "%sbuffer '%s' of %llu bytes does not fit the device's memory",
-                                what, buffer->name, (unsigned long long)bytes);
+        status =
+            clab_error_set(error, CLAB_WAIVED, "%sbuffer '%s' of %llu bytes does not fit the device's memory",
+                           what, buffer->name, (unsigned long long)bytes);
     return status;
 }
 
@@ -113,12 +113,13 @@ static clab_status buffer_allocate(const struct clab_device *device, struct clab
     const uint64_t guard = device->checks_accesses ? 0 : CLAB_GUARD_BYTES;
     buffer->before_bytes = buffer->expect != NULL ? guard : 0;
     buffer->after_bytes = guard;
-    clab_status status =
-        allocate(device, buffer, buffer->before_bytes + buffer->offset_bytes + buffer_bytes(buffer) + guard, "",
-                 &buffer->allocation, error);
+    clab_status status = allocate(
+        device, buffer, buffer->before_bytes + buffer->offset_bytes + clab_buffer_bytes(buffer) + guard, "",
+        &buffer->allocation, error);
     buffer->address = buffer->allocation + buffer->before_bytes + buffer->offset_bytes;
     if (status == CLAB_OK && resets_by_copy(buffer))
-        status = allocate(device, buffer, buffer_bytes(buffer), "the copy to reset ", &buffer->pristine, error);
+        status = allocate(device, buffer, clab_buffer_bytes(buffer), "the copy to reset ", &buffer->pristine,
+                          error);
     return status;
 }
 
@@ -128,11 +129,14 @@ static clab_status link_expectation(struct clab_buffer_set *set, const struct cl
 {
     const char *summed = clab_json_text(buffer->expect, "sum_of", NULL);
     const char *same = clab_json_text(buffer->expect, "same_as", NULL);
-    struct clab_buffer *other = summed != NULL ? find(set, summed) : same != NULL ? find(set, same) : NULL;
+    struct clab_buffer *other = summed != NULL ? clab_buffers_find(set, summed)
+                                : same != NULL ? clab_buffers_find(set, same)
+                                               : NULL;
     if ((summed != NULL || same != NULL) && other == NULL)
         return malformed(error, buffer->name, "its expectation names a buffer that does not exist");
     if (same != NULL && other->count != buffer->count)
-        return malformed(error, buffer->name, "is to be the same as a buffer with another number of elements");
+        return malformed(error, buffer->name,
+                         "is to be the same as a buffer with another number of elements");
     if (summed != NULL)
         other->wanted_sum = true;
     return CLAB_OK;
@@ -185,15 +189,15 @@ static clab_status fill_from_file(const struct clab_device *device, struct clab_
                                   struct clab_error *error)
 {
     size_t bytes = 0;
-    char *data = clab_file_read(buffer->file, buffer_bytes(buffer), &bytes);
+    char *data = clab_file_read(buffer->file, clab_buffer_bytes(buffer), &bytes);
     if (data == NULL && errno != EFBIG)
         return clab_error_set(error, CLAB_USAGE, "buffer '%s': cannot read %s: %s", buffer->name,
                               buffer->file, strerror(errno));
-    if (data == NULL || bytes != buffer_bytes(buffer)) {
+    if (data == NULL || bytes != clab_buffer_bytes(buffer)) {
         free(data);
         return clab_error_set(error, CLAB_USAGE,
                               "buffer '%s': %s does not have the %llu bytes that %llu elements of %s need",
-                              buffer->name, buffer->file, (unsigned long long)buffer_bytes(buffer),
+                              buffer->name, buffer->file, (unsigned long long)clab_buffer_bytes(buffer),
                               (unsigned long long)buffer->count, clab_element_name(buffer->element));
     }
     clab_status status = CLAB_CALL(device->driver, error, cuMemcpyHtoD_v2, (buffer->address, data, bytes),
@@ -210,10 +214,10 @@ static clab_status fill_from_host(const struct clab_device *device, const struct
 {
     const size_t size = clab_element_bytes(buffer->element);
     clab_status status = CLAB_OK;
-    if (*staging == NULL && (*staging = malloc(CHUNK_BYTES)) == NULL)
+    if (*staging == NULL && (*staging = malloc(CLAB_CHUNK_BYTES)) == NULL)
         return clab_error_set(error, CLAB_NO_MEMORY, "no memory for the staging buffer");
     for (uint64_t first = 0; first < buffer->count && status == CLAB_OK;) {
-        uint64_t count = CHUNK_BYTES / size;
+        uint64_t count = CLAB_CHUNK_BYTES / size;
         if (count > buffer->count - first)
             count = buffer->count - first;
         clab_fill_store(fill, buffer->element, first, count, *staging);
@@ -232,13 +236,14 @@ static clab_status fill_elements(const struct clab_device *device, struct clab_b
     if (buffer->file != NULL)
         return fill_from_file(device, buffer, error);
     if (fill->kind == CLAB_FILL_ZERO)
-        return CLAB_CALL(device->driver, error, cuMemsetD8_v2, (buffer->address, 0, buffer_bytes(buffer)), "'%s'",
-                         buffer->name);
+        return CLAB_CALL(device->driver, error, cuMemsetD8_v2,
+                         (buffer->address, 0, clab_buffer_bytes(buffer)), "'%s'", buffer->name);
     if (buffer->wanted_sum && !buffer->sum_known[number]) {
         buffer->sums[number] = clab_fill_sum(fill, buffer->element, buffer->count);
         buffer->sum_known[number] = true;
     }
-    if (device->timed && fill->kind != CLAB_FILL_VALUES && clab_fill_device_has(buffer->element, buffer->address))
+    if (device->timed && fill->kind != CLAB_FILL_VALUES &&
+        clab_fill_device_has(buffer->element, buffer->address))
         return clab_fill_device(device, fill, buffer->element, buffer->address, buffer->count, error);
     return fill_from_host(device, buffer, fill, staging, error);
 }
@@ -248,15 +253,16 @@ static clab_status fill_beside(const struct clab_device *device, const struct cl
                                struct clab_error *error)
 {
     const struct clab_driver *driver = device->driver;
-    const uint64_t bytes = buffer_bytes(buffer);
+    const uint64_t bytes = clab_buffer_bytes(buffer);
     clab_status status = CLAB_OK;
     if (buffer->before_bytes != 0)
-        status = CLAB_CALL(driver, error, cuMemsetD8Async,
-                           (buffer->address - buffer->before_bytes, GUARD_BYTE, buffer->before_bytes, device->stream),
-                           "the guard before '%s'", buffer->name);
+        status = CLAB_CALL(
+            driver, error, cuMemsetD8Async,
+            (buffer->address - buffer->before_bytes, CLAB_GUARD_BYTE, buffer->before_bytes, device->stream),
+            "the guard before '%s'", buffer->name);
     if (status == CLAB_OK && buffer->after_bytes != 0)
         status = CLAB_CALL(driver, error, cuMemsetD8Async,
-                           (buffer->address + bytes, GUARD_BYTE, buffer->after_bytes, device->stream),
+                           (buffer->address + bytes, CLAB_GUARD_BYTE, buffer->after_bytes, device->stream),
                            "the guard after '%s'", buffer->name);
     if (status == CLAB_OK && buffer->pristine != 0)
         status = CLAB_CALL(driver, error, cuMemcpyDtoDAsync_v2,
@@ -277,22 +283,26 @@ clab_status clab_buffers_fill(const struct clab_device *device, struct clab_buff
         status = CLAB_CALL(device->driver, error, cuCtxSynchronize, (), NULL);
     for (size_t i = 0; i < set->count && status == CLAB_OK; i++)
         status = fill_beside(device, &set->buffers[i], error);
-    return status == CLAB_OK ? CLAB_CALL(device->driver, error, cuStreamSynchronize, (device->stream), NULL) : status;
+    return status == CLAB_OK ? CLAB_CALL(device->driver, error, cuStreamSynchronize, (device->stream), NULL)
+                             : status;
 }
 
 bool clab_buffer_needs_reference(const struct clab_buffer *buffer, unsigned pass)
 {
-    return json_object_get(buffer->expect, "reference") != NULL && buffer->shadows[pass % CLAB_MAX_FILLS] == 0;
+    return json_object_get(buffer->expect, "reference") != NULL &&
+           buffer->shadows[pass % CLAB_MAX_FILLS] == 0;
 }
 
 clab_status clab_buffer_shadow(const struct clab_device *device, struct clab_buffer *buffer, unsigned pass,
                                struct clab_error *error)
 {
     CUdeviceptr *shadow = &buffer->shadows[pass % CLAB_MAX_FILLS];
-    clab_status status = allocate(device, buffer, buffer_bytes(buffer), "the reference's ", shadow, error);
+    clab_status status =
+        allocate(device, buffer, clab_buffer_bytes(buffer), "the reference's ", shadow, error);
     if (status == CLAB_OK)
         status = CLAB_CALL(device->driver, error, cuMemcpyDtoDAsync_v2,
-                           (*shadow, buffer->address, buffer_bytes(buffer), device->stream), "'%s'", buffer->name);
+                           (*shadow, buffer->address, clab_buffer_bytes(buffer), device->stream), "'%s'",
+                           buffer->name);
     return status;
 }
 
@@ -320,19 +330,20 @@ static clab_status reset_one(const struct clab_device *device, const struct clab
     uint32_t word = 0;
     if (buffer->pristine != 0)
         return CLAB_CALL(driver, error, cuMemcpyDtoDAsync_v2,
-                         (buffer->address, buffer->pristine, buffer_bytes(buffer), device->stream), "'%s'",
-                         buffer->name);
+                         (buffer->address, buffer->pristine, clab_buffer_bytes(buffer), device->stream),
+                         "'%s'", buffer->name);
     if (fill->kind != CLAB_FILL_ZERO)
         clab_fill_store(fill, buffer->element, 0, 1, &word);
     if (size == 4)
-        return CLAB_CALL(driver, error, cuMemsetD32Async, (buffer->address, word, buffer->count, device->stream),
-                         "'%s'", buffer->name);
+        return CLAB_CALL(driver, error, cuMemsetD32Async,
+                         (buffer->address, word, buffer->count, device->stream), "'%s'", buffer->name);
     if (size == 2)
         return CLAB_CALL(driver, error, cuMemsetD16Async,
-                         (buffer->address, (unsigned short)word, buffer->count, device->stream), "'%s'", buffer->name);
+                         (buffer->address, (unsigned short)word, buffer->count, device->stream), "'%s'",
+                         buffer->name);
     return CLAB_CALL(driver, error, cuMemsetD8Async,
-                     (buffer->address, (unsigned char)word, buffer_bytes(buffer), device->stream), "'%s'",
-                     buffer->name);
+                     (buffer->address, (unsigned char)word, clab_buffer_bytes(buffer), device->stream),
+                     "'%s'", buffer->name);
 }
 
 clab_status clab_buffers_reset(const struct clab_device *device, const struct clab_buffer_set *set,
@@ -347,187 +358,6 @@ clab_status clab_buffers_reset(const struct clab_device *device, const struct cl
             return status;
     }
     return CLAB_OK;
-}
-
-/* The fills in force, for a message: "input = bits(7)". Constants and zeros say nothing and are left out. */
-static void fills_text(const struct clab_buffer_set *set, unsigned pass, char *text, size_t bytes)
-{
-    size_t used = 0;
-    text[0] = '\0';
-    for (size_t i = 0; i < set->count && used < bytes; i++) {
-        const struct clab_buffer *buffer = &set->buffers[i];
-        const struct clab_fill *fill = &buffer->fills[pass % buffer->n_fills];
-        char one[64];
-        if (fill->kind == CLAB_FILL_ZERO || fill->kind == CLAB_FILL_VALUES)
-            continue;
-        int n = snprintf(text + used, bytes - used, "%s%s = %s", used != 0 ? ", " : "", buffer->name,
-                         clab_fill_text(fill, one, sizeof one));
-        used += n > 0 ? (size_t)n : 0;
-    }
-}
-
-static long double sum_of_fill(const struct clab_buffer_set *set, const char *name, unsigned pass)
-{
-    const struct clab_buffer *buffer = find(set, name);
-    return buffer->sums[pass % buffer->n_fills];
-}
-
-/* A number of the experiment file as the buffer's element type holds it: u64 above 2^63 came as a negative one. */
-static long double wanted_number(const struct clab_buffer *buffer, const json_t *value)
-{
-    const long double number = clab_json_number(value);
-    return buffer->element == CLAB_U64 && number < 0 ? number + ldexpl(1.0L, 64) : number;
-}
-
-/* What an element must be. `other`: the same chunk of what it is compared with, of type `other_type`. */
-struct oracle {
-    const json_t *value, *values;
-    bool is_sum, is_fill;
-    long double sum;
-    struct clab_fill fill;
-    enum clab_element other_type;
-    CUdeviceptr other; /* 0 none */
-    char note[128];    /* where `other` comes from, for messages */
-};
-
-static clab_status oracle_init(const struct clab_buffer_set *set, const struct clab_buffer *buffer, unsigned pass,
-                               struct oracle *oracle, struct clab_error *error)
-{
-    const char *sum_of = clab_json_text(buffer->expect, "sum_of", NULL);
-    const char *same_as = clab_json_text(buffer->expect, "same_as", NULL);
-    const json_t *fill = json_object_get(buffer->expect, "fill");
-    const json_t *reference = json_object_get(buffer->expect, "reference");
-    memset(oracle, 0, sizeof *oracle);
-    oracle->value = json_object_get(buffer->expect, "value");
-    oracle->values = json_object_get(buffer->expect, "values");
-    oracle->other_type = buffer->element;
-    if (sum_of != NULL) {
-        oracle->is_sum = true;
-        oracle->sum = sum_of_fill(set, sum_of, pass);
-    } else if (json_is_object(fill)) {
-        oracle->is_fill = true;
-        return clab_fill_from_json(fill, &oracle->fill, error);
-    } else if (same_as != NULL) {
-        const struct clab_buffer *other = find(set, same_as);
-        oracle->other = other->address;
-        oracle->other_type = other->element;
-        snprintf(oracle->note, sizeof oracle->note, " (as in '%s')", same_as);
-    } else if (json_is_object(reference)) {
-        oracle->other = buffer->shadows[pass % CLAB_MAX_FILLS];
-        snprintf(oracle->note, sizeof oracle->note, " (as the reference '%s' has it)",
-                 clab_json_text(reference, "entry", ""));
-        if (oracle->other == 0)
-            return clab_error_set(error, CLAB_INTERNAL, "buffer '%s': the reference kernel did not run", buffer->name);
-    } else if (oracle->value == NULL && oracle->values == NULL) {
-        return malformed(error, buffer->name, "expect must be value, values, sum_of, fill, same_as or reference");
-    }
-    return CLAB_OK;
-}
-
-static long double wanted_at(const struct oracle *oracle, const struct clab_buffer *buffer, const void *other,
-                             uint64_t first, uint64_t i)
-{
-    unsigned char one[8];
-    if (oracle->is_sum)
-        return oracle->sum;
-    if (other != NULL)
-        return clab_element_load(oracle->other_type, other, i);
-    if (!oracle->is_fill)
-        return wanted_number(buffer, oracle->value != NULL ? oracle->value : json_array_get(oracle->values, first + i));
-    clab_fill_store(&oracle->fill, buffer->element, first + i, 1, one);
-    return clab_element_load(buffer->element, one, 0);
-}
-
-static clab_status check_chunk(const struct clab_buffer_set *set, const struct clab_buffer *buffer, unsigned pass,
-                               const struct oracle *oracle, const void *data, const void *other, uint64_t first,
-                               uint64_t count, struct clab_error *error)
-{
-    for (uint64_t i = 0; i < count; i++) {
-        const long double wanted = wanted_at(oracle, buffer, other, first, i);
-        const long double got = clab_element_load(buffer->element, data, i);
-        if (clab_close(got, wanted, buffer->tolerance_abs, buffer->tolerance_rel))
-            continue;
-        char fills[256];
-        fills_text(set, pass, fills, sizeof fills);
-        return clab_error_set(error, CLAB_WRONG, "%s[%llu] is %.10Lg, wanted %.10Lg%s%s%s", buffer->name,
-                              (unsigned long long)(first + i), got, wanted, oracle->note,
-                              fills[0] != '\0' ? " with " : "", fills);
-    }
-    return CLAB_OK;
-}
-
-/* One buffer, chunk by chunk. */
-static clab_status check_buffer(const struct clab_device *device, const struct clab_buffer_set *set,
-                                const struct clab_buffer *buffer, unsigned pass, struct clab_error *error)
-{
-    const size_t size = clab_element_bytes(buffer->element);
-    const uint64_t chunk = CHUNK_BYTES / size < buffer->count ? CHUNK_BYTES / size : buffer->count;
-    struct oracle oracle;
-    clab_status status = oracle_init(set, buffer, pass, &oracle, error);
-    if (status != CLAB_OK)
-        return status;
-    const size_t other_size = clab_element_bytes(oracle.other_type);
-    char *data = malloc(chunk * size), *other = oracle.other != 0 ? malloc(chunk * other_size) : NULL;
-    if (data == NULL || (oracle.other != 0 && other == NULL))
-        status = clab_error_set(error, CLAB_NO_MEMORY, "no memory to read back '%s'", buffer->name);
-    for (uint64_t first = 0; first < buffer->count && status == CLAB_OK; first += chunk) {
-        const uint64_t count = chunk < buffer->count - first ? chunk : buffer->count - first;
-        status = CLAB_CALL(device->driver, error, cuMemcpyDtoH_v2,
-                           (data, buffer->address + first * size, count * size), "'%s'", buffer->name);
-        if (status == CLAB_OK && other != NULL)
-            status = CLAB_CALL(device->driver, error, cuMemcpyDtoH_v2,
-                               (other, oracle.other + first * other_size, count * other_size), "the oracle of '%s'",
-                               buffer->name);
-        if (status == CLAB_OK)
-            status = check_chunk(set, buffer, pass, &oracle, data, other, first, count, error);
-    }
-    free(data);
-    free(other);
-    return status;
-}
-
-/* The guard of `bytes` from `start` on. `past_end`: it stands after the elements. */
-static clab_status check_guard(const struct clab_device *device, const struct clab_buffer *buffer, CUdeviceptr start,
-                               uint64_t bytes, bool past_end, struct clab_error *error)
-{
-    unsigned char guard[CLAB_GUARD_BYTES];
-    if (bytes == 0)
-        return CLAB_OK;
-    clab_status status = CLAB_CALL(device->driver, error, cuMemcpyDtoH_v2, (guard, start, bytes), "a guard of '%s'",
-                                   buffer->name);
-    if (status != CLAB_OK)
-        return status;
-    uint64_t changed = 0, first = 0, last = 0;
-    for (uint64_t i = 0; i < bytes; i++)
-        if (guard[i] != GUARD_BYTE) {
-            first = changed++ == 0 ? i : first;
-            last = i;
-        }
-    if (changed == 0)
-        return CLAB_OK;
-    return clab_error_set(error, CLAB_WRONG,
-                          "the kernel wrote outside '%s': %llu of the %llu bytes %s it changed, %llu to %llu bytes %s",
-                          buffer->name, (unsigned long long)changed, (unsigned long long)bytes,
-                          past_end ? "after" : "before", (unsigned long long)(past_end ? first : bytes - first),
-                          (unsigned long long)(past_end ? last : bytes - last),
-                          past_end ? "past its end" : "before its start");
-}
-
-clab_status clab_buffers_check(const struct clab_device *device, const struct clab_buffer_set *set,
-                               unsigned pass, struct clab_error *error)
-{
-    clab_status status = CLAB_OK;
-    for (size_t i = 0; i < set->count && status == CLAB_OK; i++)
-        if (set->buffers[i].expect != NULL)
-            status = check_buffer(device, set, &set->buffers[i], pass, error);
-    for (size_t i = 0; i < set->count && status == CLAB_OK; i++) {
-        const struct clab_buffer *buffer = &set->buffers[i];
-        status = check_guard(device, buffer, buffer->address - buffer->before_bytes, buffer->before_bytes, false, error);
-        if (status == CLAB_OK)
-            status = check_guard(device, buffer, buffer->address + buffer_bytes(buffer), buffer->after_bytes, true,
-                                 error);
-    }
-    return status;
 }
 
 static json_t *number(enum clab_element element, const void *data, size_t index)

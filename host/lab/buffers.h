@@ -14,10 +14,10 @@ struct clab_buffer {
     char name[64];
     enum clab_element element;
     uint64_t count, offset_bytes;
-    CUdeviceptr allocation, address;      /* address = allocation + guard + offset_bytes */
-    uint64_t before_bytes, after_bytes;   /* of guard pattern around the elements, 0 none */
-    CUdeviceptr pristine;                 /* the fill in force, to reset from what no memset makes; 0 none */
-    CUdeviceptr shadows[CLAB_MAX_FILLS];  /* what the reference kernel left, by pass; 0 not run yet */
+    CUdeviceptr allocation, address;     /* address = allocation + guard + offset_bytes */
+    uint64_t before_bytes, after_bytes;  /* of guard pattern around the elements, 0 none */
+    CUdeviceptr pristine;                /* the fill in force, to reset from what no memset makes; 0 none */
+    CUdeviceptr shadows[CLAB_MAX_FILLS]; /* what the reference kernel left, by pass; 0 not run yet */
     struct clab_fill fills[CLAB_MAX_FILLS];
     unsigned n_fills;
     const char *file;       /* contents come from this file instead of a fill; borrowed from the set's JSON */
@@ -31,9 +31,13 @@ struct clab_buffer {
     bool sum_known[CLAB_MAX_FILLS];
 };
 
-/* On a device that does not check accesses itself, CLAB_GUARD_BYTES of a pattern stand before each buffer with an
-   expectation and after every buffer. They are written with each fill and read with each check. */
+/* On a device that does not check accesses itself, CLAB_GUARD_BYTES of a pattern stand before each buffer
+   with an expectation and after every buffer. They are written with each fill and read with each check. */
 #define CLAB_GUARD_BYTES 4096u
+#define CLAB_GUARD_BYTE  0xb6
+
+/* Host memory that a buffer's contents pass through. */
+#define CLAB_CHUNK_BYTES (UINT64_C(64) << 20)
 
 struct clab_buffer_set {
     json_t *json; /* reference held */
@@ -66,9 +70,9 @@ clab_status clab_buffers_reset(const struct clab_device *device, const struct cl
                                unsigned pass, bool timed, struct clab_error *error);
 /* Whether clab_buffers_reset has anything to do. */
 bool clab_buffers_have_reset(const struct clab_buffer_set *set, bool timed);
-/* Reads back every buffer with an expectation and compares, and the guards around the buffers where there are some.
-   CLAB_OK, CLAB_WRONG with the first mismatch (index, got, wanted, fills) in `error`, or a driver error. The stream
-   must be idle. */
+/* Reads back every buffer with an expectation and compares, and the guards around the buffers where there are
+   some. CLAB_OK, CLAB_WRONG with the first mismatch (index, got, wanted, fills) in `error`, or a driver
+   error. The stream must be idle. */
 clab_status clab_buffers_check(const struct clab_device *device, const struct clab_buffer_set *set,
                                unsigned pass, struct clab_error *error);
 /* Elements of every buffer marked "dump" as {name: [numbers]}, at most CLAB_DUMP_LIMIT of each; non-finite
@@ -76,6 +80,9 @@ clab_status clab_buffers_check(const struct clab_device *device, const struct cl
 #define CLAB_DUMP_LIMIT 65536
 clab_status clab_buffers_dump(const struct clab_device *device, const struct clab_buffer_set *set,
                               json_t **out_dumps, struct clab_error *error);
+/* The buffer of that name, or NULL; and the bytes of a buffer's elements. */
+struct clab_buffer *clab_buffers_find(const struct clab_buffer_set *set, const char *name);
+uint64_t clab_buffer_bytes(const struct clab_buffer *buffer);
 /* Device address of a buffer by name, 0 when unknown; for clab_launch_prepare (context: the set). */
 CUdeviceptr clab_buffers_address(const char *name, void *set);
 

@@ -1,8 +1,9 @@
-/* A kernel beside a row's own, as a neighbour that holds some SMs for a while. It has begun before the row's kernel
-   starts and must end by itself: it may not wait for the row's kernel, which on a device that counts (the stand-in
-   driver) starts only after its end, so that the counters belong to one kernel. That it has begun is told by the launch
-   completion event (CUDA Driver API 13.0, CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT, which calls itself a best
-   effort: where it fails, the row's kernel waits for the companion's end). */
+/* A kernel beside a row's own, as a neighbour that holds some SMs for a while. It has begun before the row's
+   kernel starts and must end by itself: it may not wait for the row's kernel, which on a device that counts
+   (the stand-in driver) starts only after its end, so that the counters belong to one kernel. That it has
+   begun is told by the launch completion event (CUDA Driver API 13.0,
+   CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT, which calls itself a best effort: where it fails, the row's
+   kernel waits for the companion's end). */
 #include "lab/companion.h"
 
 #include <string.h>
@@ -12,7 +13,8 @@
 #define LEAST_DRIVER 12030 /* the launch completion event came with CUDA 12.3 */
 
 clab_status clab_companion_prepare(const struct clab_device *device, const struct clab_loaded *loaded,
-                                   const json_t *json, CUdeviceptr (*buffer_address)(const char *name, void *context),
+                                   const json_t *json,
+                                   CUdeviceptr (*buffer_address)(const char *name, void *context),
                                    void *context, struct clab_companion *companion, struct clab_error *error)
 {
     const struct clab_driver *driver = device->driver;

@@ -7,10 +7,6 @@
 #include "base/error.h"
 #include "driver/driver.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct clab_helpers;
 
 struct clab_device {
@@ -42,9 +38,5 @@ json_t *clab_device_facts(const struct clab_device *device);
 bool clab_device_id_valid(const char *id, const char **out_arch);
 /* Frees what this process holds for the device; what the driver holds ends with the process. */
 void clab_device_fini(struct clab_device *device);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -75,13 +75,12 @@ static json_t *plan_answer(struct child *child)
     struct clab_eval *eval = plan->eval;
     plan->rows = clab_eval_json(eval, json_array());
     plan->buffer_sets = clab_eval_json(eval, json_array());
-    plan->timed_reset_only = true;
     clab_plan_rows(plan);
     clab_eval_set(eval, plan->result, "rows", plan->rows);
     clab_eval_set(eval, plan->result, "buffer_sets", plan->buffer_sets);
     struct clab_path root = {0};
-    bool hot = clab_field_bool(eval, &root, plan->root, "hot", plan->timed_reset_only);
-    clab_eval_set(eval, plan->result, "hot", json_boolean(hot && plan->timed_reset_only));
+    bool hot = clab_field_bool(eval, &root, plan->root, "hot", true);
+    clab_eval_set(eval, plan->result, "hot", json_boolean(hot));
     return plan->result;
 }
 

@@ -256,7 +256,8 @@ void clab_fill_store(const struct clab_fill *fill, enum clab_element element, ui
         memset(out, 0, count * elements[element].bytes);
         return;
     }
-    if (element == CLAB_F32 && fill->kind != CLAB_FILL_RANDOM && fill->kind != CLAB_FILL_VALUES) { /* the common case, without long double */
+    if (element == CLAB_F32 && fill->kind != CLAB_FILL_RANDOM &&
+        fill->kind != CLAB_FILL_VALUES) { /* the common case, without long double */
         uint32_t *d = out;
         const uint32_t one = float_bits(1.0f), value = float_bits((float)fill->value);
         if (fill->kind == CLAB_FILL_BITS)

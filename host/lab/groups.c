@@ -1,7 +1,7 @@
-/* SM groups by asking. A cluster lies in one group, so with one CTA an SM the number of resident clusters of each size
-   is a sum over groups (an H200's answers of 2026-11-30 follow that formula for every size). The query knows no limit
-   of the cluster size, so that sizes above 16 tell groups of 17 and 18 SMs apart. Leaves out: which SM is in which
-   group. */
+/* SM groups by asking. A cluster lies in one group, so with one CTA an SM the number of resident clusters of
+   each size is a sum over groups (an H200's answers of 2026-11-30 follow that formula for every size). The
+   query knows no limit of the cluster size, so that sizes above 16 tell groups of 17 and 18 SMs apart. Leaves
+   out: which SM is in which group. */
 #include "lab/groups.h"
 
 #include <stdlib.h>
@@ -14,7 +14,8 @@ size_t clab_groups_solve(const int active[CLAB_GROUPS_MOST_SMS + 1], int sms, in
     int larger = 0, total = 0;
     size_t n = 0;
     for (int size = CLAB_GROUPS_MOST_SMS; size >= 1; size--) {
-        int at_least = active[size]; /* groups of `size` SMs or more, once those that hold several are counted once */
+        int at_least =
+            active[size]; /* groups of `size` SMs or more, once those that hold several are counted once */
         for (int other = 2 * size; other <= CLAB_GROUPS_MOST_SMS; other++)
             at_least -= groups[other] * (other / size - 1);
         groups[size] = at_least - larger;

@@ -5,10 +5,6 @@
 
 #include "lab/device.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct clab_helpers {
     CUmodule module;    /* NULL until loaded */
     CUfunction blocker; /* (u64 flags, u64 limit_ns): spins until flags[0] != 0; past the limit sets flags[1]
@@ -21,9 +17,5 @@ struct clab_helpers {
 
 /* Loads the module into device->helpers, once. */
 clab_status clab_helpers_load(const struct clab_device *device, struct clab_error *error);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -1,5 +1,6 @@
-/* Images, kernel functions and launches through the driver table (CUDA Driver API 13.0: Module Management, Execution
-   Control, Occupancy). Launch rules: PTX and driver facts section 8; the H200's answers of 2026-11-30. */
+/* Images, kernel functions and launches through the driver table (CUDA Driver API 13.0: Module Management,
+   Execution Control, Occupancy). Launch rules: PTX and driver facts section 8; the H200's answers of
+   2026-11-30. */
 #include "lab/launch.h"
 
 #include <stdio.h>
@@ -57,8 +58,9 @@ static void list_entries(const struct clab_device *device, CUmodule module, stru
     const struct clab_driver *driver = device->driver;
     unsigned count = 0;
     CUfunction functions[32];
-    if (error == NULL || driver->cuModuleGetFunctionCount == NULL || driver->cuModuleEnumerateFunctions == NULL ||
-        driver->cuFuncGetName == NULL || driver->cuModuleGetFunctionCount(&count, module) != CUDA_SUCCESS)
+    if (error == NULL || driver->cuModuleGetFunctionCount == NULL ||
+        driver->cuModuleEnumerateFunctions == NULL || driver->cuFuncGetName == NULL ||
+        driver->cuModuleGetFunctionCount(&count, module) != CUDA_SUCCESS)
         return;
     if (count > 32)
         count = 32;
@@ -75,7 +77,8 @@ static void list_entries(const struct clab_device *device, CUmodule module, stru
     clab_str_free(&names);
 }
 
-static int function_attribute(const struct clab_device *device, CUfunction function, CUfunction_attribute which)
+static int function_attribute(const struct clab_device *device, CUfunction function,
+                              CUfunction_attribute which)
 {
     int value = 0;
     if (device->driver->cuFuncGetAttribute(&value, which, function) != CUDA_SUCCESS)
@@ -83,8 +86,8 @@ static int function_attribute(const struct clab_device *device, CUfunction funct
     return value;
 }
 
-clab_status clab_load(const struct clab_device *device, const char *path, const char *source, const char *entry,
-                      struct clab_loaded *out_loaded, struct clab_error *error)
+clab_status clab_load(const struct clab_device *device, const char *path, const char *source,
+                      const char *entry, struct clab_loaded *out_loaded, struct clab_error *error)
 {
     const struct clab_driver *driver = device->driver;
     memset(out_loaded, 0, sizeof *out_loaded);
@@ -99,8 +102,8 @@ clab_status clab_load(const struct clab_device *device, const char *path, const 
         name_source(error, path, source);
         return status;
     }
-    status = CLAB_CALL(driver, error, cuModuleGetFunction, (&out_loaded->function, out_loaded->module, entry), "'%s'",
-                       entry);
+    status = CLAB_CALL(driver, error, cuModuleGetFunction, (&out_loaded->function, out_loaded->module, entry),
+                       "'%s'", entry);
     if (status != CLAB_OK) {
         name_source(error, path, source);
         if (status == CLAB_NOT_FOUND)
@@ -110,7 +113,8 @@ clab_status clab_load(const struct clab_device *device, const char *path, const 
     }
     CUfunction function = out_loaded->function;
     out_loaded->registers = function_attribute(device, function, CU_FUNC_ATTRIBUTE_NUM_REGS);
-    out_loaded->static_shared_bytes = function_attribute(device, function, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
+    out_loaded->static_shared_bytes =
+        function_attribute(device, function, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
     out_loaded->local_bytes = function_attribute(device, function, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES);
     out_loaded->max_threads = function_attribute(device, function, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
     out_loaded->n_params = SIZE_MAX;
@@ -147,12 +151,13 @@ static bool read_shape(const json_t *array, unsigned out[3])
 
 /* Raises one of the function's limits; a lower one would take it from a launch that was prepared before. */
 static clab_status raise_limit(const struct clab_device *device, const struct clab_loaded *loaded,
-                               CUfunction_attribute which, int value, const char *what, struct clab_error *error)
+                               CUfunction_attribute which, int value, const char *what,
+                               struct clab_error *error)
 {
     if (function_attribute(device, loaded->function, which) >= value)
         return CLAB_OK;
-    return CLAB_CALL(device->driver, error, cuFuncSetAttribute, (loaded->function, which, value), "%s = %d", what,
-                     value);
+    return CLAB_CALL(device->driver, error, cuFuncSetAttribute, (loaded->function, which, value), "%s = %d",
+                     what, value);
 }
 
 static unsigned cluster_size(const struct clab_launch *launch)
@@ -160,14 +165,15 @@ static unsigned cluster_size(const struct clab_launch *launch)
     return launch->cluster[0] * launch->cluster[1] * launch->cluster[2];
 }
 
-/* Asks the occupancy query; its answer decides `fit` grids, and 0 means that the shape cannot run here at all. */
-static clab_status ask_clusters(const struct clab_device *device, struct clab_launch *launch, int *out_clusters,
-                                struct clab_error *error)
+/* Asks the occupancy query; its answer decides `fit` grids, and 0 means that the shape cannot run here at
+ * all. */
+static clab_status ask_clusters(const struct clab_device *device, struct clab_launch *launch,
+                                int *out_clusters, struct clab_error *error)
 {
     const unsigned product = cluster_size(launch);
-    clab_status status = CLAB_CALL(device->driver, error, cuOccupancyMaxActiveClusters,
-                                   (out_clusters, launch->loaded->function, &launch->config), "cluster of %u CTAs",
-                                   product);
+    clab_status status =
+        CLAB_CALL(device->driver, error, cuOccupancyMaxActiveClusters,
+                  (out_clusters, launch->loaded->function, &launch->config), "cluster of %u CTAs", product);
     if (status == CLAB_OK && *out_clusters >= 1)
         return CLAB_OK;
     if (status != CLAB_OK && (error == NULL || error->native_code != CUDA_ERROR_INVALID_CLUSTER_SIZE))
@@ -189,8 +195,9 @@ static clab_status opt_in(const struct clab_device *device, const struct clab_la
     clab_status status = CLAB_OK;
     if (shared + loaded->static_shared_bytes > 48 * 1024) {
         if (shared + loaded->static_shared_bytes > device->max_shared_optin_bytes)
-            return clab_error_set(error, CLAB_WAIVED, "needs %lld bytes of shared memory per CTA, the device has %d",
-                                  (long long)shared + loaded->static_shared_bytes, device->max_shared_optin_bytes);
+            return clab_error_set(
+                error, CLAB_WAIVED, "needs %lld bytes of shared memory per CTA, the device has %d",
+                (long long)shared + loaded->static_shared_bytes, device->max_shared_optin_bytes);
         status = raise_limit(device, loaded, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)shared,
                              "max dynamic shared bytes", error);
     }
@@ -200,18 +207,21 @@ static clab_status opt_in(const struct clab_device *device, const struct clab_la
     return status;
 }
 
-static clab_status check_division(const struct clab_launch *launch, const unsigned grid[3], struct clab_error *error)
+static clab_status check_division(const struct clab_launch *launch, const unsigned grid[3],
+                                  struct clab_error *error)
 {
     for (int i = 0; i < 3; i++)
         if (launch->cluster[i] != 0 && grid[i] % launch->cluster[i] != 0)
-            return clab_error_set(error, CLAB_EXPERIMENT,
-                                  "grid %u does not divide by cluster %u in dimension %c: the grid counts CTAs and "
-                                  "must be a multiple of the cluster",
-                                  grid[i], launch->cluster[i], "xyz"[i]);
+            return clab_error_set(
+                error, CLAB_EXPERIMENT,
+                "grid %u does not divide by cluster %u in dimension %c: the grid counts CTAs and "
+                "must be a multiple of the cluster",
+                grid[i], launch->cluster[i], "xyz"[i]);
     return CLAB_OK;
 }
 
-/* The CTAs of a `fit` grid: what the device holds at once, times `waves`, at most `at_most`, in whole clusters. */
+/* The CTAs of a `fit` grid: what the device holds at once, times `waves`, at most `at_most`, in whole
+ * clusters. */
 static clab_status fit_grid(const struct clab_device *device, const json_t *fit, struct clab_launch *launch,
                             struct clab_error *error)
 {
@@ -224,11 +234,11 @@ static clab_status fit_grid(const struct clab_device *device, const json_t *fit,
             ctas = per_sm_limit * device->sms;
     } else {
         int per_sm = 0;
-        clab_status status =
-            CLAB_CALL(device->driver, error, cuOccupancyMaxActiveBlocksPerMultiprocessor,
-                      (&per_sm, launch->loaded->function,
-                       (int)(config->blockDimX * config->blockDimY * config->blockDimZ), config->sharedMemBytes),
-                      NULL);
+        clab_status status = CLAB_CALL(device->driver, error, cuOccupancyMaxActiveBlocksPerMultiprocessor,
+                                       (&per_sm, launch->loaded->function,
+                                        (int)(config->blockDimX * config->blockDimY * config->blockDimZ),
+                                        config->sharedMemBytes),
+                                       NULL);
         if (status != CLAB_OK)
             return status;
         ctas = (per_sm < per_sm_limit ? per_sm : per_sm_limit) * device->sms;
@@ -262,12 +272,14 @@ static clab_status prepare_shape(const struct clab_device *device, const struct 
     launch->has_cluster = json_is_array(cluster);
     if ((!read_shape(json_object_get(shape, "grid"), grid) && !fits) ||
         !read_shape(json_object_get(shape, "block"), block))
-        return clab_error_set(error, CLAB_EXPERIMENT, "launch.grid and launch.block must be one to three numbers");
+        return clab_error_set(error, CLAB_EXPERIMENT,
+                              "launch.grid and launch.block must be one to three numbers");
     if (!read_shape(cluster, launch->cluster) && launch->has_cluster)
         return clab_error_set(error, CLAB_EXPERIMENT, "launch.cluster must be one to three numbers");
     const int64_t shared = clab_json_int(shape, "smem_bytes", 0);
     if (shared < 0 || shared > INT32_MAX)
-        return clab_error_set(error, CLAB_EXPERIMENT, "launch.smem_bytes %lld is out of range", (long long)shared);
+        return clab_error_set(error, CLAB_EXPERIMENT, "launch.smem_bytes %lld is out of range",
+                              (long long)shared);
     clab_status status = opt_in(device, launch, shared, error);
     if (status == CLAB_OK && launch->has_cluster && !fits)
         status = check_division(launch, grid, error);
@@ -300,8 +312,8 @@ static clab_status prepare_shape(const struct clab_device *device, const struct 
     return status == CLAB_OK && fits ? fit_grid(device, fit, launch, error) : status;
 }
 
-clab_status clab_launch_grid(const struct clab_device *device, const struct clab_loaded *loaded, const json_t *row,
-                             unsigned out_grid[3], struct clab_error *error)
+clab_status clab_launch_grid(const struct clab_device *device, const struct clab_loaded *loaded,
+                             const json_t *row, unsigned out_grid[3], struct clab_error *error)
 {
     struct clab_launch *launch = calloc(1, sizeof *launch);
     if (launch == NULL)
@@ -314,25 +326,27 @@ clab_status clab_launch_grid(const struct clab_device *device, const struct clab
     return status;
 }
 
-clab_status clab_launch_prepare(const struct clab_device *device, const struct clab_loaded *loaded, const json_t *row,
+clab_status clab_launch_prepare(const struct clab_device *device, const struct clab_loaded *loaded,
+                                const json_t *row,
                                 CUdeviceptr (*buffer_address)(const char *name, void *context), void *context,
                                 struct clab_launch *launch, struct clab_error *error)
 {
     clab_status status = prepare_shape(device, loaded, json_object_get(row, "launch"), launch, error);
     if (status != CLAB_OK)
         return status;
-    return clab_arguments_prepare(device, loaded, json_object_get(row, "args"), buffer_address, context, launch,
-                                  error);
+    return clab_arguments_prepare(device, loaded, json_object_get(row, "args"), buffer_address, context,
+                                  launch, error);
 }
 
-clab_status clab_launch_submit(const struct clab_device *device, struct clab_launch *launch, struct clab_error *error)
+clab_status clab_launch_submit(const struct clab_device *device, struct clab_launch *launch,
+                               struct clab_error *error)
 {
     const CUlaunchConfig *config = &launch->config;
-    clab_status status =
-        CLAB_CALL(device->driver, error, cuLaunchKernelEx, (config, launch->loaded->function, launch->params, NULL),
-                  "'%s', grid %u x %u x %u, block %u x %u x %u, cluster %u x %u x %u", launch->loaded->entry,
-                  config->gridDimX, config->gridDimY, config->gridDimZ, config->blockDimX, config->blockDimY,
-                  config->blockDimZ, launch->cluster[0], launch->cluster[1], launch->cluster[2]);
+    clab_status status = CLAB_CALL(
+        device->driver, error, cuLaunchKernelEx, (config, launch->loaded->function, launch->params, NULL),
+        "'%s', grid %u x %u x %u, block %u x %u x %u, cluster %u x %u x %u", launch->loaded->entry,
+        config->gridDimX, config->gridDimY, config->gridDimZ, config->blockDimX, config->blockDimY,
+        config->blockDimZ, launch->cluster[0], launch->cluster[1], launch->cluster[2]);
     if (status != CLAB_OK && launch->has_cluster && error != NULL &&
         error->native_code == CUDA_ERROR_INVALID_CLUSTER_SIZE)
         status = clab_error_set(error, CLAB_WAIVED,
@@ -352,10 +366,11 @@ clab_status clab_device_wait(const struct clab_device *device, struct clab_error
 json_t *clab_launch_to_json(const struct clab_launch *launch)
 {
     const CUlaunchConfig *c = &launch->config;
-    json_t *cluster = launch->has_cluster ? json_pack("[i,i,i]", (int)launch->cluster[0], (int)launch->cluster[1],
-                                                      (int)launch->cluster[2])
+    json_t *cluster = launch->has_cluster ? json_pack("[i,i,i]", (int)launch->cluster[0],
+                                                      (int)launch->cluster[1], (int)launch->cluster[2])
                                           : json_null();
-    return json_pack("{s:[I,I,I],s:[I,I,I],s:o,s:I}", "grid", (json_int_t)c->gridDimX, (json_int_t)c->gridDimY,
-                     (json_int_t)c->gridDimZ, "block", (json_int_t)c->blockDimX, (json_int_t)c->blockDimY,
-                     (json_int_t)c->blockDimZ, "cluster", cluster, "smem_bytes", (json_int_t)c->sharedMemBytes);
+    return json_pack("{s:[I,I,I],s:[I,I,I],s:o,s:I}", "grid", (json_int_t)c->gridDimX,
+                     (json_int_t)c->gridDimY, (json_int_t)c->gridDimZ, "block", (json_int_t)c->blockDimX,
+                     (json_int_t)c->blockDimY, (json_int_t)c->blockDimZ, "cluster", cluster, "smem_bytes",
+                     (json_int_t)c->sharedMemBytes);
 }

@@ -6,11 +6,11 @@
 #ifndef CLAB_LAB_MEASURE_H
 #define CLAB_LAB_MEASURE_H
 
-#include "base/error.h"
-
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+#include "base/error.h"
 
 struct clab_device;
 struct clab_watch;
@@ -20,8 +20,8 @@ struct clab_measured_row {
     /* Queues on the device's stream what belongs to a launch and not to its time (resets of outputs). May be
        NULL. Of a hot batch it runs once, before the batch. */
     clab_status (*prepare)(void *context, struct clab_error *error);
-    /* Starts, behind the stream blocker and before the time begins, what runs beside the launch (a companion kernel on
-       another stream). May be NULL. Not of a hot batch. */
+    /* Starts, behind the stream blocker and before the time begins, what runs beside the launch (a companion
+       kernel on another stream). May be NULL. Not of a hot batch. */
     clab_status (*accompany)(void *context, struct clab_error *error);
     /* Queues on the device's stream what is timed. Must not wait for the device: a spinning kernel holds the
      * stream. */

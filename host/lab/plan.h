@@ -19,7 +19,6 @@ struct clab_plan {
     json_t *variants, *rows, *buffer_sets;
     json_t *params;        /* defaults with the request's values applied */
     json_t *sweep;         /* name -> list of values, likewise */
-    bool timed_reset_only; /* no buffer needs a reset outside the timed span */
 };
 
 /* Reads everything but the rows into plan->result: summary, variants (of the request too), columns,

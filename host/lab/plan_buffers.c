@@ -204,8 +204,6 @@ static json_t *read_buffer(struct clab_plan *plan, const struct clab_path *path,
     const char *reset = clab_field_string(eval, path, index, "reset", NULL);
     if (reset != NULL && strcmp(reset, "launch") != 0 && strcmp(reset, "timed") != 0)
         clab_eval_fail(eval, &reset_path, "wanted 'launch' or 'timed', got '%.40s'", reset);
-    if (reset != NULL && strcmp(reset, "launch") == 0)
-        plan->timed_reset_only = false;
     long long offset = clab_field_integer(eval, path, index, "offset_bytes", 0, MAX_OFFSET, 0);
     return clab_eval_json(eval,
                           json_pack("{s:s,s:s,s:I,s:o,s:o,s:o,s:o,s:I}", "name", path->key, "type", type,

@@ -14,8 +14,8 @@ static bool same_text(const json_t *a, const json_t *b, const char *key)
     return strcmp(clab_json_text(a, key, ""), clab_json_text(b, key, "")) == 0;
 }
 
-/* The number of the kernel that `object` names among the others; they are counted after the variants. Adds it,
-   unless `known` says that it must be there. SIZE_MAX: it is not, or memory is out. */
+/* The number of the kernel that `object` names among the others; they are counted after the variants. Adds
+   it, unless `known` says that it must be there. SIZE_MAX: it is not, or memory is out. */
 static size_t number_of(struct clab_run_state *run, const json_t *object, bool known)
 {
     const size_t variants = json_array_size(json_object_get(run->plan, "variants"));
@@ -24,10 +24,10 @@ static size_t number_of(struct clab_run_state *run, const json_t *object, bool k
         if (same_text(other, object, "source") && same_text(other, object, "entry"))
             return variants + i;
     }
-    if (known || json_array_append_new(run->others, json_pack("{s:O?,s:O?,s:O?,s:b}", "name",
-                                                              json_object_get(object, "entry"), "source",
-                                                              json_object_get(object, "source"), "entry",
-                                                              json_object_get(object, "entry"), "baseline", 0)) != 0)
+    if (known || json_array_append_new(
+                     run->others, json_pack("{s:O?,s:O?,s:O?,s:b}", "name", json_object_get(object, "entry"),
+                                            "source", json_object_get(object, "source"), "entry",
+                                            json_object_get(object, "entry"), "baseline", 0)) != 0)
         return SIZE_MAX;
     return variants + json_array_size(run->others) - 1;
 }
@@ -60,7 +60,8 @@ static bool set_keys(struct clab_run_state *run, const json_t *buffers, bool kno
 
 clab_status clab_run_others(struct clab_run_state *run, struct clab_error *error)
 {
-    const json_t *rows = json_object_get(run->plan, "rows"), *sets = json_object_get(run->plan, "buffer_sets");
+    const json_t *rows = json_object_get(run->plan, "rows"),
+                 *sets = json_object_get(run->plan, "buffer_sets");
     run->others = json_array();
     bool set = run->others != NULL;
     for (size_t i = 0; i < json_array_size(rows) && set; i++)

@@ -109,15 +109,16 @@ static json_t *read_im2col(struct clab_eval *eval, const struct clab_path *path,
     int table = lua_absindex(eval->L, -1);
     clab_read_table(eval, &at, table, fields, sizeof fields / sizeof *fields, false);
     if (rank < 3)
-        clab_eval_fail(eval, &at, "an im2col tensor has a rank of 3 to %d, this one has %lld", MAX_RANK, rank);
+        clab_eval_fail(eval, &at, "an im2col tensor has a rank of 3 to %d, this one has %lld", MAX_RANK,
+                       rank);
     const long long high = rank == 3 ? 32767 : rank == 4 ? 127 : 15;
     read_numbers(eval, &at, table, "lower", rank - 2, -high - 1, high, 1, lower);
     read_numbers(eval, &at, table, "upper", rank - 2, -high - 1, high, 1, upper);
     for (long long i = 0; i < rank - 2; i++) {
         struct clab_path item = {.up = &upper_path, .index = i + 1};
         if (dims[i + 1] + upper[i] <= lower[i])
-            clab_eval_fail(eval, &item, "the box from %lld to %lld has no pixel of a dimension of %lld", lower[i],
-                           upper[i], dims[i + 1]);
+            clab_eval_fail(eval, &item, "the box from %lld to %lld has no pixel of a dimension of %lld",
+                           lower[i], upper[i], dims[i + 1]);
     }
     const long long channels = clab_field_integer(eval, &at, table, "channels", 1, 256, 0);
     const long long pixels = clab_field_integer(eval, &at, table, "pixels", 1, 1024, 0);
@@ -125,17 +126,18 @@ static json_t *read_im2col(struct clab_eval *eval, const struct clab_path *path,
         clab_eval_fail(eval, &at, "im2col needs `channels` (1 to 256) and `pixels` (1 to 1024)");
     lua_pop(eval->L, 1);
     *out_width = channels;
-    return clab_eval_json(eval, json_pack("{s:o,s:o,s:I,s:I}", "lower", numbers_to_json(eval, lower, rank - 2),
-                                          "upper", numbers_to_json(eval, upper, rank - 2), "channels",
-                                          (json_int_t)channels, "pixels", (json_int_t)pixels));
+    return clab_eval_json(eval,
+                          json_pack("{s:o,s:o,s:I,s:I}", "lower", numbers_to_json(eval, lower, rank - 2),
+                                    "upper", numbers_to_json(eval, upper, rank - 2), "channels",
+                                    (json_int_t)channels, "pixels", (json_int_t)pixels));
 }
 
 json_t *clab_plan_tensor_map(struct clab_plan *plan, const struct clab_path *path, int index,
                              const json_t *buffers)
 {
     static const char *const fields[] = {
-        "buffer",          "type",       "dims",    "strides", "box",
-        "element_strides", "interleave", "swizzle", "fill",    "l2_promotion", "im2col"};
+        "buffer",     "type",    "dims", "strides",      "box",   "element_strides",
+        "interleave", "swizzle", "fill", "l2_promotion", "im2col"};
     struct clab_eval *eval = plan->eval;
     lua_State *L = eval->L;
     index = lua_absindex(L, index);
@@ -246,10 +248,10 @@ json_t *clab_plan_tensor_map(struct clab_plan *plan, const struct clab_path *pat
         read_numbers(eval, path, index, "element_strides", rank, 1, 8, 1, steps);
     lua_pop(L, 1);
     json_t *map = json_pack(
-        "{s:s,s:s,s:i,s:i,s:o,s:o,s:o,s:i,s:i,s:i,s:i}", "buffer", buffer, "type", element_types[t].name, "type_code",
-        (int)t, "rank", (int)rank, "dims", numbers_to_json(eval, dims, rank), "strides",
-        numbers_to_json(eval, strides, rank - 1), "element_strides", numbers_to_json(eval, steps, rank), "interleave",
-        interleave, "swizzle", swizzle, "l2_promotion", promotion, "fill", fill);
+        "{s:s,s:s,s:i,s:i,s:o,s:o,s:o,s:i,s:i,s:i,s:i}", "buffer", buffer, "type", element_types[t].name,
+        "type_code", (int)t, "rank", (int)rank, "dims", numbers_to_json(eval, dims, rank), "strides",
+        numbers_to_json(eval, strides, rank - 1), "element_strides", numbers_to_json(eval, steps, rank),
+        "interleave", interleave, "swizzle", swizzle, "l2_promotion", promotion, "fill", fill);
     clab_eval_json(eval, map);
     if (im2col != NULL)
         clab_eval_set(eval, map, "im2col", im2col);

@@ -37,7 +37,7 @@ struct worker {
     struct image images[MAX_IMAGES];
     struct clab_buffer_set sets[MAX_SETS];
     size_t n_sets;
-    struct clab_watch *watch; /* NVML beside a real GPU; NULL otherwise */
+    struct clab_watch *watch;  /* NVML beside a real GPU; NULL otherwise */
     const struct work *beside; /* the timed row whose companion may still run; NULL none */
 };
 
@@ -54,8 +54,9 @@ static clab_status image_need(struct worker *worker, const json_t *json, const c
                               struct clab_loaded **out_loaded, struct clab_error *error)
 {
     *out_loaded = image_get(worker, clab_json_int(json, "key", -1));
-    return *out_loaded != NULL ? CLAB_OK
-                               : clab_error_set(error, CLAB_INTERNAL, "%s of an image that was not loaded", what);
+    return *out_loaded != NULL
+               ? CLAB_OK
+               : clab_error_set(error, CLAB_INTERNAL, "%s of an image that was not loaded", what);
 }
 
 static void sets_free(struct worker *worker)
@@ -192,8 +193,8 @@ static clab_status work_prepare(struct worker *worker, const json_t *request, st
     struct clab_loaded *loaded;
     clab_status status = image_need(worker, request, "launch", &loaded, error);
     if (status == CLAB_OK)
-        status =
-            clab_launch_prepare(&worker->device, loaded, row, clab_buffers_address, set, &work->launch, error);
+        status = clab_launch_prepare(&worker->device, loaded, row, clab_buffers_address, set, &work->launch,
+                                     error);
     if (status != CLAB_OK || !json_is_object(companion))
         return status;
     work->companion_json = companion;
@@ -204,7 +205,8 @@ static clab_status work_prepare(struct worker *worker, const json_t *request, st
     return status == CLAB_OK ? CLAB_OK : other_failed(error, companion, "the companion kernel");
 }
 
-static clab_status companion_start(const struct clab_device *device, struct work *work, struct clab_error *error)
+static clab_status companion_start(const struct clab_device *device, struct work *work,
+                                   struct clab_error *error)
 {
     clab_status status = clab_companion_start(device, &work->companion, error);
     return status == CLAB_OK ? CLAB_OK : other_failed(error, work->companion_json, "the companion kernel");
@@ -233,8 +235,8 @@ static CUdeviceptr shadowed_address(const char *name, void *context)
 
 /* Runs a buffer's reference kernel on fresh contents, its result going to the buffer's shadow. What it writes
    elsewhere is overwritten by the fill that comes before the row's own launch. */
-static clab_status run_reference(struct worker *worker, struct clab_buffer_set *set, struct clab_buffer *buffer,
-                                 unsigned pass, struct clab_error *error)
+static clab_status run_reference(struct worker *worker, struct clab_buffer_set *set,
+                                 struct clab_buffer *buffer, unsigned pass, struct clab_error *error)
 {
     const struct clab_device *device = &worker->device;
     const json_t *reference = json_object_get(buffer->expect, "reference");
@@ -267,8 +269,8 @@ static clab_status run_reference(struct worker *worker, struct clab_buffer_set *
 }
 
 /* One verified launch: references, fill, launch, counters, check. *counters is replaced. */
-static clab_status run_pass(struct worker *worker, struct work *work, struct clab_buffer_set *set, unsigned pass,
-                            json_t **counters, struct clab_error *error)
+static clab_status run_pass(struct worker *worker, struct work *work, struct clab_buffer_set *set,
+                            unsigned pass, json_t **counters, struct clab_error *error)
 {
     const struct clab_device *device = &worker->device;
     const struct clab_channel *channel = device->driver->channel;
@@ -301,8 +303,8 @@ static clab_status run_pass(struct worker *worker, struct work *work, struct cla
 }
 
 /* Launch and check under every fill. A wrong result is not an error of the request: it is the verdict. */
-static clab_status run_fills(struct worker *worker, struct work *work, struct clab_buffer_set *set, json_t *answer,
-                             struct clab_error *error)
+static clab_status run_fills(struct worker *worker, struct work *work, struct clab_buffer_set *set,
+                             json_t *answer, struct clab_error *error)
 {
     clab_status status = CLAB_OK;
     json_t *counters = NULL;
@@ -342,7 +344,8 @@ static clab_status do_verify(struct worker *worker, const json_t *request, json_
 }
 
 /* The grid that a row's `fit` comes to. */
-static clab_status do_grid(struct worker *worker, const json_t *request, json_t *answer, struct clab_error *error)
+static clab_status do_grid(struct worker *worker, const json_t *request, json_t *answer,
+                           struct clab_error *error)
 {
     struct clab_loaded *loaded;
     unsigned grid[3];
@@ -350,8 +353,9 @@ static clab_status do_grid(struct worker *worker, const json_t *request, json_t 
     if (status == CLAB_OK)
         status = clab_launch_grid(&worker->device, loaded, json_object_get(request, "row"), grid, error);
     if (status == CLAB_OK)
-        json_object_set_new(answer, "grid", json_pack("[I,I,I]", (json_int_t)grid[0], (json_int_t)grid[1],
-                                                      (json_int_t)grid[2]));
+        json_object_set_new(
+            answer, "grid",
+            json_pack("[I,I,I]", (json_int_t)grid[0], (json_int_t)grid[1], (json_int_t)grid[2]));
     return status;
 }
 
@@ -437,13 +441,14 @@ static clab_status stage_row(struct worker *worker, const json_t *request, bool 
         return clab_error_set(error, CLAB_NO_MEMORY, "no memory for earlier samples");
     for (size_t i = 0; i < json_array_size(earlier); i++)
         row->earlier[i] = json_number_value(json_array_get(earlier, i));
-    *measured = (struct clab_measured_row){.id = (unsigned)clab_json_int(request, "id", 0),
-                                           .prepare = prepare_timed,
-                                           .accompany = row->work.companion.stream != NULL ? accompany_timed : NULL,
-                                           .submit = submit_timed,
-                                           .context = row,
-                                           .earlier = row->earlier,
-                                           .n_earlier = json_array_size(earlier)};
+    *measured =
+        (struct clab_measured_row){.id = (unsigned)clab_json_int(request, "id", 0),
+                                   .prepare = prepare_timed,
+                                   .accompany = row->work.companion.stream != NULL ? accompany_timed : NULL,
+                                   .submit = submit_timed,
+                                   .context = row,
+                                   .earlier = row->earlier,
+                                   .n_earlier = json_array_size(earlier)};
     return CLAB_OK;
 }
 

@@ -350,11 +350,11 @@ bool ptx_parse_params(struct ptx_parser *parser, bool bind, struct ptx_var ***ou
     struct ptx_list list = {0};
     if (!ptx_expect(parser, '(', "before the parameters"))
         return false;
-    while (!ptx_is(parser, ')')) {
+    bool more = !ptx_is(parser, ')');
+    while (more) {
         if (!param_read(parser, bind, &list))
             return false;
-        if (!ptx_accept(parser, ','))
-            break;
+        more = ptx_accept(parser, ',');
     }
     if (!ptx_expect(parser, ')', "after the parameters"))
         return false;

@@ -363,5 +363,5 @@ bool ptx_operands_fit(struct ptx_attempt *attempt, enum ptx_row row)
         return false;
     }
     return ptx_check_row(attempt->context, insn, row, attempt->why, sizeof attempt->why) ||
-           (attempt->operand = UINT32_MAX, false);
+           (attempt->operand = insn->n_operands, false); /* the operands fit, their values do not */
 }

@@ -49,8 +49,8 @@ static bool elements_read(struct ptx_parser *parser, int close, struct ptx_opera
     if (parser->nesting >= PTX_MAX_NESTING)
         return ptx_fail(parser, "operands are nested too deeply");
     parser->nesting++;
-    bool good = true;
-    while (good && !ptx_is(parser, close)) {
+    bool good = true, more = !ptx_is(parser, close);
+    while (more) {
         struct ptx_operand operand;
         good = parser->operands.count - first < MAX_OPERANDS || ptx_fail(parser, "too many operands");
         good = good && ptx_parse_operand(parser, &operand) && no_label(parser, &operand);
@@ -58,8 +58,7 @@ static bool elements_read(struct ptx_parser *parser, int close, struct ptx_opera
         good = kept != NULL;
         if (good)
             *kept = operand;
-        if (!good || !ptx_accept(parser, ','))
-            break;
+        more = good && ptx_accept(parser, ',');
     }
     parser->nesting--;
     if (!good) {
@@ -360,6 +359,51 @@ static bool list_or_nothing(struct ptx_parser *parser, struct ptx_operand *out)
     return elements_read(parser, ')', out);
 }
 
+/* Bytes of a parameter or of what is passed for it; 0 when it cannot be told (a literal). */
+static uint64_t passed_bytes(const struct ptx_parser *parser, const struct ptx_operand *operand)
+{
+    const struct ptx_reg *regs = parser->regs.items;
+    if (operand->kind == PTX_OPERAND_REG)
+        return ptx_types[regs[operand->reg].type].bits / 8u;
+    if (operand->kind == PTX_OPERAND_SYMBOL && operand->var && operand->var->space == PTX_SPACE_PARAM)
+        return operand->var->bytes;
+    return 0;
+}
+
+/* Does a list of a call fit the declared parameters (or returns)? */
+static bool list_fits(struct ptx_parser *parser, const struct ptx_operand *list,
+                      struct ptx_var *const *params, uint32_t count, const char *what)
+{
+    if (list->n_elements != count)
+        return ptx_fail(parser, "the call has %u %s, the function %u", (unsigned)list->n_elements, what,
+                        (unsigned)count);
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t bytes = passed_bytes(parser, &list->elements[i]);
+        if (bytes && !params[i]->is_unsized && bytes != params[i]->bytes)
+            return ptx_fail(parser, "%s %u: %llu bytes are passed, '%s' has %llu", what, (unsigned)i + 1,
+                            (unsigned long long)bytes, params[i]->name, (unsigned long long)params[i]->bytes);
+    }
+    return true;
+}
+
+static bool call_fits(struct ptx_parser *parser, const struct ptx_operand operands[3],
+                      struct ptx_var *const *params, uint32_t n_params, struct ptx_var *const *returns,
+                      uint32_t n_returns)
+{
+    bool variadic = n_params > 0 && params[n_params - 1]->is_unsized; /* the last one stands for any number */
+    return list_fits(parser, &operands[0], returns, n_returns, "returned values") &&
+           (variadic || list_fits(parser, &operands[2], params, n_params, "arguments"));
+}
+
+/* call without a table: a function, whose header is known. */
+static bool direct_call_fits(struct ptx_parser *parser, const struct ptx_operand operands[3])
+{
+    const struct ptx_function *callee = operands[1].func;
+    if (operands[1].kind != PTX_OPERAND_FUNCTION)
+        return ptx_fail(parser, "an indirect call needs a .callprototype or .calltargets list");
+    return call_fits(parser, operands, callee->params, callee->n_params, callee->returns, callee->n_returns);
+}
+
 /* call{.uni} {(ret), }func{, (args)}{, table}: always LIST, FUNCTION or REG, LIST, and LABEL when there is a
  * table. */
 bool ptx_parse_call(struct ptx_parser *parser, struct ptx_insn *insn)
@@ -389,12 +433,12 @@ bool ptx_parse_call(struct ptx_parser *parser, struct ptx_insn *insn)
         return ptx_fail(parser, "'%s' is neither a function nor a register", name->text);
     operands[2] = (struct ptx_operand){.kind = PTX_OPERAND_LIST, .component = PTX_COMPONENT_NONE};
     if (!ptx_accept(parser, ','))
-        return true;
+        return direct_call_fits(parser, operands);
     if (ptx_is(parser, '(')) {
         if (!list_or_nothing(parser, &operands[2]))
             return false;
         if (!ptx_accept(parser, ','))
-            return true;
+            return direct_call_fits(parser, operands);
     }
     if (!ptx_parse_operand(parser, &operands[3]))
         return false;

@@ -80,6 +80,42 @@ static bool directives_read(struct ptx_parser *parser, struct ptx_function *func
     return true;
 }
 
+/* What its labels turned out to be must suit each instruction: bra a plain label, brx.idx a list of labels,
+   an indirect call a prototype or list of functions that its arguments fit. */
+static bool labels_check(struct ptx_parser *parser)
+{
+    const struct ptx_insn *insns = parser->insns.items;
+    for (size_t i = 0; i < parser->insns.count; i++) {
+        const struct ptx_insn *insn = &insns[i];
+        const struct ptx_operand *label = insn->n_operands ? &insn->operands[insn->n_operands - 1] : NULL;
+        const char *source = parser->module->text + insn->text_offset;
+        if (!label || label->kind != PTX_OPERAND_LABEL)
+            continue;
+        const struct ptx_table *table = label->table;
+        if (insn->row == PTX_BRA && table)
+            return ptx_fail_at(parser, insn->line, insn->column, source, "'%s' is a list, not a label",
+                               table->name);
+        if (insn->row == PTX_BRX_IDX && (!table || table->kind != PTX_TABLE_BRANCH))
+            return ptx_fail_at(parser, insn->line, insn->column, source,
+                               "brx.idx needs a .branchtargets list");
+        if (insn->row != PTX_CALL)
+            continue;
+        if (!table || table->kind == PTX_TABLE_BRANCH)
+            return ptx_fail_at(parser, insn->line, insn->column, source,
+                               "an indirect call needs a .callprototype or .calltargets list");
+        const struct ptx_function *first =
+            table->kind == PTX_TABLE_CALL && table->count ? table->functions[0] : NULL;
+        uint32_t n_params = first ? first->n_params : table->n_params;
+        uint32_t n_returns = first ? first->n_returns : table->n_returns;
+        if (insn->operands[0].n_elements != n_returns || insn->operands[2].n_elements != n_params)
+            return ptx_fail_at(parser, insn->line, insn->column, source,
+                               "the call has %u arguments and %u returned values, '%s' %u and %u",
+                               (unsigned)insn->operands[2].n_elements, (unsigned)insn->operands[0].n_elements,
+                               table->name, (unsigned)n_params, (unsigned)n_returns);
+    }
+    return true;
+}
+
 /* The body's lists become the function's. */
 static bool function_finish(struct ptx_parser *parser, struct ptx_function *function)
 {
@@ -181,7 +217,8 @@ static bool function_read(struct ptx_parser *parser, enum ptx_linkage linkage, b
         bool good = ptx_parse_body(parser);
         if (!good)
             return false;
-        ptx_scope_close(parser);
+        if (ptx_scope_close(parser))
+            labels_check(parser);
         parser->in_body = false;
         if (parser->failed || !function_finish(parser, function))
             return false;
@@ -381,7 +418,6 @@ static bool target_read(struct ptx_parser *parser)
         } else if (token->bytes == 19 && memcmp(token->text, "texmode_independent", 19) == 0) {
             target->texmode_independent = true;
         } else if (!(token->bytes == 15 && memcmp(token->text, "texmode_unified", 15) == 0) &&
-                   !(token->bytes == 17 && memcmp(token->text, "map_f64_to_f32", 14) == 0) &&
                    !(token->bytes == 14 && memcmp(token->text, "map_f64_to_f32", 14) == 0)) {
             return ptx_fail(parser, "'%.*s' is not a target", (int)(token->bytes < 40 ? token->bytes : 40),
                             token->text);
@@ -449,6 +485,8 @@ static bool module_directive(struct ptx_parser *parser)
             return false;
         if (size != 32 && size != 64)
             return ptx_fail(parser, "an address size is 32 or 64");
+        if (size == 32 && parser->module->target.sm >= 90) /* as ptxas 13.0 refuses it */
+            return ptx_fail(parser, "32-bit addresses are not supported on sm_90 or higher");
         parser->module->address_size = (uint8_t)size;
         return true;
     }
@@ -520,7 +558,7 @@ clab_status ptx_parse(const char *text, size_t bytes, const char *name,
         module->arena.limit_bytes = options->limit_bytes;
         parser.scratch.limit_bytes = options->limit_bytes;
     }
-    module->address_size = 32; /* 11.1.3: the default */
+    module->address_size = 64; /* without .address_size: what ptxas 13.0 assumes (the manual says 32) */
     module->text_bytes = bytes;
     module->name = clab_arena_strdup(&module->arena, name ? name : "ptx");
     char *copy = clab_arena_strndup(&module->arena, text, bytes);

@@ -93,7 +93,8 @@ static bool operands_read(struct ptx_parser *parser, struct ptx_insn *insn, bool
 {
     struct ptx_operand operands[16];
     unsigned count = 0;
-    while (!ptx_is(parser, ';')) {
+    bool more = !ptx_is(parser, ';');
+    while (more) {
         if (count >= sizeof operands / sizeof operands[0])
             return ptx_fail(parser, "too many operands");
         if (!ptx_parse_operand(parser, &operands[count]))
@@ -102,8 +103,7 @@ static bool operands_read(struct ptx_parser *parser, struct ptx_insn *insn, bool
             !index_to_address(parser, &operands[count]))
             return false;
         count++;
-        if (!ptx_accept(parser, ','))
-            break;
+        more = ptx_accept(parser, ',');
     }
     insn->n_operands = count;
     insn->operands = clab_arena_array(parser->arena, count ? count : 1, sizeof *insn->operands);

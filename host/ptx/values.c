@@ -495,7 +495,8 @@ static bool brace_values(struct ptx_parser *parser, const struct filling *fillin
     uint64_t count = 0;
     if (!ptx_expect(parser, '{', "of the initialiser"))
         return false;
-    while (!ptx_is(parser, '}')) {
+    bool more = !ptx_is(parser, '}');
+    while (more) {
         uint64_t at = offset + count * step, inner;
         if (filling->dims[level] && count >= filling->dims[level])
             return ptx_fail(parser, "too many values for '%s'", filling->var->name);
@@ -503,8 +504,7 @@ static bool brace_values(struct ptx_parser *parser, const struct filling *fillin
                                         : !scalar_value(parser, filling, at))
             return false;
         count++;
-        if (!ptx_accept(parser, ','))
-            break;
+        more = ptx_accept(parser, ',');
     }
     *out_count = count;
     return ptx_expect(parser, '}', "after the initialiser's values");

@@ -159,15 +159,16 @@ static void cluster_cell(struct clab_table *table, size_t column, const json_t *
     for (size_t i = 0; i < 3 && i < json_array_size(cluster); i++)
         size[i] = json_integer_value(json_array_get(cluster, i));
     if (size[2] > 1)
-        clab_table_cell(table, column, "%lldx%lldx%lld", (long long)size[0], (long long)size[1], (long long)size[2]);
+        clab_table_cell(table, column, "%lldx%lldx%lld", (long long)size[0], (long long)size[1],
+                        (long long)size[2]);
     else if (size[1] > 1)
         clab_table_cell(table, column, "%lldx%lld", (long long)size[0], (long long)size[1]);
     else
         clab_table_cell(table, column, "%lld", (long long)size[0]);
 }
 
-/* The cluster that a row was launched with; a row that was waived before there was a launch has the one that was asked
-   for, as a list or a number. */
+/* The cluster that a row was launched with; a row that was waived before there was a launch has the one that
+   was asked for, as a list or a number. */
 static const json_t *row_cluster(const json_t *row)
 {
     const json_t *launch = json_object_get(row, "launch"), *launched = json_object_get(launch, "cluster");
@@ -224,7 +225,8 @@ void clab_run_table(const json_t *rows, struct clab_str *out)
         clab_table_column(&table, key, true);
     }
     const size_t time_column = table.n_columns;
-    /* Labelled once there are both: cold is one launch after an L2 flush, hot a mean over launches back to back. */
+    /* Labelled once there are both: cold is one launch after an L2 flush, hot a mean over launches back to
+     * back. */
     const bool hot_column = any_hot(rows);
     clab_table_column(&table, hot_column ? "cold us" : "time us", true);
     clab_table_column(&table, "GB/s", true);

@@ -71,7 +71,7 @@ struct form *forms_read(const char *path, size_t *out_count)
     struct form *forms = NULL;
     size_t n = 0, capacity = 0;
     unsigned line_number = 0;
-    char line[1024];
+    char line[2048];
     bool ok = true;
     while (ok && fgets(line, sizeof line, file)) {
         line_number++;
@@ -130,7 +130,7 @@ struct text {
 static void put(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void put(struct text *text, const char *format, ...)
 {
-    char piece[1024];
+    char piece[2048];
     va_list args;
     va_start(args, format);
     const int length = vsnprintf(piece, sizeof piece, format, args);
@@ -188,6 +188,20 @@ static void put_load(struct text *text, const struct form *form, unsigned i)
     }
 }
 
+/* 32 bytes of the thread's own in each space, for the forms that name them. */
+static void put_memory(struct text *text, const struct form *form)
+{
+    if (strstr(form->text, "%global"))
+        put(text, "    .reg .b64 %%global;\n    add.u64 %%global, %%in, %u;\n", 8 * SCRATCH_AT);
+    if (strstr(form->text, "%local"))
+        put(text, "    .local .align 32 .b8 own[32];\n    .reg .b64 %%local;\n    mov.u64 %%local, own;\n");
+    if (!strstr(form->text, "%shared") && !strstr(form->text, "%generic"))
+        return;
+    put(text, "    .shared .align 32 .b8 common[4096];\n    .reg .b32 %%shared;\n    .reg .b64 %%generic;\n"
+              "    mov.u32 %%shared, common;\n    mad.lo.u32 %%shared, %%k, 32, %%shared;\n"
+              "    cvt.u64.u32 %%generic, %%shared;\n    cvta.shared.u64 %%generic, %%generic;\n");
+}
+
 static void put_store(struct text *text, const struct form *form, unsigned i)
 {
     const char *type = form->results[i].type;
@@ -228,6 +242,7 @@ static void put_entry(struct text *text, const struct form *form, size_t index)
         "    mul.wide.u32 %%off, %%i, %u;\n    add.u64 %%in, %%in, %%off;\n"
         "    mul.wide.u32 %%off, %%i, %u;\n    add.u64 %%out, %%out, %%off;\n",
         index, 8 * MAX_SOURCES, 8 * MAX_RESULTS);
+    put_memory(text, form);
     for (unsigned i = 0; i < form->n_sources; i++)
         put_load(text, form, i);
     for (unsigned i = 0; i < form->n_results; i++)

@@ -9,7 +9,8 @@
 #include <stdint.h>
 
 #define MAX_SOURCES 24 /* elements of vectors counted one by one */
-#define MAX_RESULTS 8
+#define MAX_RESULTS 16
+#define SCRATCH_AT  20 /* the last four words of a row are memory for the form: %global */
 
 struct operand {
     char type[12]; /* "u32", "pred", …; "#" an immediate */
@@ -17,7 +18,7 @@ struct operand {
 };
 
 struct form {
-    char text[240]; /* instruction, or several, as the file has it */
+    char text[512]; /* instruction, or several, as the file has it */
     struct operand results[MAX_RESULTS], sources[MAX_SOURCES];
     unsigned n_results, n_sources;
     unsigned sm;    /* least */

@@ -1,17 +1,5 @@
-/* Runs every memory/FILE.ptx on the machine (core.h) and compares with what the file expects. A file holds
-   one entry and comment lines:
-
-     // DEVICE: sm_100                     default sm_90
-     // LAUNCH: grid=2 block=64 cluster=2 smem=1024          default grid=1 block=32 cluster=1 smem=0
-     // SEEDS: 8                           runs with seeds 0 to 7; default 1
-     // EXPECT: out[0..31] = 2 i + 5       i: index of the word; `= 7` is allowed too
-     // FAULT: CUDA_ERROR_ILLEGAL_ADDRESS part of the message
-     // COUNT: loads.global.accesses = 32
-     // PRINT: a line of what the kernel prints (all of them, in order)
-
-   Each file runs without an observer and with one, which must see the accesses that the counters count.
-
-   The entry takes two u64 parameters, in and out: 4096 words each; in[i] = i, out is zeroed. */
+/* Runs every memory/FILE.ptx (memory_file.h) on the machine (core.h), without an observer and with one, which must see the
+   accesses that the counters count. With an argument: only the files with it in their names. */
 #include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,16 +13,15 @@
 
 #include <cmocka.h>
 
-#include "base/str.h"
 #include "emu/core.h"
 #include "emu/hook.h"
+#include "memory_file.h"
 
-#define WORDS 4096u
+#define WORDS MEMORY_WORDS
 
 struct run {
     const char *path;
-    char device[16];
-    uint32_t grid, block, cluster, shared_bytes, seeds;
+    struct memory_file file;
     struct clab_counters counters;
     struct clab_error error;
     clab_status status;
@@ -42,72 +29,12 @@ struct run {
     char *printed; /* to stdout, heap */
 };
 
-static const char *next_line(const char *text, const char *tag, char *out_rest, size_t size)
+static unsigned check_expects(const struct run *run)
 {
-    char prefix[32];
-    snprintf(prefix, sizeof prefix, "// %s: ", tag);
-    const char *at = strstr(text, prefix);
-    if (!at) {
-        return NULL;
-    }
-    at += strlen(prefix);
-    const size_t bytes = strcspn(at, "\n");
-    snprintf(out_rest, size, "%.*s", (int)bytes, at);
-    return at + bytes;
-}
-
-static void directives_read(const char *text, struct run *run)
-{
-    char line[256];
-    snprintf(run->device, sizeof run->device, "sm_90");
-    run->grid = run->cluster = run->seeds = 1;
-    run->block = 32;
-    if (next_line(text, "DEVICE", line, sizeof line)) {
-        snprintf(run->device, sizeof run->device, "%.15s", line);
-    }
-    if (next_line(text, "SEEDS", line, sizeof line)) {
-        run->seeds = (uint32_t)strtoul(line, NULL, 10);
-    }
-    if (!next_line(text, "LAUNCH", line, sizeof line)) {
-        return;
-    }
-    for (char *word = strtok(line, " "); word; word = strtok(NULL, " ")) {
-        char name[16];
-        unsigned value;
-        if (sscanf(word, "%15[a-z]=%u", name, &value) != 2) {
-            fail_msg("%s: cannot read LAUNCH word '%s'", run->path, word);
-        }
-        uint32_t *to = !strcmp(name, "grid")      ? &run->grid
-                       : !strcmp(name, "block")   ? &run->block
-                       : !strcmp(name, "cluster") ? &run->cluster
-                       : !strcmp(name, "smem")    ? &run->shared_bytes
-                                                  : NULL;
-        assert_non_null(to);
-        *to = value;
-    }
-}
-
-static unsigned check_expects(const char *text, const struct run *run)
-{
-    char line[256];
+    char text[512];
     unsigned n = 0;
-    for (const char *at = text; (at = next_line(at, "EXPECT", line, sizeof line)); n++) {
-        unsigned first, last;
-        long long a = 0, b = 0;
-        int used = 0;
-        if (sscanf(line, "out[%u..%u] = %lli i + %lli%n", &first, &last, &a, &b, &used) != 4 || line[used]) {
-            a = 0;
-            if (sscanf(line, "out[%u..%u] = %lli%n", &first, &last, &b, &used) != 3 || line[used]) {
-                fail_msg("%s: cannot read EXPECT: %s", run->path, line);
-            }
-        }
-        assert_true(first <= last && last < WORDS);
-        for (unsigned i = first; i <= last; i++) {
-            const uint32_t wanted = (uint32_t)(a * (long long)i + b);
-            if (run->out[i] != wanted) {
-                fail_msg("%s: out[%u] is 0x%x, wanted 0x%x (%s)", run->path, i, run->out[i], wanted, line);
-            }
-        }
+    if (!memory_file_expects(&run->file, run->out, false, &n, text, sizeof text)) {
+        fail_msg("%s: %s", run->path, text);
     }
     return n;
 }
@@ -156,11 +83,11 @@ static uint64_t counter_named(const struct run *run, const char *name)
     return 0;
 }
 
-static unsigned check_counts(const char *text, const struct run *run)
+static unsigned check_counts(const struct run *run)
 {
     char line[256];
     unsigned n = 0;
-    for (const char *at = text; (at = next_line(at, "COUNT", line, sizeof line)); n++) {
+    for (const char *at = run->file.text; (at = memory_file_line(at, "COUNT", line, sizeof line)); n++) {
         char name[64];
         unsigned long long wanted;
         if (sscanf(line, "%63s = %llu", name, &wanted) != 2) {
@@ -174,11 +101,11 @@ static unsigned check_counts(const char *text, const struct run *run)
     return n;
 }
 
-static unsigned check_fault(const char *text, const struct run *run)
+static unsigned check_fault(const struct run *run)
 {
     char line[256], code[64];
     int used = 0;
-    if (!next_line(text, "FAULT", line, sizeof line)) {
+    if (!memory_file_line(run->file.text, "FAULT", line, sizeof line)) {
         if (run->status != CLAB_OK) {
             fail_msg("%s: %s", run->path, run->error.message);
         }
@@ -194,12 +121,12 @@ static unsigned check_fault(const char *text, const struct run *run)
 }
 
 /* The PRINT lines, which are all that may be printed. */
-static unsigned check_prints(const char *text, const struct run *run)
+static unsigned check_prints(const struct run *run)
 {
     char line[256];
     unsigned n = 0;
     const char *got = run->printed;
-    for (const char *at = text; (at = next_line(at, "PRINT", line, sizeof line)); n++) {
+    for (const char *at = run->file.text; (at = memory_file_line(at, "PRINT", line, sizeof line)); n++) {
         const size_t bytes = strcspn(got, "\n");
         if (strlen(line) != bytes || strncmp(line, got, bytes)) {
             fail_msg("%s: printed '%.*s', wanted '%s'", run->path, (int)bytes, got, line);
@@ -277,11 +204,11 @@ static void launch_once(struct emu_machine *machine, struct emu_kernel *kernel, 
     memset(emu_memory_host(machine, out, WORDS * 4), 0, WORDS * 4);
     struct emu_launch launch = {
         .kernel = kernel,
-        .grid = {run->grid, 1, 1},
-        .block = {run->block, 1, 1},
-        .cluster = {run->cluster, 1, 1},
-        .explicit_cluster = run->cluster > 1,
-        .dynamic_shared_bytes = run->shared_bytes,
+        .grid = {run->file.grid, 1, 1},
+        .block = {run->file.block, 1, 1},
+        .cluster = {run->file.cluster, 1, 1},
+        .explicit_cluster = run->file.cluster > 1,
+        .dynamic_shared_bytes = run->file.shared_bytes,
         .params = params,
     };
     clab_error_clear(&run->error);
@@ -296,34 +223,33 @@ static void launch_once(struct emu_machine *machine, struct emu_kernel *kernel, 
 
 static void file_run(const char *path)
 {
+    static const struct emu_hooks observer = {.access = see_access};
     struct run run = {.path = path};
-    size_t bytes;
-    char *text = clab_file_read(path, 1u << 20, &bytes);
-    assert_non_null(text);
-    directives_read(text, &run);
-    const struct emu_model *model = emu_model_get(run.device);
+    const char *wrong = memory_file_read(path, &run.file);
+    if (wrong) {
+        fail_msg("%s: %s", path, wrong);
+    }
+    const struct emu_model *model = emu_model_get(run.file.device);
     assert_non_null(model);
     struct emu_machine *machine;
     struct emu_module *module;
     struct emu_kernel *kernel;
     assert_int_equal(emu_machine_new(model, &machine, &run.error), CLAB_OK);
-    if (emu_module_load(machine, text, bytes, path, &module, &run.error) != CLAB_OK ||
+    if (emu_module_load(machine, run.file.text, strlen(run.file.text), path, &module, &run.error) != CLAB_OK ||
         emu_module_kernel(module, emu_module_entry_name(module, 0), &kernel, &run.error) != CLAB_OK) {
         fail_msg("%s:%u: %s", path, run.error.line, run.error.message);
     }
     const uint64_t in = emu_memory_alloc(machine, WORDS * 4, EMU_MEMORY_DEVICE);
     const uint64_t out = emu_memory_alloc(machine, WORDS * 4, EMU_MEMORY_DEVICE);
-    static const struct emu_hooks observer = {.access = see_access};
-    for (uint32_t seed = 0; seed < 2 * run.seeds; seed++) {
-        emu_machine_options(machine)->seed = seed / 2;
-        emu_machine_options(machine)->hooks = seed % 2 ? &observer : NULL;
+    for (uint32_t i = 0; i < 2 * run.file.seeds; i++) {
+        emu_machine_options(machine)->seed = i / 2;
+        emu_machine_options(machine)->hooks = i % 2 ? &observer : NULL;
         launch_once(machine, kernel, &run, in, out);
-        const unsigned checks = check_fault(text, &run) + check_expects(text, &run) +
-                                check_counts(text, &run) + check_prints(text, &run);
+        const unsigned checks = check_fault(&run) + check_expects(&run) + check_counts(&run) + check_prints(&run);
         if (!checks) {
             fail_msg("%s: expects nothing", path);
         }
-        if (seed % 2) {
+        if (i % 2) {
             check_seen(&run);
         }
     }
@@ -331,7 +257,7 @@ static void file_run(const char *path)
     emu_module_unload(module);
     emu_machine_free(machine);
     clab_error_clear(&run.error);
-    free(text);
+    memory_file_free(&run.file);
 }
 
 static void test_file(void **state)

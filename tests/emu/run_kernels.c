@@ -1,18 +1,16 @@
-/* Runs one PTX test file on the machine, without the driver surface, and compares what it did with what its comments
-   expect. Directives, each on a line of its own after `//`:
+/* Runs one PTX test file on the machine, without the driver surface, and compares what it did with what its
+   comments expect. Directives, each on a line of its own after `//`:
 
-     RUN: entry=NAME grid=X[,Y[,Z]] block=… [cluster=…] [shared=BYTES] [arch=sm_90] [budget=N] [initial=N] [local]
-     ARG: u32 7 | u64 7 | f32 1.5           a scalar argument
-     ARG: name u32[16] zero|ones|iota|N     a buffer of u32, f32 or u64, its address as the argument
-     EXPECT: name[i] = v v v …              values from element i on
-     EXPECT-ALL: name = v                   every element
-     EXPECT-SUM: name = v                   sum of all elements (as double)
-     EXPECT-STATUS: DEADLOCK                default OK
-     EXPECT-TEXT: words                     found in the formatted error; may repeat
-     EXPECT-COUNT: warp_instructions = 12   a member of struct clab_counters; may repeat
+     RUN: entry=NAME grid=X[,Y[,Z]] block=… [cluster=…] [shared=BYTES] [arch=sm_90] [budget=N] [initial=N]
+   [local] ARG: u32 7 | u64 7 | f32 1.5           a scalar argument ARG: name u32[16] zero|ones|iota|N     a
+   buffer of u32, f32 or u64, its address as the argument EXPECT: name[i] = v v v …              values from
+   element i on EXPECT-ALL: name = v                   every element EXPECT-SUM: name = v sum of all elements
+   (as double) EXPECT-STATUS: DEADLOCK                default OK EXPECT-TEXT: words                     found
+   in the formatted error; may repeat EXPECT-COUNT: warp_instructions = 12   a member of struct clab_counters;
+   may repeat
 
-   Every file runs with one host thread and with three, without hooks and with them. Usage: emu_kernels FILE. A file
-   without any expectation is an error. */
+   Every file runs with one host thread and with three, without hooks and with them, and with the schedule `fair`. Usage: emu_kernels FILE.
+   A file without any expectation is an error. */
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -90,7 +88,10 @@ static void put(void *to, const char *type, double value)
     const uint32_t u32 = (uint32_t)(int64_t)value;
     const uint64_t u64 = (uint64_t)(int64_t)value;
     const float f32 = (float)value;
-    memcpy(to, type[0] == 'f' ? (type_size(type) == 8 ? (const void *)&value : &f32) : type_size(type) == 8 ? (const void *)&u64 : &u32,
+    memcpy(to,
+           type[0] == 'f'         ? (type_size(type) == 8 ? (const void *)&value : &f32)
+           : type_size(type) == 8 ? (const void *)&u64
+                                  : &u32,
            type_size(type));
 }
 
@@ -125,12 +126,29 @@ static const struct {
     const char *name;
     size_t offset;
 } counters[] = {
-#define COUNTER(name) {#name, offsetof(struct clab_counters, name)}
-    COUNTER(warp_instructions), COUNTER(thread_instructions), COUNTER(atomics_global), COUNTER(atomics_shared),
-    COUNTER(atomics_remote), COUNTER(barriers), COUNTER(cluster_barriers), COUNTER(mbarrier_arrives),
-    COUNTER(mbarrier_phases), COUNTER(async_stores), COUNTER(bulk_copies), COUNTER(bulk_requested_bytes),
-    COUNTER(bulk_delivered_bytes), COUNTER(clc_granted), COUNTER(clc_declined), COUNTER(ctas), COUNTER(clusters),
-    COUNTER(spin_warp_instructions), COUNTER(spin_thread_instructions)
+#define COUNTER(name)                               \
+    {                                               \
+#name, offsetof(struct clab_counters, name) \
+    }
+    COUNTER(warp_instructions),
+    COUNTER(thread_instructions),
+    COUNTER(atomics_global),
+    COUNTER(atomics_shared),
+    COUNTER(atomics_remote),
+    COUNTER(barriers),
+    COUNTER(cluster_barriers),
+    COUNTER(mbarrier_arrives),
+    COUNTER(mbarrier_phases),
+    COUNTER(async_stores),
+    COUNTER(bulk_copies),
+    COUNTER(bulk_requested_bytes),
+    COUNTER(bulk_delivered_bytes),
+    COUNTER(clc_granted),
+    COUNTER(clc_declined),
+    COUNTER(ctas),
+    COUNTER(clusters),
+    COUNTER(spin_warp_instructions),
+    COUNTER(spin_thread_instructions)
 #undef COUNTER
 };
 
@@ -153,7 +171,8 @@ static int check_count(const char *file, const char *text, const struct clab_cou
     return fail(file, "EXPECT-COUNT: unknown counter '%s'%s", name, "");
 }
 
-static int check_buffer(const char *file, const struct item *item, const struct buffer *buffers, unsigned n_buffers)
+static int check_buffer(const char *file, const struct item *item, const struct buffer *buffers,
+                        unsigned n_buffers)
 {
     char name[32] = "";
     unsigned long long at = 0;
@@ -183,10 +202,12 @@ static int check_buffer(const char *file, const struct item *item, const struct 
         if (end == next) {
             break;
         }
-        const double got = strcmp(item->kind, "EXPECT-SUM") == 0 ? sum : get(data + i * buffer->size, buffer->type);
+        const double got =
+            strcmp(item->kind, "EXPECT-SUM") == 0 ? sum : get(data + i * buffer->size, buffer->type);
         if (got != want) {
             char text[96];
-            snprintf(text, sizeof text, "element %llu is %.17g, wanted %.17g", (unsigned long long)i, got, want);
+            snprintf(text, sizeof text, "element %llu is %.17g, wanted %.17g", (unsigned long long)i, got,
+                     want);
             return fail(file, "%s: %s", item->text, text);
         }
         next = all ? next : end;
@@ -232,8 +253,8 @@ static int check(const char *file, clab_status status, const struct clab_error *
     return failures;
 }
 
-static int run_once(struct emu_machine *machine, const char *file, const char *ptx, const char *run, unsigned threads,
-                    const struct emu_hooks *hooks)
+static int run_once(struct emu_machine *machine, const char *file, const char *ptx, const char *run,
+                    unsigned threads, const struct emu_hooks *hooks, uint64_t seed)
 {
     struct clab_error error = {0};
     struct clab_counters got = {0};
@@ -247,8 +268,12 @@ static int run_once(struct emu_machine *machine, const char *file, const char *p
     struct emu_options *options = emu_machine_options(machine);
     options->threads = threads;
     options->hooks = hooks;
-    options->instruction_budget = option(run, "budget", value, sizeof value) ? strtoull(value, NULL, 10) : 200000000;
-    options->initial_clusters = option(run, "initial", value, sizeof value) ? (uint32_t)strtoul(value, NULL, 10) : 0;
+    options->schedule = seed ? EMU_SCHEDULE_FAIR : EMU_SCHEDULE_FAST;
+    options->seed = seed;
+    options->instruction_budget =
+        option(run, "budget", value, sizeof value) ? strtoull(value, NULL, 10) : 200000000;
+    options->initial_clusters =
+        option(run, "initial", value, sizeof value) ? (uint32_t)strtoul(value, NULL, 10) : 0;
     clab_status status = emu_module_load(machine, ptx, strlen(ptx), file, &module, &error);
     if (status == CLAB_OK) {
         status = emu_module_kernel(module, entry, &kernel, &error);
@@ -281,16 +306,19 @@ static int run_once(struct emu_machine *machine, const char *file, const char *p
         dimensions(run, "block", launch.block);
         dimensions(run, "cluster", launch.cluster);
         launch.explicit_cluster = strstr(run, "cluster=") != NULL;
-        launch.dynamic_shared_bytes = option(run, "shared", value, sizeof value) ? (uint32_t)strtoul(value, NULL, 10) : 0;
+        launch.dynamic_shared_bytes =
+            option(run, "shared", value, sizeof value) ? (uint32_t)strtoul(value, NULL, 10) : 0;
         status = emu_launch_run(machine, &launch, &got, &error);
     }
     int failures = check(file, status, &error, &got, buffers, n_buffers);
     if (failures) {
-        fprintf(stderr, "%s: with %u host thread%s%s\n", file, threads, threads == 1 ? "" : "s", hooks ? ", hooks" : "");
+        fprintf(stderr, "%s: with %u host thread%s%s, %s schedule\n", file, threads, threads == 1 ? "" : "s",
+                hooks ? ", hooks" : "", seed ? "fair" : "fast");
     }
     if (getenv("EMU_SHOW")) {
-        printf("warp_instructions %llu thread_instructions %llu spin %llu\n", (unsigned long long)got.warp_instructions,
-               (unsigned long long)got.thread_instructions, (unsigned long long)got.spin_warp_instructions);
+        printf("warp_instructions %llu thread_instructions %llu spin %llu\n",
+               (unsigned long long)got.warp_instructions, (unsigned long long)got.thread_instructions,
+               (unsigned long long)got.spin_warp_instructions);
         char *text = clab_error_format(&error);
         printf("%s\n", error.status ? text : "ok");
         free(text);
@@ -332,9 +360,12 @@ int main(int argc, char **argv)
             continue;
         }
         runs++;
-        failures += run_once(machine, argv[1], ptx, items[i].text, 1, NULL);
-        failures += run_once(machine, argv[1], ptx, items[i].text, 3, NULL);
-        failures += run_once(machine, argv[1], ptx, items[i].text, 1, &none);
+        failures += run_once(machine, argv[1], ptx, items[i].text, 1, NULL, 0);
+        failures += run_once(machine, argv[1], ptx, items[i].text, 3, NULL, 0);
+        failures += run_once(machine, argv[1], ptx, items[i].text, 1, &none, 0);
+        for (unsigned seed = 1; seed <= 3; seed++) {
+            failures += run_once(machine, argv[1], ptx, items[i].text, 1, NULL, seed);
+        }
         emu_machine_free(machine);
     }
     if (runs == 0 || expectations == 0) {

@@ -168,8 +168,9 @@ static void a_store_past_the_end_fires(void **state)
     sum[0] = 7;
     sum[3] = 7; /* 8 bytes past the end */
     assert_int_equal(check(), CLAB_WRONG);
-    assert_string_equal(error.message, "the kernel wrote outside 'sum': 4 of the 4096 bytes after it changed, 8 to "
-                                       "11 bytes past its end");
+    assert_string_equal(error.message,
+                        "the kernel wrote outside 'sum': 4 of the 4096 bytes after it changed, 8 to "
+                        "11 bytes past its end");
     /* The next fill makes the guards new. */
     assert_int_equal(clab_buffers_fill(&device, &set, 0, &error), CLAB_OK);
     sum[0] = 7;
@@ -184,8 +185,9 @@ static void a_store_before_the_start_fires(void **state)
     sum[0] = 7;
     sum[-1] = 7;
     assert_int_equal(check(), CLAB_WRONG);
-    assert_string_equal(error.message, "the kernel wrote outside 'sum': 4 of the 4096 bytes before it changed, 4 to "
-                                       "1 bytes before its start");
+    assert_string_equal(error.message,
+                        "the kernel wrote outside 'sum': 4 of the 4096 bytes before it changed, 4 to "
+                        "1 bytes before its start");
 }
 
 static void an_input_is_guarded_behind_and_keeps_its_alignment(void **state)
@@ -213,13 +215,20 @@ static void resets_restore_every_kind_of_fill(void **state)
 {
     (void)state;
     make("[{\"name\":\"zero\",\"type\":\"u64\",\"count\":2,\"reset\":\"launch\"},"
-         "{\"name\":\"wide\",\"type\":\"u64\",\"count\":2,\"fill\":[{\"kind\":\"ones\"}],\"reset\":\"launch\"},"
-         "{\"name\":\"half\",\"type\":\"u16\",\"count\":3,\"fill\":[{\"kind\":\"value\",\"value\":258}],\"reset\":\"launch\"},"
-         "{\"name\":\"byte\",\"type\":\"u8\",\"count\":3,\"fill\":[{\"kind\":\"value\",\"value\":9}],\"reset\":\"launch\"},"
-         "{\"name\":\"word\",\"type\":\"f32\",\"count\":3,\"fill\":[{\"kind\":\"ones\"}],\"reset\":\"launch\"},"
-         "{\"name\":\"iota\",\"type\":\"u32\",\"count\":3,\"fill\":[{\"kind\":\"iota\"}],\"reset\":\"launch\"},"
-         "{\"name\":\"odd\",\"type\":\"u32\",\"count\":2,\"offset_bytes\":1,\"fill\":[{\"kind\":\"ones\"}],\"reset\":\"launch\"},"
-         "{\"name\":\"list\",\"type\":\"s32\",\"count\":2,\"fill\":[{\"kind\":\"values\",\"values\":[5,-6]}],\"reset\":\"timed\"},"
+         "{\"name\":\"wide\",\"type\":\"u64\",\"count\":2,\"fill\":[{\"kind\":\"ones\"}],\"reset\":"
+         "\"launch\"},"
+         "{\"name\":\"half\",\"type\":\"u16\",\"count\":3,\"fill\":[{\"kind\":\"value\",\"value\":258}],"
+         "\"reset\":\"launch\"},"
+         "{\"name\":\"byte\",\"type\":\"u8\",\"count\":3,\"fill\":[{\"kind\":\"value\",\"value\":9}],"
+         "\"reset\":\"launch\"},"
+         "{\"name\":\"word\",\"type\":\"f32\",\"count\":3,\"fill\":[{\"kind\":\"ones\"}],\"reset\":"
+         "\"launch\"},"
+         "{\"name\":\"iota\",\"type\":\"u32\",\"count\":3,\"fill\":[{\"kind\":\"iota\"}],\"reset\":"
+         "\"launch\"},"
+         "{\"name\":\"odd\",\"type\":\"u32\",\"count\":2,\"offset_bytes\":1,\"fill\":[{\"kind\":\"ones\"}],"
+         "\"reset\":\"launch\"},"
+         "{\"name\":\"list\",\"type\":\"s32\",\"count\":2,\"fill\":[{\"kind\":\"values\",\"values\":[5,-6]}],"
+         "\"reset\":\"timed\"},"
          "{\"name\":\"kept\",\"type\":\"u32\",\"count\":1}]");
     char before[8][16], *start[8];
     size_t bytes[8];

@@ -1,4 +1,5 @@
-/* SM groups from occupancy answers (host/lab/groups.c): the H200's, made-up ones, and answers that fit no groups. */
+/* SM groups from occupancy answers (host/lab/groups.c): the H200's, made-up ones, and answers that fit no
+ * groups. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -36,7 +37,8 @@ static void groups_come_back_from_their_answers(void **state)
     static const struct {
         int groups[12];
         size_t n;
-    } devices[] = {{{20, 20, 18, 16, 1}, 5}, {{32, 31, 16, 8, 8, 7, 5, 3, 2, 1, 1}, 11}, {{6}, 1}, {{1, 1, 1}, 3}};
+    } devices[] = {
+        {{20, 20, 18, 16, 1}, 5}, {{32, 31, 16, 8, 8, 7, 5, 3, 2, 1, 1}, 11}, {{6}, 1}, {{1, 1, 1}, 3}};
     for (size_t i = 0; i < sizeof devices / sizeof *devices; i++) {
         int active[CLAB_GROUPS_MOST_SMS + 1], groups[200], sms = 0;
         for (size_t j = 0; j < devices[i].n; j++)

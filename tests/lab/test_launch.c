@@ -1,5 +1,6 @@
-/* Launches (host/lab/launch.c, companion.c) against a driver table that answers occupancy queries with set numbers and
-   notes the order of calls: fitted grids, opt-ins, the companion that has begun before the time does. */
+/* Launches (host/lab/launch.c, companion.c) against a driver table that answers occupancy queries with set
+   numbers and notes the order of calls: fitted grids, opt-ins, the companion that has begun before the time
+   does. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,10 +17,10 @@
 #define SMS 10
 
 static int active_clusters, ctas_per_sm;
-static int limits[32];        /* function attributes */
-static char calls[32][64];    /* in order */
+static int limits[32];     /* function attributes */
+static char calls[32][64]; /* in order */
 static size_t n_calls;
-static CUlaunchConfig seen;   /* of the last launch */
+static CUlaunchConfig seen; /* of the last launch */
 static CUlaunchAttribute seen_attributes[4];
 static char main_mark, side_mark, first_event, second_event;
 static unsigned n_events;
@@ -291,7 +292,8 @@ static void assert_calls(const char *const *wanted, size_t count)
 static void a_companion_has_begun_before_what_follows(void **state)
 {
     (void)state;
-    static const char *const wanted[] = {"record go main", "wait go side", "launch kernel side", "wait begun main"};
+    static const char *const wanted[] = {"record go main", "wait go side", "launch kernel side",
+                                         "wait begun main"};
     struct clab_companion *companion = calloc(1, sizeof *companion);
     device.timed = true;
     assert_int_equal(companion_of(companion), CLAB_OK);

@@ -345,6 +345,26 @@ static void a_sample_is_prepared_flushed_blocked_and_stamped(void **state)
     assert_true(got.launches > 3); /* warm-up is announced too */
 }
 
+static clab_status accompany(void *context, struct clab_error *error)
+{
+    (void)context, (void)error;
+    trace('c');
+    return CLAB_OK;
+}
+
+static void what_runs_beside_begins_behind_the_blocker_and_before_the_time(void **state)
+{
+    (void)state;
+    struct kernel kernel = {.ns = 1000};
+    const struct clab_measured_row row = {
+        .id = 10, .prepare = prepare, .accompany = accompany, .submit = submit, .context = &kernel};
+    const struct clab_measure_options options = {.samples = 1};
+    struct clab_outcome outcome;
+    assert_int_equal(clab_measure_cold(&device, &row, 1, &options, &sink, &outcome, NULL), CLAB_OK);
+    const char *last = gpu.trace + gpu.n_trace - strlen("pfwbtcesetw");
+    assert_string_equal(last, "pfwbtcesetw");
+}
+
 static void a_low_clock_is_discarded_with_the_reason_and_taken_again(void **state)
 {
     (void)state;
@@ -545,6 +565,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(rounds_hold_every_row_once_in_changing_order, setup),
         cmocka_unit_test_setup(a_sample_is_prepared_flushed_blocked_and_stamped, setup),
+        cmocka_unit_test_setup(what_runs_beside_begins_behind_the_blocker_and_before_the_time, setup),
         cmocka_unit_test_setup(a_low_clock_is_discarded_with_the_reason_and_taken_again, setup),
         cmocka_unit_test_setup(a_clock_that_stays_low_still_gives_a_verdict, setup),
         cmocka_unit_test_setup(samples_without_a_clock_are_kept, setup),

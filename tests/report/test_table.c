@@ -1,4 +1,5 @@
-/* The table of a run (host/report/table.c): what stands in each column for the kinds of rows that there are. */
+/* The table of a run (host/report/table.c): what stands in each column for the kinds of rows that there are.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -59,11 +60,10 @@ static void a_waived_row_shows_the_cluster_that_was_asked_for(void **state)
 static void a_launched_row_shows_its_own(void **state)
 {
     (void)state;
-    static const char rows[] =
-        "[{\"variant\":\"a\",\"status\":\"ok\",\"params\":{\"cluster\":8},"
-        "\"launch\":{\"grid\":[8,1,1],\"cluster\":[2,2,2]}},"
-        "{\"variant\":\"b\",\"status\":\"ok\",\"params\":{\"cluster\":8},"
-        "\"launch\":{\"grid\":[8,1,1],\"cluster\":null}}]";
+    static const char rows[] = "[{\"variant\":\"a\",\"status\":\"ok\",\"params\":{\"cluster\":8},"
+                               "\"launch\":{\"grid\":[8,1,1],\"cluster\":[2,2,2]}},"
+                               "{\"variant\":\"b\",\"status\":\"ok\",\"params\":{\"cluster\":8},"
+                               "\"launch\":{\"grid\":[8,1,1],\"cluster\":null}}]";
     assert_words(line_of(rows, 0), "a 2x2x2 ok");
     assert_words(line_of(rows, 1), "b - ok");
 }

@@ -49,8 +49,8 @@ struct contest {
     struct clab_loaded loaded;
     struct clab_launch *launch;
     struct clab_buffer_set set;
-    CUdeviceptr input, cub_out, cub_temporary;
-    size_t cub_bytes;
+    CUdeviceptr cub_out, cub_temporary;
+    struct cub_sum cub;
     struct series {
         double *ns; /* by round, NaN missing */
         size_t count, capacity, discarded;
@@ -64,17 +64,6 @@ static clab_status submit_ours(void *context, struct clab_error *error)
     if (status == CLAB_OK)
         status = clab_buffers_reset(&contest->device, &contest->set, BITS_PASS, true, error);
     return status == CLAB_OK ? clab_launch_submit(&contest->device, contest->launch, error) : status;
-}
-
-static clab_status submit_cub(void *context, struct clab_error *error)
-{
-    struct contest *contest = context;
-    int result = cub_sum((void *)(uintptr_t)contest->cub_temporary, contest->cub_bytes,
-                         (const float *)(uintptr_t)contest->input, (float *)(uintptr_t)contest->cub_out,
-                         contest->n, contest->device.stream);
-    return result == 0
-               ? CLAB_OK
-               : clab_error_set(error, CLAB_DRIVER, "DeviceReduce::Sum failed: %s", cub_sum_error(result));
 }
 
 static bool on_sample(void *context, const struct clab_sample *sample)
@@ -161,14 +150,21 @@ static clab_status prepare(struct contest *contest, struct clab_error *error)
 static clab_status prepare_cub(struct contest *contest, struct clab_error *error)
 {
     const struct clab_driver *driver = contest->device.driver;
-    contest->input = clab_buffers_address("input", &contest->set);
-    contest->cub_bytes = cub_sum_temporary_bytes(contest->n);
-    if (contest->cub_bytes == 0)
+    const size_t bytes = cub_sum_temporary_bytes(contest->n);
+    if (bytes == 0)
         return clab_error_set(error, CLAB_DRIVER,
                               "DeviceReduce::Sum does not say how much temporary storage it needs");
     clab_status status = CLAB_CALL(driver, error, cuMemAlloc_v2, (&contest->cub_out, sizeof(float)), NULL);
     if (status == CLAB_OK)
-        status = CLAB_CALL(driver, error, cuMemAlloc_v2, (&contest->cub_temporary, contest->cub_bytes), NULL);
+        status = CLAB_CALL(driver, error, cuMemAlloc_v2, (&contest->cub_temporary, bytes), NULL);
+    contest->cub = (struct cub_sum){
+        .temporary = (void *)(uintptr_t)contest->cub_temporary,
+        .temporary_bytes = bytes,
+        .in = (const float *)(uintptr_t)clab_buffers_address("input", &contest->set),
+        .out = (float *)(uintptr_t)contest->cub_out,
+        .n = contest->n,
+        .stream = contest->device.stream,
+    };
     return status;
 }
 
@@ -187,7 +183,7 @@ static clab_status check(struct contest *contest, const char *when, struct clab_
     if (status == CLAB_OK)
         status = submit_ours(contest, error);
     if (status == CLAB_OK)
-        status = submit_cub(contest, error);
+        status = cub_sum_submit(&contest->cub, error);
     if (status == CLAB_OK)
         status = clab_device_wait(&contest->device, error);
     if (status == CLAB_OK)
@@ -284,8 +280,9 @@ static void forget(struct contest *contest)
 
 static clab_status compare(struct contest *contest, struct clab_error *error)
 {
-    const struct clab_measured_row rows[] = {{.id = OURS, .submit = submit_ours, .context = contest},
-                                             {.id = CUBS, .submit = submit_cub, .context = contest}};
+    const struct clab_measured_row rows[] = {
+        {.id = OURS, .submit = submit_ours, .context = contest},
+        {.id = CUBS, .submit = cub_sum_submit, .context = &contest->cub}};
     const struct clab_measure_options measure = {
         .samples = contest->options->samples, .seed = contest->n, .watch = contest->watch};
     const struct clab_measure_sink sink = {.on_sample = on_sample, .context = contest};

@@ -1,5 +1,5 @@
 -- EXPECT: buffer_sets[0][1].reset = "launch"
--- EXPECT: hot = false
+-- EXPECT: hot = true
 return {
   summary = "case",
   params = { n = 1000, block = 256 },

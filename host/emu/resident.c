@@ -1,0 +1,290 @@
+/* Clusters that are resident on a host thread: their start and end, one slice of one of their warps,
+   asynchronous completions, second chances for warps that only poll. Which cluster and which warp goes next
+   is the schedulers' business (sched.c, sched_fair.c). */
+#include <string.h>
+
+#include "emu/hook.h"
+#include "emu/pool.h"
+#include "emu/report.h"
+#include "emu/sched.h"
+
+/* --- starting and ending clusters */
+
+bool emu_cluster_take(struct emu_run *run, uint64_t *out_index)
+{
+    uint64_t index = atomic_load_explicit(&run->next_cluster, memory_order_relaxed);
+    do {
+        if (index >= run->n_clusters) {
+            return false;
+        }
+    } while (!atomic_compare_exchange_weak(&run->next_cluster, &index, index + 1));
+    *out_index = index;
+    return true;
+}
+
+void emu_cluster_coordinates(const struct emu_run *run, uint64_t index, uint32_t out_clusterid[3])
+{
+    out_clusterid[0] = (uint32_t)(index % run->clusters[0]);
+    out_clusterid[1] = (uint32_t)(index / run->clusters[0] % run->clusters[1]);
+    out_clusterid[2] = (uint32_t)(index / run->clusters[0] / run->clusters[1]);
+}
+
+uint64_t emu_random(struct emu_cluster *cluster)
+{
+    /* splitmix64: any state will do, also zero. */
+    uint64_t z = cluster->random += UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return z ^ z >> 31;
+}
+
+static void cta_init(struct emu_cta *cta, struct emu_cluster *cluster, uint32_t rank)
+{
+    struct emu_run *run = cluster->run;
+    struct emu_warp *warps = cta->warps;
+    unsigned char *shared = cta->shared, *local = cta->local;
+    memset(cta, 0, sizeof *cta);
+    cta->warps = warps;
+    cta->shared = shared;
+    cta->local = local;
+    cta->cluster = cluster;
+    cta->run = run;
+    cta->rank = rank;
+    const uint32_t *size = run->cluster;
+    const uint32_t at[3] = {rank % size[0], rank / size[0] % size[1], rank / size[0] / size[1]};
+    for (unsigned k = 0; k < 3; k++) {
+        cta->ctaid[k] = cluster->clusterid[k] * size[k] + at[k];
+    }
+    cta->linear =
+        cta->ctaid[0] + (uint64_t)run->grid[0] * (cta->ctaid[1] + (uint64_t)run->grid[1] * cta->ctaid[2]);
+    cta->sm = (uint32_t)(cta->linear % run->machine->model->sms); /* sched_fair.c knows better */
+    cta->n_warps = run->warps_per_cta;
+    cta->n_threads = cta->live_threads = run->threads_per_cta;
+    cta->shared_bytes = run->shared_bytes;
+    cta->local_bytes = run->local_bytes;
+    memset(cta->shared, 0, cta->shared_bytes);
+    for (uint32_t w = 0; w < cta->n_warps; w++) {
+        struct emu_warp *warp = &cta->warps[w];
+        struct emu_fragment *fragments = warp->fragments;
+        struct emu_gather *gather = warp->gather;
+        const uint32_t left = cta->n_threads - w * EMU_LANES;
+        memset(warp, 0, sizeof *warp);
+        warp->fragments = fragments;
+        warp->gather = gather;
+        warp->cta = cta;
+        warp->index = w;
+        warp->present = left >= EMU_LANES ? EMU_ALL : (UINT32_C(1) << left) - 1;
+        warp->live = warp->present;
+        warp->traffic = &cluster->thread->traffic;
+        warp->stepped = run->hooks && run->hooks->op;
+    }
+    cta->ready = cta->n_warps == 32 ? EMU_ALL : (UINT32_C(1) << cta->n_warps) - 1;
+}
+
+/* Starts cluster `index` on this host thread; NULL when memory is out (the launch has failed then). */
+static struct emu_cluster *cluster_start(struct emu_thread *thread, uint64_t index)
+{
+    struct emu_run *run = thread->run;
+    struct emu_cluster *cluster = thread->pool->clusters;
+    if (cluster) {
+        thread->pool->clusters = cluster->next;
+    } else {
+        cluster = emu_cluster_alloc(run);
+        if (!cluster) {
+            emu_run_fail(run, CLAB_NO_MEMORY,
+                         "out of memory for a cluster of %u CTAs with %u bytes of shared memory",
+                         run->cluster_size, run->shared_bytes);
+            return NULL;
+        }
+    }
+    struct emu_cta *ctas = cluster->ctas;
+    memset(cluster, 0, sizeof *cluster);
+    cluster->ctas = ctas;
+    cluster->n_all_warps = run->cluster_size * run->warps_per_cta;
+    cluster->thread = thread;
+    cluster->run = run;
+    cluster->index = index;
+    emu_cluster_coordinates(run, index, cluster->clusterid);
+    cluster->size = cluster->live_ctas = run->cluster_size;
+    cluster->live_threads = run->cluster_size * run->threads_per_cta;
+    cluster->ready = run->cluster_size == 32 ? EMU_ALL : (UINT32_C(1) << run->cluster_size) - 1;
+    cluster->random = run->machine->options.seed ^ index * UINT64_C(0xd1342543de82ef95);
+    for (uint32_t rank = 0; rank < cluster->size; rank++) {
+        cta_init(&cluster->ctas[rank], cluster, rank);
+    }
+    cluster->next = thread->residents;
+    thread->residents = cluster;
+    return cluster;
+}
+
+/* Frames that fragments still hold: only when the launch was stopped. */
+static void warp_abandon(struct emu_warp *warp)
+{
+    for (uint32_t used = warp->used; used; used &= used - 1) {
+        struct emu_frame *frame = warp->fragments[__builtin_ctz(used)].frame;
+        while (frame && --frame->refs == 0) {
+            struct emu_frame *caller = frame->caller;
+            emu_frame_give(warp->cta->cluster->thread, frame);
+            frame = caller;
+        }
+    }
+    warp->used = 0;
+}
+
+void emu_cluster_end(struct emu_thread *thread, struct emu_cluster *cluster)
+{
+    for (struct emu_cluster **at = &thread->residents; *at; at = &(*at)->next) {
+        if (*at == cluster) {
+            *at = cluster->next;
+            break;
+        }
+    }
+    while (cluster->pending) {
+        struct emu_async *item = cluster->pending;
+        cluster->pending = item->next;
+        item->complete(item, NULL);
+    }
+    for (uint32_t rank = 0; rank < cluster->size; rank++) {
+        for (uint32_t w = 0; w < cluster->ctas[rank].n_warps; w++) {
+            warp_abandon(&cluster->ctas[rank].warps[w]);
+        }
+        emu_cta_memory_reset(&cluster->ctas[rank]);
+    }
+    atomic_fetch_sub(&thread->run->resident, cluster->size);
+    cluster->next = thread->pool->clusters;
+    thread->pool->clusters = cluster;
+}
+
+/* --- asynchronous completions */
+
+void emu_async_post(struct emu_cluster *cluster, struct emu_async *item, uint64_t delay)
+{
+    item->due = cluster->steps + delay;
+    struct emu_async **at = &cluster->pending;
+    while (*at && (*at)->due <= item->due) {
+        at = &(*at)->next;
+    }
+    item->next = *at;
+    *at = item;
+}
+
+void emu_async_complete_first(struct emu_cluster *cluster)
+{
+    struct emu_async *item = cluster->pending;
+    cluster->pending = item->next;
+    cluster->thread->progress++;
+    item->complete(item, cluster);
+}
+
+/* --- one cluster */
+
+static void cta_note_ready(struct emu_cta *cta)
+{
+    if (cta->ready & ~cta->polling) {
+        cta->cluster->ready |= UINT32_C(1) << cta->rank;
+    } else {
+        cta->cluster->ready &= ~(UINT32_C(1) << cta->rank);
+    }
+}
+
+void emu_warp_step(struct emu_warp *warp)
+{
+    struct emu_cta *cta = warp->cta;
+    struct emu_cluster *cluster = cta->cluster;
+    struct emu_thread *thread = cluster->thread;
+    const uint32_t bit = UINT32_C(1) << warp->index;
+    if (!(cta->started & bit)) {
+        struct emu_frame *frame = emu_frame_take(thread, cluster->run->code, cta->rank);
+        if (!frame) {
+            emu_run_fail(cluster->run, CLAB_NO_MEMORY, "out of memory for the registers of a warp");
+            return;
+        }
+        cta->started |= bit;
+        if (cta->state == EMU_CTA_NOT_STARTED) {
+            cta->state = EMU_CTA_RUNNING;
+            emu_hook_event(cta, NULL, NULL,
+                           (struct emu_event){.kind = EMU_EVENT_CTA_START, .rank = cta->rank});
+        }
+        emu_warp_start(warp, frame);
+    }
+    const uint64_t before = warp->progress;
+    const enum emu_stop stop = emu_warp_run(warp);
+    for (unsigned spin = 0; spin < 2; spin++) {
+        thread->warp_insns[spin] += warp->warp_insns[spin];
+        thread->thread_insns[spin] += warp->thread_insns[spin];
+        warp->warp_insns[spin] = warp->thread_insns[spin] = 0;
+    }
+    thread->progress += warp->progress - before;
+    cluster->steps++;
+    if (stop == EMU_STOP_YIELD) {
+        cta->polling |= warp->progress == before ? bit : 0;
+    } else {
+        cta->ready &= ~bit;
+    }
+    cta_note_ready(cta);
+}
+
+/* Warps that only polled become ready again, and bounded waits end: each gets one more turn. True when there
+ * are any. */
+bool emu_cluster_second_chance(struct emu_cluster *cluster)
+{
+    const uint64_t now =
+        cluster->run->start_ns + atomic_load_explicit(&cluster->run->time_ns, memory_order_relaxed);
+    bool any = false;
+    for (uint32_t rank = 0; rank < cluster->size; rank++) {
+        struct emu_cta *cta = &cluster->ctas[rank];
+        if (cta->state == EMU_CTA_EXITED) {
+            continue;
+        }
+        any |= cta->polling != 0;
+        cta->polling = 0;
+        for (uint32_t w = 0; w < cta->n_warps; w++) {
+            any |= emu_warp_timeout(&cta->warps[w], now) > 0;
+        }
+        cta_note_ready(cta);
+    }
+    return any;
+}
+
+bool emu_cluster_sleeper(const struct emu_cluster *cluster, uint64_t *inout_first_ns)
+{
+    bool any = false;
+    for (uint32_t rank = 0; rank < cluster->size; rank++) {
+        for (uint32_t w = 0; w < cluster->ctas[rank].n_warps; w++) {
+            const struct emu_warp *warp = &cluster->ctas[rank].warps[w];
+            for (uint32_t used = warp->used; used; used &= used - 1) {
+                const struct emu_fragment *fragment = &warp->fragments[__builtin_ctz(used)];
+                if (fragment->state == EMU_FRAGMENT_WAITING && fragment->wait == EMU_WAIT_SLEEP) {
+                    any = true;
+                    *inout_first_ns =
+                        fragment->wait_key < *inout_first_ns ? fragment->wait_key : *inout_first_ns;
+                }
+            }
+        }
+    }
+    return any;
+}
+
+static bool may_start(struct emu_run *run)
+{
+    uint32_t resident = atomic_load(&run->resident);
+    do {
+        if (resident + run->cluster_size > run->resident_limit) {
+            return false;
+        }
+    } while (!atomic_compare_exchange_weak(&run->resident, &resident, resident + run->cluster_size));
+    return true;
+}
+
+bool emu_cluster_start_next(struct emu_thread *thread)
+{
+    uint64_t index;
+    if (!may_start(thread->run)) {
+        return false;
+    }
+    if (!emu_cluster_take(thread->run, &index)) {
+        atomic_fetch_sub(&thread->run->resident, thread->run->cluster_size);
+        return false;
+    }
+    return cluster_start(thread, index) != NULL;
+}

@@ -1,0 +1,572 @@
+/* Driver calls in random order with random arguments: live handles, stale ones, handles of another kind,
+   invented numbers, NULL; sizes at and beyond limits. Host buffers are always real: a wrong one is the
+   program's crash on a GPU too. The library must answer every call; nothing else is checked here but that it
+   lives, and that what it accounts for is gone in the end (its free memory).
+
+   usage: fuzz_calls FIRST_SEED SEEDS CALLS */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cuda.h>
+
+static uint64_t state;
+
+static uint64_t next(void)
+{
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return state;
+}
+
+static unsigned below(unsigned limit)
+{
+    return (unsigned)(next() >> 16) % limit;
+}
+
+static bool chance(unsigned one_in)
+{
+    return below(one_in) == 0;
+}
+
+/* ---- pools of handles: the last few of each kind, live or stale ---- */
+
+enum kind {
+    CONTEXT,
+    MODULE,
+    FUNCTION,
+    STREAM,
+    EVENT,
+    GRAPH,
+    NODE,
+    EXEC,
+    LIBRARY,
+    KERNEL,
+    LINK,
+    POOL,
+    MEMORY,
+    HOST,
+    KINDS
+};
+#define SLOTS 12
+static uintptr_t slots[KINDS][SLOTS];
+
+static uintptr_t any(enum kind kind)
+{
+    switch (below(16)) {
+    case 0:
+        return 0;
+    case 1:
+        return (uintptr_t)next();
+    case 2:
+        return below(8);
+    case 3:
+        return slots[below(KINDS)][below(SLOTS)];
+    case 4:
+        return slots[kind][below(SLOTS)] ^ ((uintptr_t)1 << below(48));
+    default:
+        return slots[kind][below(SLOTS)];
+    }
+}
+
+static void keep(enum kind kind, uintptr_t value)
+{
+    slots[kind][below(SLOTS)] = value;
+}
+
+static uint64_t size(void)
+{
+    switch (below(10)) {
+    case 0:
+        return 0;
+    case 1:
+        return UINT64_MAX >> below(64);
+    case 2:
+        return (uint64_t)1 << below(44);
+    default:
+        return below(5000);
+    }
+}
+
+static unsigned small(void)
+{
+    return chance(6) ? (unsigned)next() : below(10);
+}
+
+/* ---- what calls write to and read from ---- */
+
+static unsigned char scratch[1 << 16];
+static uint64_t out[64];
+static void *nullable(void *pointer)
+{
+    return chance(20) ? NULL : pointer;
+}
+
+/* A host buffer's length, for a pointer into scratch. */
+static size_t length(void)
+{
+    return chance(10) ? 0 : below(sizeof scratch);
+}
+
+#define STREAM_ARG (chance(4) ? (CUstream)(uintptr_t)below(3) : (CUstream)any(STREAM))
+
+static const char ptx[] =
+    ".version 8.0\n.target sm_90\n.address_size 64\n.visible .global .align 4 .u32 g = 1;\n"
+    ".visible .entry touch(.param .u64 p, .param .u32 n) { .reg .pred q; .reg .b64 a, b; .reg .b32 v, w, t;\n"
+    "  ld.param.u64 a, [p]; ld.param.u32 w, [n]; mov.u32 t, %tid.x; mul.wide.u32 b, t, 4; add.s64 a, a, b;\n"
+    "  ld.global.u32 v, [a]; add.u32 v, v, w; st.global.u32 [a], v; ret; }\n"
+    ".visible .entry loop(.param .u64 p) { .reg .pred q; .reg .b64 a; .reg .b32 v; ld.param.u64 a, [p];\n"
+    "L: ld.volatile.global.u32 v, [a]; setp.eq.u32 q, v, 12345; @q bra L; ret; }\n"
+    ".visible .entry cluster() .reqnctapercluster 2 { barrier.cluster.arrive; barrier.cluster.wait; ret; }\n"
+    ".visible .entry empty() { ret; }\n";
+static const char *const names[] = {"touch", "loop", "cluster", "empty", "nothing", "g", ""};
+
+static void CUDA_CB host_function(void *data)
+{
+    (void)data;
+}
+
+static void launch_some(void)
+{
+    uint64_t address = any(MEMORY);
+    uint32_t n = small();
+    void *params[] = {&address, &n};
+    CUlaunchAttribute attributes[2] = {{.id = (CUlaunchAttributeID)below(18)},
+                                       {.id = (CUlaunchAttributeID)below(18)}};
+    for (int i = 0; i < 2; i++) {
+        uint32_t values[] = {small(), small(), small()};
+        memcpy(&attributes[i].value, values, sizeof values);
+    }
+    CUlaunchConfig config = {.gridDimX = small(),
+                             .gridDimY = chance(4) ? small() : 1,
+                             .gridDimZ = chance(8) ? small() : 1,
+                             .blockDimX = chance(4) ? small() : 1 + below(64),
+                             .blockDimY = chance(8) ? small() : 1,
+                             .blockDimZ = chance(8) ? small() : 1,
+                             .sharedMemBytes = chance(4) ? (unsigned)size() : 0,
+                             .hStream = STREAM_ARG,
+                             .attrs = nullable(attributes),
+                             .numAttrs = below(3)};
+    if (config.gridDimX > 4096)
+        config.gridDimX %= 4096; /* a large grid is only slow */
+    if (config.gridDimY > 64)
+        config.gridDimY = 70000;
+    if (config.gridDimZ > 64)
+        config.gridDimZ = 70000;
+    cuLaunchKernelEx(nullable(&config), (CUfunction)any(chance(4) ? KERNEL : FUNCTION), nullable(params),
+                     NULL);
+}
+
+static void modules(void)
+{
+    char *name = nullable((char *)(uintptr_t)names[below(7)]);
+    switch (below(10)) {
+    case 0:
+        if (cuModuleLoadData((CUmodule *)out, ptx) == CUDA_SUCCESS)
+            keep(MODULE, out[0]);
+        break;
+    case 1:
+        cuModuleUnload((CUmodule)any(MODULE));
+        break;
+    case 2:
+        cuModuleGetGlobal((CUdeviceptr *)out, (size_t *)(out + 1), (CUmodule)any(MODULE), name);
+        keep(MEMORY, out[0]);
+        break;
+    case 3:
+        if (cuLibraryLoadData((CUlibrary *)out, ptx, NULL, NULL, 0, NULL, NULL, 0) == CUDA_SUCCESS)
+            keep(LIBRARY, out[0]);
+        break;
+    case 4:
+        if (cuLibraryGetKernel((CUkernel *)out, (CUlibrary)any(LIBRARY), name) == CUDA_SUCCESS)
+            keep(KERNEL, out[0]);
+        break;
+    case 5:
+        if (cuKernelGetFunction((CUfunction *)out, (CUkernel)any(KERNEL)) == CUDA_SUCCESS)
+            keep(FUNCTION, out[0]);
+        break;
+    case 6:
+        if (chance(4))
+            cuLibraryUnload((CUlibrary)any(LIBRARY));
+        break;
+    case 7:
+        cuFuncSetAttribute((CUfunction)any(FUNCTION), (CUfunction_attribute)below(18),
+                           (int)(chance(2) ? small() : size()));
+        cuFuncGetAttribute(nullable(out), (CUfunction_attribute)below(18), (CUfunction)any(FUNCTION));
+        break;
+    case 8:
+        cuOccupancyMaxActiveBlocksPerMultiprocessor(nullable(out), (CUfunction)any(FUNCTION), (int)size(),
+                                                    size());
+        cuOccupancyMaxPotentialBlockSize(nullable(out), nullable(out + 1), (CUfunction)any(FUNCTION), NULL,
+                                         size(), (int)small());
+        break;
+    default:
+        if (cuModuleGetFunction((CUfunction *)out, (CUmodule)any(MODULE), name) == CUDA_SUCCESS)
+            keep(FUNCTION, out[0]);
+        break;
+    }
+}
+
+static void linker(void)
+{
+    switch (below(4)) {
+    case 0:
+        if (cuLinkCreate(0, NULL, NULL, (CUlinkState *)out) == CUDA_SUCCESS)
+            keep(LINK, out[0]);
+        break;
+    case 1:
+        cuLinkAddData((CUlinkState)any(LINK), (CUjitInputType)below(8), (void *)(uintptr_t)ptx, sizeof ptx,
+                      NULL, 0, NULL, NULL);
+        break;
+    case 2:
+        cuLinkComplete((CUlinkState)any(LINK), nullable(out), nullable(out + 1));
+        break;
+    default:
+        cuLinkDestroy((CUlinkState)any(LINK));
+        break;
+    }
+}
+
+static void memory(void)
+{
+    CUdeviceptr a = any(MEMORY) + (chance(3) ? below(64) : 0), b = any(MEMORY);
+    switch (below(18)) {
+    case 0:
+    case 1:
+        if (cuMemAlloc(nullable(out), size()) == CUDA_SUCCESS)
+            keep(MEMORY, out[0]);
+        break;
+    case 2:
+        cuMemFree(b);
+        break;
+    case 3:
+        cuMemcpyHtoD(a, nullable(scratch), length());
+        break;
+    case 4:
+        cuMemcpyDtoH(nullable(scratch), a, length());
+        break;
+    case 5:
+        cuMemcpyDtoDAsync(a, b, size(), STREAM_ARG);
+        break;
+    case 6:
+        cuMemsetD32Async(a, small(), size(), STREAM_ARG);
+        break;
+    case 7:
+        cuMemsetD2D8(a, size(), (unsigned char)small(), size(), size());
+        break;
+    case 8:
+        if (cuMemHostAlloc((void **)out, below(1 << 16), small()) == CUDA_SUCCESS)
+            keep(HOST, out[0]);
+        break;
+    case 9:
+        cuMemFreeHost((void *)any(HOST));
+        break;
+    case 10:
+        if (cuMemAllocAsync(nullable(out), size(), STREAM_ARG) == CUDA_SUCCESS)
+            keep(MEMORY, out[0]);
+        break;
+    case 11:
+        cuMemFreeAsync(b, STREAM_ARG);
+        break;
+    case 12: {
+        CUDA_MEMCPY3D box = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+                             .srcDevice = a,
+                             .srcPitch = size(),
+                             .srcHeight = size(),
+                             .srcXInBytes = size(),
+                             .srcY = size(),
+                             .srcZ = size(),
+                             .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                             .dstDevice = b,
+                             .dstPitch = size(),
+                             .dstHeight = size(),
+                             .dstXInBytes = size(),
+                             .WidthInBytes = size(),
+                             .Height = size(),
+                             .Depth = size()};
+        cuMemcpy3DAsync(nullable(&box), STREAM_ARG);
+        break;
+    }
+    case 13:
+        cuPointerGetAttribute(nullable(out), (CUpointer_attribute)below(24), chance(2) ? a : any(HOST));
+        break;
+    case 14:
+        cuMemHostRegister(nullable(scratch + below(4096)), below(60000), small());
+        break;
+    case 15:
+        cuMemHostUnregister(scratch + below(4096));
+        break;
+    case 16:
+        cuStreamWriteValue32(STREAM_ARG, a, small(), small());
+        break;
+    default:
+        cuMemGetAddressRange(nullable(out), nullable(out + 1), a);
+        cuMemHostGetDevicePointer(nullable(out), (void *)any(HOST), 0);
+        break;
+    }
+}
+
+static void streams(void)
+{
+    switch (below(14)) {
+    case 0:
+        if (cuStreamCreateWithPriority(nullable(out), small() & 3, (int)small()) == CUDA_SUCCESS)
+            keep(STREAM, out[0]);
+        break;
+    case 1:
+        cuStreamDestroy((CUstream)any(STREAM));
+        break;
+    case 2:
+        cuStreamSynchronize(STREAM_ARG);
+        break;
+    case 3:
+        cuStreamQuery(STREAM_ARG);
+        break;
+    case 4:
+        if (cuEventCreate(nullable(out), small()) == CUDA_SUCCESS)
+            keep(EVENT, out[0]);
+        break;
+    case 5:
+        cuEventDestroy((CUevent)any(EVENT));
+        break;
+    case 6:
+    case 7:
+        cuEventRecordWithFlags((CUevent)any(EVENT), STREAM_ARG, below(3));
+        break;
+    case 8:
+    case 9:
+        cuStreamWaitEvent(STREAM_ARG, (CUevent)any(EVENT), below(3));
+        break;
+    case 10:
+        cuEventSynchronize((CUevent)any(EVENT));
+        break;
+    case 11:
+        cuEventElapsedTime(nullable(out), (CUevent)any(EVENT), (CUevent)any(EVENT));
+        break;
+    case 12:
+        cuLaunchHostFunc(STREAM_ARG, host_function, NULL);
+        break;
+    default:
+        cuStreamGetAttribute(STREAM_ARG, (CUstreamAttrID)below(18), nullable(out));
+        cuStreamGetCtx(STREAM_ARG, nullable(out));
+        break;
+    }
+}
+
+static void graphs(void)
+{
+    CUgraphNode from[4] = {(CUgraphNode)any(NODE), (CUgraphNode)any(NODE), (CUgraphNode)any(NODE),
+                           (CUgraphNode)any(NODE)};
+    CUgraph graph = (CUgraph)any(GRAPH);
+    uint64_t address = any(MEMORY);
+    uint32_t n = 1;
+    void *params[] = {&address, &n};
+    CUDA_KERNEL_NODE_PARAMS kernel = {.func = (CUfunction)any(FUNCTION),
+                                      .gridDimX = small() & 7,
+                                      .gridDimY = 1,
+                                      .gridDimZ = 1,
+                                      .blockDimX = small() & 63,
+                                      .blockDimY = 1,
+                                      .blockDimZ = 1,
+                                      .kernelParams = params};
+    CUDA_MEMSET_NODE_PARAMS fill = {.dst = address,
+                                    .pitch = size(),
+                                    .value = 1,
+                                    .elementSize = 1u << below(4),
+                                    .width = size(),
+                                    .height = below(4)};
+    CUresult added = CUDA_ERROR_UNKNOWN;
+    size_t count = below(64);
+    switch (below(20)) {
+    case 0:
+        if (cuGraphCreate(nullable(out), chance(8)) == CUDA_SUCCESS)
+            keep(GRAPH, out[0]);
+        break;
+    case 1:
+        cuGraphDestroy(graph);
+        break;
+    case 2:
+    case 3:
+        added = cuGraphAddKernelNode(nullable(out), graph, nullable(from), below(5), nullable(&kernel));
+        break;
+    case 4:
+        added = cuGraphAddMemsetNode(nullable(out), graph, nullable(from), below(5), nullable(&fill),
+                                     (CUcontext)any(CONTEXT));
+        break;
+    case 5:
+        added = cuGraphAddEmptyNode(nullable(out), graph, nullable(from), below(5));
+        break;
+    case 6:
+        added = cuGraphAddChildGraphNode(nullable(out), graph, nullable(from), below(3), (CUgraph)any(GRAPH));
+        break;
+    case 7:
+        added = chance(2)
+                    ? cuGraphAddEventRecordNode(nullable(out), graph, from, below(2), (CUevent)any(EVENT))
+                    : cuGraphAddEventWaitNode(nullable(out), graph, from, below(2), (CUevent)any(EVENT));
+        break;
+    case 8:
+        cuGraphAddDependencies(graph, from, from + 2, NULL, below(3));
+        break;
+    case 9:
+        cuGraphRemoveDependencies(graph, from, from + 2, NULL, below(3));
+        break;
+    case 10:
+        cuGraphDestroyNode(from[0]);
+        break;
+    case 11:
+        if (cuGraphInstantiate(nullable(out), graph, small()) == CUDA_SUCCESS)
+            keep(EXEC, out[0]);
+        break;
+    case 12:
+        cuGraphLaunch((CUgraphExec)any(EXEC), STREAM_ARG);
+        break;
+    case 13:
+        cuGraphExecDestroy((CUgraphExec)any(EXEC));
+        break;
+    case 14:
+        if (cuGraphClone(nullable(out), graph) == CUDA_SUCCESS)
+            keep(GRAPH, out[0]);
+        break;
+    case 15:
+        cuGraphGetNodes(graph, nullable(out), nullable(&count));
+        cuGraphNodeGetDependentNodes(from[0], nullable(out), NULL, nullable(&count));
+        cuGraphKernelNodeGetParams(from[0], nullable(&kernel));
+        break;
+    case 16:
+        cuGraphExecKernelNodeSetParams((CUgraphExec)any(EXEC), from[0], nullable(&kernel));
+        break;
+    case 17: {
+        CUgraphExecUpdateResultInfo info;
+        cuGraphExecUpdate((CUgraphExec)any(EXEC), graph, nullable(&info));
+        break;
+    }
+    case 18:
+        cuStreamBeginCapture(STREAM_ARG, (CUstreamCaptureMode)below(4));
+        break;
+    default:
+        if (cuStreamEndCapture(STREAM_ARG, nullable(out)) == CUDA_SUCCESS)
+            keep(GRAPH, out[0]);
+        break;
+    }
+    if (added == CUDA_SUCCESS)
+        keep(NODE, out[0]);
+}
+
+static void contexts(void)
+{
+    switch (below(12)) {
+    case 0:
+        if (chance(3) && cuCtxCreate(nullable(out), NULL, small(), 0) == CUDA_SUCCESS)
+            keep(CONTEXT, out[0]);
+        break;
+    case 1:
+        cuCtxDestroy((CUcontext)any(CONTEXT));
+        break;
+    case 2:
+        cuCtxSetCurrent((CUcontext)any(CONTEXT));
+        break;
+    case 3:
+        cuCtxPushCurrent((CUcontext)any(CONTEXT));
+        break;
+    case 4:
+        cuCtxPopCurrent(nullable(out));
+        break;
+    case 5:
+        if (chance(4))
+            cuDevicePrimaryCtxReset(chance(4) ? (int)small() : 0);
+        break;
+    case 6:
+        cuCtxSynchronize();
+        break;
+    case 7:
+        cuCtxGetLimit(nullable(out), (CUlimit)below(12));
+        cuCtxSetLimit((CUlimit)below(12), size());
+        break;
+    case 8:
+        cuDeviceGetAttribute(nullable(out), (CUdevice_attribute)below(160), chance(6) ? (int)small() : 0);
+        break;
+    case 9: {
+        static CUtensorMap map;
+        cuuint64_t dims[] = {size(), size(), size(), size(), size()},
+                   strides[] = {size(), size(), size(), size()};
+        cuuint32_t box[] = {small(), small(), small(), small(), small()}, steps[] = {1, 1, 1, small(), 1};
+        cuTensorMapEncodeTiled(nullable(&map), (CUtensorMapDataType)below(18), below(7), (void *)any(MEMORY),
+                               nullable(dims), nullable(strides), nullable(box), nullable(steps),
+                               (CUtensorMapInterleave)below(4), (CUtensorMapSwizzle)below(8),
+                               (CUtensorMapL2promotion)below(5), (CUtensorMapFloatOOBfill)below(3));
+        break;
+    }
+    case 10: {
+        CUmemPoolProps props = {.allocType = (CUmemAllocationType)below(3),
+                                .location = {.type = (CUmemLocationType)below(4), .id = (int)below(2)}};
+        if (cuMemPoolCreate(nullable(out), nullable(&props)) == CUDA_SUCCESS)
+            keep(POOL, out[0]);
+        cuMemAllocFromPoolAsync(nullable(out), size(), (CUmemoryPool)any(POOL), STREAM_ARG);
+        cuMemPoolGetAttribute((CUmemoryPool)any(POOL), (CUmemPool_attribute)below(10), nullable(out));
+        if (chance(3))
+            cuMemPoolDestroy((CUmemoryPool)any(POOL));
+        break;
+    }
+    default: {
+        CUdriverProcAddressQueryResult found;
+        cuGetProcAddress(names[below(7)], nullable(out), (int)small(), small(), nullable(&found));
+        break;
+    }
+    }
+}
+
+static void fresh(void)
+{
+    CUcontext context = NULL;
+    cuCtxSetCurrent(NULL);
+    cuDevicePrimaryCtxReset(0);
+    while (cuDevicePrimaryCtxRelease(0) == CUDA_SUCCESS)
+        continue;
+    cuDevicePrimaryCtxRetain(&context, 0);
+    cuCtxSetCurrent(context);
+    keep(CONTEXT, (uintptr_t)context);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 4) {
+        fprintf(stderr, "usage: fuzz_calls FIRST_SEED SEEDS CALLS\n");
+        return 2;
+    }
+    unsigned long first = strtoul(argv[1], NULL, 10), seeds = strtoul(argv[2], NULL, 10),
+                  calls = strtoul(argv[3], NULL, 10);
+    static void (*const groups[])(void) = {launch_some, launch_some, modules, linker, memory,  memory,
+                                           streams,     streams,     graphs,  graphs, contexts};
+    size_t before = 0, after = 0, total = 0;
+    if (cuInit(0) != CUDA_SUCCESS)
+        return 1;
+    fresh();
+    cuMemGetInfo(&before, &total);
+    for (unsigned long seed = first; seed < first + seeds; seed++) {
+        state = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
+        fresh();
+        for (unsigned long call = 0; call < calls; call++) {
+            groups[below(sizeof groups / sizeof groups[0])]();
+            CUcontext current = NULL;
+            CUresult health = chance(8) ? cuCtxSynchronize() : CUDA_SUCCESS; /* it would end every capture */
+            if (cuCtxGetCurrent(&current) != CUDA_SUCCESS || current == NULL || chance(400) ||
+                (health != CUDA_SUCCESS && health != CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED))
+                fresh(); /* a fault ends most of the fun */
+        }
+        /* Everything goes: contexts, then what belongs to none. */
+        for (int i = 0; i < SLOTS; i++) {
+            cuGraphExecDestroy((CUgraphExec)slots[EXEC][i]);
+            cuGraphDestroy((CUgraph)slots[GRAPH][i]);
+            cuLibraryUnload((CUlibrary)slots[LIBRARY][i]);
+        }
+        printf("seed %lu\n", seed);
+        fflush(stdout);
+    }
+    fresh();
+    if (cuMemGetInfo(&after, &total) == CUDA_SUCCESS && seeds == 1 && after != before)
+        printf("free memory: %zu before, %zu after (contexts of lost handles may hold some)\n", before,
+               after);
+    return 0;
+}

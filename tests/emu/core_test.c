@@ -1,0 +1,311 @@
+/* The machine through core.h: what data files cannot say. Modules and their errors, cancellation, kernels
+   that wait for the host or for another launch, hooks and the trace. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/str.h"
+#include "emu/core.h"
+#include "emu/hook.h"
+
+#define HEAD ".version 8.0\n.target sm_90\n.address_size 64\n"
+
+static const char spin_text[] = HEAD ".visible .entry spin(.param .u64 flag)\n{\n"
+                                     ".reg .pred %p<2>; .reg .b32 %r<4>; .reg .b64 %rd<2>;\n"
+                                     "ld.param.u64 %rd1, [flag];\n"
+                                     "WAIT: ld.volatile.global.u32 %r1, [%rd1];\n"
+                                     "setp.eq.u32 %p1, %r1, 0;\n"
+                                     "@%p1 bra WAIT;\n"
+                                     "st.global.u32 [%rd1+4], %r1;\n"
+                                     "ret;\n}\n"
+                                     ".visible .entry set(.param .u64 flag)\n{\n"
+                                     ".reg .b64 %rd<2>;\n"
+                                     "ld.param.u64 %rd1, [flag];\n"
+                                     "st.volatile.global.u32 [%rd1], 9;\n"
+                                     "ret;\n}\n";
+
+static struct emu_machine *machine_new(void)
+{
+    struct emu_machine *machine;
+    struct clab_error error = {0};
+    assert_int_equal(emu_machine_new(emu_model_get("sm_90"), &machine, &error), CLAB_OK);
+    return machine;
+}
+
+static struct emu_module *load(struct emu_machine *machine, const char *text)
+{
+    struct emu_module *module = NULL;
+    struct clab_error error = {0};
+    if (emu_module_load(machine, text, strlen(text), "test.ptx", &module, &error) != CLAB_OK) {
+        fail_msg("%s", error.message);
+    }
+    return module;
+}
+
+struct job {
+    struct emu_machine *machine;
+    struct emu_module *module;
+    const char *entry;
+    uint64_t argument;
+    volatile bool cancel;
+    clab_status status;
+    struct clab_counters counters;
+    struct clab_error error;
+};
+
+static void *job_run(void *argument)
+{
+    struct job *job = argument;
+    struct emu_kernel *kernel;
+    job->status = emu_module_kernel(job->module, job->entry, &kernel, &job->error);
+    if (job->status == CLAB_OK) {
+        const struct emu_launch launch = {.kernel = kernel,
+                                          .grid = {1, 1, 1},
+                                          .block = {32, 1, 1},
+                                          .cluster = {1, 1, 1},
+                                          .params = &job->argument,
+                                          .cancel = &job->cancel};
+        job->status = emu_launch_run(job->machine, &launch, &job->counters, &job->error);
+    }
+    return NULL;
+}
+
+/* A kernel that spins on a mapped host flag goes on when the host program writes it, long after the kernel
+   found nothing else to do. */
+static void test_host_flag(void **state)
+{
+    (void)state;
+    struct emu_machine *machine = machine_new();
+    struct job job = {.machine = machine, .module = load(machine, spin_text), .entry = "spin"};
+    job.argument = emu_memory_alloc(machine, 8, EMU_MEMORY_HOST);
+    volatile uint32_t *flag = (volatile uint32_t *)(uintptr_t)job.argument;
+    flag[0] = flag[1] = 0;
+    pthread_t thread;
+    pthread_create(&thread, NULL, job_run, &job);
+    usleep(1500000);
+    flag[0] = 5;
+    pthread_join(thread, NULL);
+    assert_int_equal(job.status, CLAB_OK);
+    assert_int_equal(flag[1], 5);
+    emu_memory_free(machine, job.argument);
+    emu_module_unload(job.module);
+    emu_machine_free(machine);
+}
+
+/* One launch waits for another of the same process. */
+static void test_two_launches(void **state)
+{
+    (void)state;
+    struct emu_machine *machine = machine_new();
+    struct emu_module *module = load(machine, spin_text);
+    struct job wait = {.machine = machine, .module = module, .entry = "spin"};
+    struct job set = {.machine = machine, .module = module, .entry = "set"};
+    wait.argument = set.argument = emu_memory_alloc(machine, 8, EMU_MEMORY_DEVICE);
+    volatile uint32_t *flag = (volatile uint32_t *)(uintptr_t)wait.argument;
+    flag[0] = flag[1] = 0;
+    pthread_t thread;
+    pthread_create(&thread, NULL, job_run, &wait);
+    usleep(100000);
+    job_run(&set);
+    pthread_join(thread, NULL);
+    assert_int_equal(set.status, CLAB_OK);
+    assert_int_equal(wait.status, CLAB_OK);
+    assert_int_equal(flag[1], 9);
+    emu_memory_free(machine, wait.argument);
+    emu_module_unload(module);
+    emu_machine_free(machine);
+}
+
+static void test_cancel(void **state)
+{
+    (void)state;
+    struct emu_machine *machine = machine_new();
+    struct job job = {.machine = machine, .module = load(machine, spin_text), .entry = "spin"};
+    job.argument = emu_memory_alloc(machine, 8, EMU_MEMORY_HOST);
+    memset((void *)(uintptr_t)job.argument, 0, 8);
+    pthread_t thread;
+    pthread_create(&thread, NULL, job_run, &job);
+    usleep(50000);
+    job.cancel = true;
+    pthread_join(thread, NULL);
+    assert_int_equal(job.status, CLAB_INTERRUPTED);
+    emu_memory_free(machine, job.argument);
+    emu_module_unload(job.module);
+    emu_machine_free(machine);
+}
+
+static void expect_load_error(const char *text, clab_status status, const char *words)
+{
+    struct emu_machine *machine = machine_new();
+    struct emu_module *module = NULL;
+    struct clab_error error = {0};
+    assert_int_equal(emu_module_load(machine, text, strlen(text), "test.ptx", &module, &error), status);
+    if (!strstr(error.message, words)) {
+        fail_msg("'%s' lacks '%s'", error.message, words);
+    }
+    clab_error_clear(&error);
+    emu_machine_free(machine);
+}
+
+static void test_load_errors(void **state)
+{
+    (void)state;
+    expect_load_error(".version 8.6\n.target sm_100\n.address_size 64\n", CLAB_PTX_TARGET, "sm_100");
+    expect_load_error(HEAD ".extern .global .u32 there;\n.global .u64 here = there;\n", CLAB_LOAD, "there");
+    expect_load_error("nonsense", CLAB_PTX_SYNTAX, "");
+}
+
+static void test_kernel_errors(void **state)
+{
+    (void)state;
+    struct emu_machine *machine = machine_new();
+    struct emu_module *module =
+        load(machine, HEAD ".visible .entry a() { ret; }\n"
+                           ".func gone();\n"
+                           ".visible .entry b() { call.uni gone; ret; }\n"
+                           ".extern .global .u32 there;\n"
+                           ".visible .entry c() { .reg .b64 %rd1; mov.u64 %rd1, there; ret; }\n");
+    struct emu_kernel *kernel;
+    struct clab_error error = {0};
+    assert_int_equal(emu_module_kernel(module, "z", &kernel, &error), CLAB_NOT_FOUND);
+    assert_non_null(strstr(error.message, "a, b, c"));
+    assert_int_equal(emu_module_kernel(module, "b", &kernel, &error), CLAB_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "'gone'"));
+    assert_int_equal(error.line, 6);
+    assert_int_equal(emu_module_kernel(module, "c", &kernel, &error), CLAB_LOAD);
+    assert_non_null(strstr(error.message, "'there'"));
+    assert_int_equal(emu_module_kernel(module, "a", &kernel, &error), CLAB_OK);
+    clab_error_clear(&error);
+    emu_module_unload(module);
+    emu_machine_free(machine);
+}
+
+/* Initialisers: values, addresses of variables with an offset, addresses of functions are not zero. */
+static void test_globals(void **state)
+{
+    (void)state;
+    struct emu_machine *machine = machine_new();
+    struct emu_module *module = load(machine, HEAD ".global .align 4 .u32 a[3] = {1, 2, 3};\n"
+                                                   ".const .align 8 .u64 p = generic(a)+8;\n"
+                                                   ".func f() { ret; }\n"
+                                                   ".global .align 8 .u64 q = f;\n");
+    uint64_t a, p, q, bytes;
+    assert_true(emu_module_global(module, "a", &a, &bytes));
+    assert_int_equal(bytes, 12);
+    assert_int_equal(((const uint32_t *)(uintptr_t)a)[2], 3);
+    assert_true(emu_module_global(module, "p", &p, &bytes));
+    assert_true(*(const uint64_t *)(uintptr_t)p == a + 8);
+    assert_true(emu_module_global(module, "q", &q, &bytes));
+    assert_true(*(const uint64_t *)(uintptr_t)q != 0);
+    assert_false(emu_module_global(module, "b", &a, &bytes));
+    emu_module_unload(module);
+    emu_machine_free(machine);
+}
+
+struct seen {
+    unsigned ops, starts, exits, arrives, passes;
+};
+
+static void on_op(void *user, struct emu_warp *warp, const struct emu_op *op)
+{
+    (void)warp;
+    (void)op;
+    ((struct seen *)user)->ops++;
+}
+
+static void on_event(void *user, const struct emu_cta *cta, const struct emu_warp *warp,
+                     const struct emu_op *op, const struct emu_event *event)
+{
+    struct seen *seen = user;
+    (void)cta;
+    (void)warp;
+    (void)op;
+    seen->starts += event->kind == EMU_EVENT_CTA_START;
+    seen->exits += event->kind == EMU_EVENT_CTA_EXIT;
+    seen->arrives += event->kind == EMU_EVENT_BARRIER_ARRIVE;
+    seen->passes += event->kind == EMU_EVENT_BARRIER_PASS;
+}
+
+static void launch_bar(struct emu_machine *machine, uint32_t grid)
+{
+    struct emu_module *module = load(machine, HEAD ".visible .entry main()\n{\n"
+                                                   ".reg .b32 %r<4>; .reg .pred %p<2>;\n"
+                                                   "mov.u32 %r1, %tid.x;\n"
+                                                   "bar.sync 0;\n"
+                                                   "add.u32 %r2, %r1, 5;\n"
+                                                   "setp.lt.u32 %p1, %r1, 3;\n"
+                                                   "@%p1 add.u32 %r2, %r2, 1;\n"
+                                                   "ret;\n}\n");
+    struct emu_kernel *kernel;
+    struct clab_error error = {0};
+    struct clab_counters counters;
+    assert_int_equal(emu_module_kernel(module, "main", &kernel, &error), CLAB_OK);
+    const struct emu_launch launch = {
+        .kernel = kernel, .grid = {grid, 1, 1}, .block = {64, 1, 1}, .cluster = {1, 1, 1}};
+    assert_int_equal(emu_launch_run(machine, &launch, &counters, &error), CLAB_OK);
+    assert_int_equal(counters.warp_instructions, 2 * 6 * grid);
+    assert_int_equal(counters.barriers, grid);
+    emu_module_unload(module);
+}
+
+static void test_hooks(void **state)
+{
+    (void)state;
+    struct emu_machine *machine = machine_new();
+    struct seen seen = {0};
+    const struct emu_hooks hooks = {.user = &seen, .op = on_op, .event = on_event};
+    emu_machine_options(machine)->hooks = &hooks;
+    emu_machine_options(machine)->threads = 1;
+    launch_bar(machine, 3);
+    assert_int_equal(seen.starts, 3);
+    assert_int_equal(seen.exits, 3);
+    assert_int_equal(seen.arrives, 6);
+    assert_int_equal(seen.passes, 6);
+    assert_true(seen.ops >= 36);
+    emu_machine_free(machine);
+}
+
+static void test_trace(void **state)
+{
+    (void)state;
+    struct emu_machine *machine = machine_new();
+    char path[] = "/tmp/clab-trace-XXXXXX";
+    close(mkstemp(path));
+    struct emu_options *options = emu_machine_options(machine);
+    options->trace_cta = 1;
+    options->trace_warp = 1;
+    options->trace_file = path;
+    launch_bar(machine, 3);
+    size_t bytes;
+    char *text = clab_file_read(path, 1 << 20, &bytes);
+    assert_non_null(text);
+    unsigned lines = 0;
+    for (const char *at = text; *at; at++) {
+        lines += *at == '\n';
+    }
+    assert_int_equal(lines, 6);
+    assert_non_null(strstr(text, "CTA 1 warp 1 ffffffff test.ptx:9 add.u32 %r2, %r1, 5 | %r2 = 25 26 27 28"));
+    assert_non_null(strstr(text, "setp.lt.u32 %p1, %r1, 3 | %p1 = 00000000"));
+    free(text);
+    unlink(path);
+    emu_machine_free(machine);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_host_flag),     cmocka_unit_test(test_two_launches),
+        cmocka_unit_test(test_cancel),        cmocka_unit_test(test_load_errors),
+        cmocka_unit_test(test_kernel_errors), cmocka_unit_test(test_globals),
+        cmocka_unit_test(test_hooks),         cmocka_unit_test(test_trace),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,23 @@
+-- EXPECT: buffer_sets[0][1].expect = {"same_as":"input"}
+return {
+  summary = "case",
+  params = { n = 1000, block = 256 },
+  sweep = { cluster = { 1, 2 } },
+  buffers = function(p)
+    return {
+      input = { type = "f32", count = p.n, fill = "ones" },
+      sum = { type = "u32", count = p.n, expect = { same_as = "input" } },
+    }
+  end,
+  launch = function(p)
+    return {
+      block = p.block,
+      grid = round_up(ceil_div(p.n, 2 * p.block), p.cluster),
+      args = { "input", "sum", u64(p.n) },
+    }
+  end,
+  variants = {
+    { name = "a", source = "k.ptx", entry = "k" },
+    { name = "b", source = "k.ptx", entry = "k", cluster = false, baseline = true },
+  },
+}

@@ -1,0 +1,24 @@
+-- TWIN: tensor_map_im2col.ok.lua
+-- EXPECT: error experiment 17 launch.args[1].tensor_map.im2col: im2col needs `channels` (1 to 256) and `pixels` (1 to 1024)
+return {
+  summary = "case",
+  params = { n = 1000, block = 256 },
+  sweep = { cluster = { 1, 2 } },
+  buffers = function(p)
+    return {
+      input = { type = "f32", count = p.n, fill = "ones" },
+      sum = { type = "f32", count = 1, expect = { sum_of = "input" } },
+    }
+  end,
+  launch = function(p)
+    return {
+      block = p.block,
+      grid = round_up(ceil_div(p.n, 2 * p.block), p.cluster),
+      args = { { tensor_map = { buffer = "input", dims = { 4, 5, 6, 2 }, strides = { 16, 80, 480 }, im2col = { lower = { 0, 0 }, upper = { 0, 0 }, channels = 4 } } } },
+    }
+  end,
+  variants = {
+    { name = "a", source = "k.ptx", entry = "k" },
+    { name = "b", source = "k.ptx", entry = "k", cluster = false, baseline = true },
+  },
+}
