@@ -14,6 +14,9 @@
 #define DEEP_STACK_BYTES \
     16384u /* per thread, of kernels whose need is not known: recursion, indirect calls */
 #define REPORT_LINES 64u
+/* Backward branches before a fragment gives way; those of polling loops count 8192 (decode.c). */
+#define SLICE_FUEL      65536
+#define SLICE_FUEL_FAIR 8192
 
 static uint64_t realtime_ns(void)
 {

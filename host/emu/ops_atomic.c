@@ -119,6 +119,40 @@ static const struct emu_op *finish(struct emu_warp *warp, const struct emu_op *o
 EMU_REDUCTIONS(X)
 #undef X
 
+/* f32 addition by generic addresses: whether subnormals are flushed depends on where each lane's memory is.
+ */
+static const struct emu_op *atom_add_f32_generic(struct emu_warp *warp, const struct emu_op *op)
+{
+    const struct emu_space *space = emu_warp_space(warp);
+    const uint64_t *addresses = EMU_ROW(uint64_t, warp, op->a);
+    uint32_t shared = 0;
+    for (uint32_t left = warp->exec; left; left &= left - 1) {
+        const unsigned lane = (unsigned)__builtin_ctz(left);
+        shared |= (uint32_t)(emu_space_classify(space, addresses[lane] + op->imm) == EMU_ADDRESS_SHARED)
+                  << lane;
+    }
+    if (shared == warp->exec) {
+        return atom_add_f32(warp, op);
+    }
+    if (!shared) {
+        return atom_add_f32_ftz(warp, op);
+    }
+    struct emu_lanes access;
+    if (resolve(warp, op, 2, &access) == EMU_LANES_FAULT) {
+        return NULL;
+    }
+    const uint32_t *row = EMU_ROW(uint32_t, warp, op->b);
+    for (uint32_t left = warp->exec; left; left &= left - 1) { /* in different spaces: a pointer per lane */
+        const unsigned lane = (unsigned)__builtin_ctz(left);
+        const enum emu_reduction add = shared >> lane & 1 ? EMU_REDUCE_add_f32 : EMU_REDUCE_add_f32_ftz;
+        const uint32_t old = (uint32_t)emu_reduce_atomic(add, access.lane[lane], row[lane]);
+        if (op->d != EMU_NO_ROW) {
+            EMU_ROW(uint32_t, warp, op->d)[lane] = old;
+        }
+    }
+    return finish(warp, op);
+}
+
 /* cas: b is compared with, c is stored. Only a store that happened is progress, so that a spinning lock is
  * seen as such. */
 #define CAS(bits)                                                                                          \
@@ -299,10 +333,10 @@ static clab_status atomic_emit(struct emu_emit *emit, const struct ptx_insn *ins
     const struct emu_place_address address = emu_place_address(emit, where, space);
     const bool cas = ptx_has(insn, PTX_MOD_CAS), wide = ptx_types[type].bits == 128;
     enum emu_reduction reduction = emu_reduction_of(insn, type);
-    if (reduction == EMU_REDUCE_add_f32_ftz &&
-        (address.place == EMU_AT_SHARED || address.place == EMU_AT_CLUSTER ||
-         address.place == EMU_AT_KNOWN_SHARED)) {
-        reduction = EMU_REDUCE_add_f32;
+    const bool global = address.place == EMU_AT_GLOBAL || address.place == EMU_AT_KNOWN_GLOBAL;
+    const bool by_lane = reduction == EMU_REDUCE_add_f32 && address.place == EMU_AT_GENERIC;
+    if (reduction == EMU_REDUCE_add_f32 && (global || value->kind == PTX_OPERAND_VECTOR)) {
+        reduction = EMU_REDUCE_add_f32_ftz;
     }
     if (!cas && !wide && reduction == EMU_REDUCE_COUNT) {
         return emu_unsupported(emit, "this operation of atom or red on .%s", ptx_types[type].text);
@@ -317,6 +351,8 @@ static clab_status atomic_emit(struct emu_emit *emit, const struct ptx_insn *ins
     emu_handler *handler = NULL;
     if (wide) {
         handler = atom_128;
+    } else if (by_lane) {
+        handler = atom_add_f32_generic;
     } else if (!cas) {
         handler = handlers[reduction];
     } else {

@@ -163,70 +163,71 @@ RESOLVER(resolve_store_masked, EMU_STORE, false)
         return op + 1;                                                                        \
     }
 
-/* Of lanes that store to one address the highest wins. UNVERIFIED: PTX leaves the choice open ("st"). */
-#define STORE(NAME, T, n, RESOLVE_FULL, RESOLVE_MASKED)                                       \
-    static const struct emu_op *NAME##_full(struct emu_warp *warp, const struct emu_op *op)   \
-    {                                                                                         \
-        const uint32_t *rows = (n) == 1 ? &op->b : op->extra;                                 \
-        struct emu_lanes access;                                                              \
-        switch (RESOLVE_FULL) {                                                               \
-        case EMU_LANES_FAULT:                                                                 \
-            return NULL;                                                                      \
-        case EMU_LANES_ROW: {                                                                 \
-            T *at = (T *)(void *)access.at;                                                   \
-            MOVE_FULL(T, n, at[i * (n) + k] = row[i])                                         \
-            break;                                                                            \
-        }                                                                                     \
-        case EMU_LANES_ONE: {                                                                 \
-            T *at = (T *)(void *)access.at;                                                   \
-            for (unsigned k = 0; k < (n); k++) {                                              \
-                at[k] = EMU_ROW(T, warp, rows[k])[EMU_LANES - 1];                             \
-            }                                                                                 \
-            break;                                                                            \
-        }                                                                                     \
-        case EMU_LANES_EACH:                                                                  \
-            EMU_UNROLL                                                                        \
-            for (unsigned i = 0; i < EMU_LANES; i++) {                                        \
-                for (unsigned k = 0; k < (n); k++) {                                          \
-                    ((T *)(void *)access.lane[i])[k] = EMU_ROW(T, warp, rows[k])[i];          \
-                }                                                                             \
-            }                                                                                 \
-            break;                                                                            \
-        }                                                                                     \
-        emu_progress(warp);                                                                   \
-        return op + 1;                                                                        \
-    }                                                                                         \
-    static const struct emu_op *NAME##_masked(struct emu_warp *warp, const struct emu_op *op) \
-    {                                                                                         \
-        const uint32_t *rows = (n) == 1 ? &op->b : op->extra;                                 \
-        struct emu_lanes access;                                                              \
-        switch (RESOLVE_MASKED) {                                                             \
-        case EMU_LANES_FAULT:                                                                 \
-            return NULL;                                                                      \
-        case EMU_LANES_ROW: {                                                                 \
-            const uintptr_t at = (uintptr_t)access.at;                                        \
-            MOVE_MASKED_ROW(T, n, ((T *)at)[i * (n) + k] = row[i])                            \
-            break;                                                                            \
-        }                                                                                     \
-        case EMU_LANES_ONE: {                                                                 \
-            T *at = (T *)(void *)access.at;                                                   \
-            const unsigned last = 31 - (unsigned)__builtin_clz(warp->exec);                   \
-            for (unsigned k = 0; k < (n); k++) {                                              \
-                at[k] = EMU_ROW(T, warp, rows[k])[last];                                      \
-            }                                                                                 \
-            break;                                                                            \
-        }                                                                                     \
-        case EMU_LANES_EACH:                                                                  \
-            for (uint32_t left = warp->exec; left; left &= left - 1) {                        \
-                const unsigned i = (unsigned)__builtin_ctz(left);                             \
-                for (unsigned k = 0; k < (n); k++) {                                          \
-                    ((T *)(void *)access.lane[i])[k] = EMU_ROW(T, warp, rows[k])[i];          \
-                }                                                                             \
-            }                                                                                 \
-            break;                                                                            \
-        }                                                                                     \
-        emu_progress(warp);                                                                   \
-        return op + 1;                                                                        \
+/* Of lanes that store to one address the lowest wins: PTX leaves the choice open ("st"), an H200 does this.
+   So a row of pointers is stored from the highest lane down. */
+#define STORE(NAME, T, n, RESOLVE_FULL, RESOLVE_MASKED)                                                 \
+    static const struct emu_op *NAME##_full(struct emu_warp *warp, const struct emu_op *op)             \
+    {                                                                                                   \
+        const uint32_t *rows = (n) == 1 ? &op->b : op->extra;                                           \
+        struct emu_lanes access;                                                                        \
+        switch (RESOLVE_FULL) {                                                                         \
+        case EMU_LANES_FAULT:                                                                           \
+            return NULL;                                                                                \
+        case EMU_LANES_ROW: {                                                                           \
+            T *at = (T *)(void *)access.at;                                                             \
+            MOVE_FULL(T, n, at[i * (n) + k] = row[i])                                                   \
+            break;                                                                                      \
+        }                                                                                               \
+        case EMU_LANES_ONE: {                                                                           \
+            T *at = (T *)(void *)access.at;                                                             \
+            for (unsigned k = 0; k < (n); k++) {                                                        \
+                at[k] = EMU_ROW(T, warp, rows[k])[0];                                                   \
+            }                                                                                           \
+            break;                                                                                      \
+        }                                                                                               \
+        case EMU_LANES_EACH:                                                                            \
+            EMU_UNROLL                                                                                  \
+            for (unsigned i = EMU_LANES; i-- > 0;) {                                                    \
+                for (unsigned k = 0; k < (n); k++) {                                                    \
+                    ((T *)(void *)access.lane[i])[k] = EMU_ROW(T, warp, rows[k])[i];                    \
+                }                                                                                       \
+            }                                                                                           \
+            break;                                                                                      \
+        }                                                                                               \
+        emu_progress(warp);                                                                             \
+        return op + 1;                                                                                  \
+    }                                                                                                   \
+    static const struct emu_op *NAME##_masked(struct emu_warp *warp, const struct emu_op *op)           \
+    {                                                                                                   \
+        const uint32_t *rows = (n) == 1 ? &op->b : op->extra;                                           \
+        struct emu_lanes access;                                                                        \
+        switch (RESOLVE_MASKED) {                                                                       \
+        case EMU_LANES_FAULT:                                                                           \
+            return NULL;                                                                                \
+        case EMU_LANES_ROW: {                                                                           \
+            const uintptr_t at = (uintptr_t)access.at;                                                  \
+            MOVE_MASKED_ROW(T, n, ((T *)at)[i * (n) + k] = row[i])                                      \
+            break;                                                                                      \
+        }                                                                                               \
+        case EMU_LANES_ONE: {                                                                           \
+            T *at = (T *)(void *)access.at;                                                             \
+            const unsigned first = (unsigned)__builtin_ctz(warp->exec);                                 \
+            for (unsigned k = 0; k < (n); k++) {                                                        \
+                at[k] = EMU_ROW(T, warp, rows[k])[first];                                               \
+            }                                                                                           \
+            break;                                                                                      \
+        }                                                                                               \
+        case EMU_LANES_EACH:                                                                            \
+            for (uint32_t left = warp->exec; left; left ^= UINT32_C(1) << (31 - __builtin_clz(left))) { \
+                const unsigned i = 31 - (unsigned)__builtin_clz(left);                                  \
+                for (unsigned k = 0; k < (n); k++) {                                                    \
+                    ((T *)(void *)access.lane[i])[k] = EMU_ROW(T, warp, rows[k])[i];                    \
+                }                                                                                       \
+            }                                                                                           \
+            break;                                                                                      \
+        }                                                                                               \
+        emu_progress(warp);                                                                             \
+        return op + 1;                                                                                  \
     }
 
 #define ANY_LOAD(NAME, T, n, size) \

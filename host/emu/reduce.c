@@ -83,7 +83,7 @@ enum emu_reduction emu_reduction_of(const struct ptx_insn *insn, enum ptx_type t
     case PTX_S64:
         return OF(EMU_REDUCE_add_64, EMU_REDUCE_min_s64, EMU_REDUCE_max_s64);
     case PTX_F32:
-        return OF(EMU_REDUCE_add_f32_ftz, none, none);
+        return OF(EMU_REDUCE_add_f32, none, none);
     case PTX_F64:
         return OF(EMU_REDUCE_add_f64, none, none);
     case PTX_F16:

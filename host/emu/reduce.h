@@ -2,9 +2,9 @@
    memory with: old and operand in, new value out, as bits. PTX ISA 9.0, "atom", "red", "red.async",
    "cp.reduce.async.bulk".
 
-   Adding f32 to global memory flushes subnormal inputs and results to zero of the same sign, to shared memory
-   it does not ("atom"). UNVERIFIED: the same for another CTA's shared memory, and for a generic address of
-   shared memory. */
+   Adding f32 by atom and red flushes subnormal inputs and results to zero of the same sign on global memory,
+   and does not on shared memory, the CTA's own or another's, whatever the kind of address; bulk reductions
+   flush nothing (measured on an H200). */
 #ifndef CLAB_EMU_REDUCE_H
 #define CLAB_EMU_REDUCE_H
 
@@ -21,12 +21,12 @@ static inline uint32_t emu_reduce_add_f32_ftz(uint32_t a, uint32_t b)
 {
     return emu_f32_bits(emu_ftz(emu_canon(emu_ftz(emu_bits_f32(a)) + emu_ftz(emu_bits_f32(b)))));
 }
-/* As add.f64: a NaN operand comes back quiet. UNVERIFIED: which, when both are; the first here. */
+/* A NaN comes back as it is, not quieted, and an invalid sum is fff8000000000000 (measured on an H200 with
+   memory holding the NaN; UNVERIFIED: the operand being one, and both). */
 static inline uint64_t emu_reduce_add_f64(uint64_t a, uint64_t b)
 {
     const double x = emu_bits_f64(a), y = emu_bits_f64(b), r = x + y;
-    const uint64_t quiet = UINT64_C(1) << 51;
-    return x != x ? a | quiet : y != y ? b | quiet : r != r ? EMU_NAN_F64 : emu_f64_bits(r);
+    return x != x ? a : y != y ? b : r != r ? UINT64_C(0xfff8000000000000) : emu_f64_bits(r);
 }
 /* Sums of two halves are exact in f32 when their exponents are near, and rounding twice does no harm: f32 has
    more than twice the digits of f16 and of bf16, plus two. */

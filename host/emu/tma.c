@@ -32,7 +32,8 @@ struct tensor_copy {
     enum emu_reduction reduction;
     uint32_t element_bytes, row_elements;
     uint32_t counts[EMU_TENSOR_MAX_RANK]; /* rows along dimensions 1 and up */
-    uint64_t bytes;                       /* of the whole box */
+    uint64_t bytes;                       /* of the whole box, as it is counted */
+    uint32_t rows, pitch;                 /* rows, and bytes from one to the next in shared memory */
     bool failed;
 };
 
@@ -70,28 +71,27 @@ static void fail(struct tensor_copy *t, struct emu_cta *cta, const char *space, 
     }
 }
 
-/* Fill of elements outside the tensor. */
+/* Fill of elements outside the tensor. The NaN is 7ff7 in every 16 bits, whatever the type (measured on an
+ * H200). */
 static void row_fill(const struct tensor_copy *t, unsigned char *row)
 {
     const uint32_t bytes = t->row_elements * t->element_bytes;
-    if (!t->map.nan_fill) {
-        memset(row, 0, bytes);
-        return;
-    }
-    /* 7f ff … ff in each element, little-endian. */
-    memset(row, 0xff, bytes);
-    for (uint32_t i = t->element_bytes - 1; i < bytes; i += t->element_bytes) {
-        row[i] = 0x7f;
+    memset(row, 0, bytes);
+    for (uint32_t i = 0; t->map.nan_fill && i + 2 <= bytes; i += 2) {
+        row[i] = 0xf7;
+        row[i + 1] = 0x7f;
     }
 }
 
-/* A subnormal f32 becomes a zero of its sign. */
-static void row_flush(unsigned char *row, uint32_t bytes)
+/* Loading the tf32 types rounds to 10 bits of fraction, to nearest even; every NaN becomes 7fffe000 (measured
+   on an H200; UNVERIFIED: NaNs with a sign). */
+static void row_round(unsigned char *row, uint32_t bytes)
 {
     for (uint32_t i = 0; i + 4 <= bytes; i += 4) {
         uint32_t u;
         memcpy(&u, row + i, 4);
-        u = (u & UINT32_C(0x7f800000)) ? u : u & UINT32_C(0x80000000);
+        const bool is_nan = (u & UINT32_C(0x7fffffff)) > UINT32_C(0x7f800000);
+        u = is_nan ? UINT32_C(0x7fffe000) : (u + 0xfff + (u >> 13 & 1)) & ~UINT32_C(0x1fff);
         memcpy(row + i, &u, 4);
     }
 }
@@ -184,8 +184,8 @@ static void row_move(struct tensor_copy *t, const int64_t at[EMU_TENSOR_MAX_RANK
     if (inside) {
         memcpy(row + first * t->element_bytes, memory, bytes);
     }
-    if (t->map.type == EMU_TENSOR_F32_FTZ || t->map.type == EMU_TENSOR_TF32_FTZ) {
-        row_flush(row, t->row_elements * t->element_bytes);
+    if (t->map.type == EMU_TENSOR_TF32 || t->map.type == EMU_TENSOR_TF32_FTZ) {
+        row_round(row, t->row_elements * t->element_bytes);
     }
     for (uint32_t left = t->target.ranks; left && !t->failed; left &= left - 1) {
         row_shared(t, &cluster->ctas[__builtin_ctz(left)], t->target.to, linear, row);
@@ -196,15 +196,14 @@ static void row_move(struct tensor_copy *t, const int64_t at[EMU_TENSOR_MAX_RANK
 
 static void rows_tile(struct tensor_copy *t)
 {
-    const uint64_t row_bytes = (uint64_t)t->row_elements * t->element_bytes;
     int64_t at[EMU_TENSOR_MAX_RANK];
     uint32_t i[EMU_TENSOR_MAX_RANK] = {0};
-    for (uint64_t linear = 0; linear < t->bytes && !t->failed; linear += row_bytes) {
+    for (uint32_t row = 0; row < t->rows && !t->failed; row++) {
         at[0] = t->coords[0];
         for (uint32_t k = 1; k < t->map.rank; k++) {
             at[k] = t->coords[k] + (int64_t)i[k] * t->map.element_strides[k];
         }
-        row_move(t, at, linear);
+        row_move(t, at, (uint64_t)row * t->pitch);
         for (uint32_t k = 1; k < t->map.rank && ++i[k] == t->counts[k]; k++) {
             i[k] = 0;
         }
@@ -215,7 +214,7 @@ static void rows_four(struct tensor_copy *t)
 {
     for (unsigned i = 0; i < 4 && !t->failed; i++) {
         const int64_t at[EMU_TENSOR_MAX_RANK] = {t->coords[0], t->coords[1 + i], 0, 0, 0};
-        row_move(t, at, (uint64_t)i * t->row_elements * t->element_bytes);
+        row_move(t, at, (uint64_t)i * t->pitch);
     }
 }
 
@@ -232,7 +231,7 @@ static void rows_im2col(struct tensor_copy *t)
             at[k] = position[k] + t->offsets[k - 1];
         }
         at[batch] = position[batch];
-        row_move(t, at, (uint64_t)pixel * t->row_elements * t->element_bytes);
+        row_move(t, at, (uint64_t)pixel * t->pitch);
         uint32_t k = 1;
         for (; k < batch; k++) {
             position[k] += map->element_strides[k];
@@ -329,22 +328,46 @@ static bool map_read(struct emu_warp *warp, const struct emu_op *op, unsigned la
     return true;
 }
 
-/* Elements of a row, rows, bytes. */
+/* Bytes that a swizzle pattern is wide; 1 without one. */
+static uint32_t swizzle_span(enum emu_tensor_swizzle swizzle)
+{
+    switch (swizzle) {
+    case EMU_SWIZZLE_NONE:
+        return 1;
+    case EMU_SWIZZLE_32B:
+        return 32;
+    case EMU_SWIZZLE_64B:
+        return 64;
+    case EMU_SWIZZLE_96B:
+        return 96;
+    default:
+        return 128;
+    }
+}
+
+/* Elements of a row, rows, bytes. A row narrower than the swizzle's span takes a whole line of it in shared
+   memory, but is counted with its own bytes (measured on an H200). */
 static void geometry(struct tensor_copy *t)
 {
     t->element_bytes = emu_tensor_element_bytes(t->map.type);
     t->row_elements = t->map.im2col ? t->map.channels : t->map.box[0];
-    t->bytes = (uint64_t)t->row_elements * t->element_bytes;
-    if (t->mode == EMU_TENSOR_IM2COL) {
-        t->bytes *= t->map.pixels;
-    } else if (t->mode == EMU_TENSOR_FOUR_ROWS) {
-        t->bytes *= 4;
-    } else {
-        for (uint32_t k = 1; k < t->map.rank; k++) {
-            t->counts[k] = (t->map.box[k] + t->map.element_strides[k] - 1) / t->map.element_strides[k];
-            t->bytes *= t->counts[k];
-        }
+    t->rows = t->mode == EMU_TENSOR_IM2COL ? t->map.pixels : t->mode == EMU_TENSOR_FOUR_ROWS ? 4 : 1;
+    uint64_t rows = t->rows;
+    for (uint32_t k = 1; k < t->map.rank && t->mode == EMU_TENSOR_TILE; k++) {
+        t->counts[k] = (t->map.box[k] + t->map.element_strides[k] - 1) / t->map.element_strides[k];
+        rows *= t->counts[k];
     }
+    const uint32_t row_bytes = t->row_elements * t->element_bytes, span = swizzle_span(t->map.swizzle);
+    t->pitch = (row_bytes + span - 1) / span * span;
+    t->bytes = rows * row_bytes;
+    t->rows = (uint32_t)rows;
+}
+
+/* Room of the box in shared memory; more than there can be when it is too large. */
+static uint32_t room_of(const struct tensor_copy *t)
+{
+    const uint64_t room = (uint64_t)t->rows * t->pitch, most = UINT64_C(1) << EMU_RANK_SHIFT;
+    return (uint32_t)(t->bytes > most || room > most ? most : room);
 }
 
 static bool tensor_fill(struct emu_warp *warp, const struct emu_op *op, unsigned lane,
@@ -370,8 +393,7 @@ static bool tensor_fill(struct emu_warp *warp, const struct emu_op *op, unsigned
         return refuse(warp, op, lane, CLAB_FAULT, 0,
                       "the reduction does not exist for the tensor map's element type");
     }
-    const uint32_t bytes =
-        t->bytes > UINT32_C(1) << EMU_RANK_SHIFT ? UINT32_C(1) << EMU_RANK_SHIFT : (uint32_t)t->bytes;
+    const uint32_t bytes = room_of(t);
     if (plan->direction == EMU_TENSOR_LOAD) {
         return emu_bulk_target_get(warp, op, lane, &plan->shared, &plan->mbarrier, bytes, 128, multicast,
                                    multicast ? EMU_ROW(uint16_t, warp, plan->mask_row)[lane] : 0, plan->pair,

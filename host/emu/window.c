@@ -10,7 +10,7 @@ bool emu_window_lane(struct emu_warp *warp, const struct emu_op *op, unsigned la
     if (reach == EMU_REACH_GENERIC) {
         const struct emu_space *space = emu_warp_space(warp);
         if (emu_space_classify(space, address) != EMU_ADDRESS_SHARED) {
-            emu_fault_kind_set(warp, EMU_FAULT_INVALID_ADDRESS_SPACE);
+            emu_fault_kind_set(warp, EMU_FAULT_ILLEGAL_INSTRUCTION);
             emu_fault(warp, op, lane, CLAB_FAULT, "generic", address, "the address is not in shared memory");
             return false;
         }

@@ -19,6 +19,7 @@ struct clab_plan {
     json_t *variants, *rows, *buffer_sets;
     json_t *params;        /* defaults with the request's values applied */
     json_t *sweep;         /* name -> list of values, likewise */
+    lua_Integer ctas;      /* of the row in hand, given to its functions; 0: not known yet */
 };
 
 /* Reads everything but the rows into plan->result: summary, variants (of the request too), columns,

@@ -60,8 +60,8 @@ static void push_variant(struct clab_plan *plan, const json_t *variant)
     lua_remove(L, -2);
 }
 
-/* Pushes the value of a field that may be a function of (p, dev, v): its result, or the field itself. *path
-   gets the function's line. */
+/* Pushes the value of a field that may be a function of (p, dev, v, ctas): its result, or the field itself.
+   *path gets the function's line. */
 static void push_evaluated(struct clab_plan *plan, struct clab_path *path, int table, const json_t *variant,
                            const json_t *params)
 {
@@ -72,7 +72,11 @@ static void push_evaluated(struct clab_plan *plan, struct clab_path *path, int t
     push_params(plan, params);
     push_device(plan);
     push_variant(plan, variant);
-    clab_call_function(plan->eval, path, function, 3, &path->function_line);
+    if (plan->ctas != 0)
+        lua_pushinteger(L, plan->ctas);
+    else
+        lua_pushnil(L);
+    clab_call_function(plan->eval, path, function, 4, &path->function_line);
     lua_remove(L, function);
 }
 
@@ -229,6 +233,16 @@ static json_t *row_bytes(struct clab_plan *plan, const char *context, const json
     return bytes;
 }
 
+/* The CTAs of a launch; 0 while its grid is not known. */
+static lua_Integer launch_ctas(const json_t *launch)
+{
+    const json_t *grid = json_object_get(launch, "grid");
+    lua_Integer ctas = json_is_array(grid) ? 1 : 0;
+    for (size_t i = 0; i < json_array_size(grid); i++)
+        ctas *= json_integer_value(json_array_get(grid, i));
+    return ctas;
+}
+
 static json_t *waived_row(struct clab_plan *plan, size_t variant, json_t *params, json_t *reason)
 {
     return clab_eval_json(plan->eval,
@@ -254,6 +268,7 @@ json_t *clab_plan_row(struct clab_plan *plan, size_t index, json_t *params, cons
     if (cluster != NULL || json_is_array(fixed))
         clab_cluster_sides(cluster != NULL ? cluster : fixed, sides);
 
+    plan->ctas = grid != NULL ? (lua_Integer)grid[0] * grid[1] * grid[2] : 0;
     push_variant(plan, variant);
     int table = lua_gettop(L);
     json_t *reason = unmet_target(plan, variant);
@@ -288,10 +303,12 @@ json_t *clab_plan_row(struct clab_plan *plan, size_t index, json_t *params, cons
     json_t *launched =
         clab_plan_launch(plan, own ? &own_launch : &launch_path, clustered ? sides : NULL, buffers, grid);
     const json_t *launch = json_object_get(launched, "launch");
-    json_t *row = json_pack(
-        "{s:i,s:O,s:O,s:O,s:o,s:o,s:o,s:n}", "variant", (int)index, "params", params, "launch", launch,
-        "args", json_object_get(launched, "args"), "bytes", row_bytes(plan, context, variant, params),
-        "columns", row_columns(plan, context, variant, params, launch), "buffer_list", buffers, "waived");
+    plan->ctas = launch_ctas(launch);
+    json_t *bytes = plan->ctas != 0 ? row_bytes(plan, context, variant, params) : json_null();
+    json_t *row =
+        json_pack("{s:i,s:O,s:O,s:O,s:o,s:o,s:o,s:n}", "variant", (int)index, "params", params, "launch",
+                  launch, "args", json_object_get(launched, "args"), "bytes", bytes, "columns",
+                  row_columns(plan, context, variant, params, launch), "buffer_list", buffers, "waived");
     json_decref(launched);
     lua_settop(L, table - 1);
     free(context);

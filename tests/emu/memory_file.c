@@ -76,11 +76,13 @@ static bool expect_read(const char *line, struct expect *out)
 {
     int used = 0;
     *out = (struct expect){0};
-    if (sscanf(line, "out[%u..%u] = %lli i + %lli%n", &out->first, &out->last, &out->a, &out->b, &used) != 4 ||
+    if (sscanf(line, "out[%u..%u] = %lli i + %lli%n", &out->first, &out->last, &out->a, &out->b, &used) !=
+            4 ||
         line[used]) {
         out->a = 0;
         used = 0;
-        if (sscanf(line, "out[%u..%u] = %lli%n", &out->first, &out->last, &out->b, &used) != 3 || line[used]) {
+        if (sscanf(line, "out[%u..%u] = %lli%n", &out->first, &out->last, &out->b, &used) != 3 ||
+            line[used]) {
             return false;
         }
     }
@@ -100,8 +102,8 @@ static bool overridden(const struct memory_file *file, unsigned i)
     return false;
 }
 
-static bool tag_check(const struct memory_file *file, const char *tag, const uint32_t *out_words, bool hardware,
-                      unsigned *out_checks, char *out_text, size_t size)
+static bool tag_check(const struct memory_file *file, const char *tag, const uint32_t *out_words,
+                      bool hardware, unsigned *out_checks, char *out_text, size_t size)
 {
     char line[256];
     const bool is_expect = !strcmp(tag, "EXPECT");
@@ -118,7 +120,8 @@ static bool tag_check(const struct memory_file *file, const char *tag, const uin
         for (unsigned i = expect.first; i <= expect.last; i++) {
             const uint32_t wanted = (uint32_t)(expect.a * (long long)i + expect.b);
             if (out_words[i] != wanted && !(hardware && is_expect && overridden(file, i))) {
-                snprintf(out_text, size, "out[%u] is 0x%x, wanted 0x%x (%.200s)", i, out_words[i], wanted, line);
+                snprintf(out_text, size, "out[%u] is 0x%x, wanted 0x%x (%.200s)", i, out_words[i], wanted,
+                         line);
                 return false;
             }
         }
@@ -126,8 +129,8 @@ static bool tag_check(const struct memory_file *file, const char *tag, const uin
     return true;
 }
 
-bool memory_file_expects(const struct memory_file *file, const uint32_t *out_words, bool hardware, unsigned *out_checks,
-                         char *out_text, size_t size)
+bool memory_file_expects(const struct memory_file *file, const uint32_t *out_words, bool hardware,
+                         unsigned *out_checks, char *out_text, size_t size)
 {
     return tag_check(file, "EXPECT", out_words, hardware, out_checks, out_text, size) &&
            (!hardware || tag_check(file, "H200", out_words, true, out_checks, out_text, size));

@@ -1,7 +1,7 @@
-/* Runs memory/FILE.ptx (memory_file.h) on a GPU, each file in a process of its own, and compares with what the file
-   expects of an H200. Usage: memory_gpu [--driver LIBCUDA] FOLDER [PART-OF-A-NAME]. A file whose device the GPU is not is
-   skipped, and said so. With --dump after the folder's argument, words of out that are not 0 are printed. Exit status: 0
-   all held, 1 not, 77 no GPU. */
+/* Runs memory/FILE.ptx (memory_file.h) on a GPU, each file in a process of its own, and compares with what
+   the file expects of an H200. Usage: memory_gpu [--driver LIBCUDA] FOLDER [PART-OF-A-NAME]. A file whose
+   device the GPU is not is skipped, and said so. With --dump after the folder's argument, words of out that
+   are not 0 are printed. Exit status: 0 all held, 1 not, 77 no GPU. */
 #include <dirent.h>
 #include <signal.h>
 #include <stdio.h>

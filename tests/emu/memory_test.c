@@ -1,5 +1,5 @@
-/* Runs every memory/FILE.ptx (memory_file.h) on the machine (core.h), without an observer and with one, which must see the
-   accesses that the counters count. With an argument: only the files with it in their names. */
+/* Runs every memory/FILE.ptx (memory_file.h) on the machine (core.h), without an observer and with one, which
+   must see the accesses that the counters count. With an argument: only the files with it in their names. */
 #include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -235,7 +235,8 @@ static void file_run(const char *path)
     struct emu_module *module;
     struct emu_kernel *kernel;
     assert_int_equal(emu_machine_new(model, &machine, &run.error), CLAB_OK);
-    if (emu_module_load(machine, run.file.text, strlen(run.file.text), path, &module, &run.error) != CLAB_OK ||
+    if (emu_module_load(machine, run.file.text, strlen(run.file.text), path, &module, &run.error) !=
+            CLAB_OK ||
         emu_module_kernel(module, emu_module_entry_name(module, 0), &kernel, &run.error) != CLAB_OK) {
         fail_msg("%s:%u: %s", path, run.error.line, run.error.message);
     }
@@ -245,7 +246,8 @@ static void file_run(const char *path)
         emu_machine_options(machine)->seed = i / 2;
         emu_machine_options(machine)->hooks = i % 2 ? &observer : NULL;
         launch_once(machine, kernel, &run, in, out);
-        const unsigned checks = check_fault(&run) + check_expects(&run) + check_counts(&run) + check_prints(&run);
+        const unsigned checks =
+            check_fault(&run) + check_expects(&run) + check_counts(&run) + check_prints(&run);
         if (!checks) {
             fail_msg("%s: expects nothing", path);
         }

@@ -3,7 +3,10 @@ return {
   summary = "fit, for tests",
   params  = { block = 256, waves = 1, at_most = 0, ctas_per_sm = 0, per = "cluster", smem = 0, tell = true },
   sweep   = { cluster = { 1, 4 } },
-  buffers = function(p) return { sum = { type = "u32", count = 1, reset = "launch" } } end,
+  buffers = function(p, dev, v, ctas)
+    return { sum = { type = "u32", count = 1, reset = "launch", expect = ctas or 0 } }
+  end,
+  bytes   = function(p, dev, v, ctas) return 4 * ctas end,
   launch  = function(p)
     local function given(n) return n > 0 and n or nil end
     return {
