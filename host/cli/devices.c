@@ -79,7 +79,8 @@ static void print_device(FILE *file, const json_t *facts, const json_t *portable
     print_active(file, "opted in", opted);
     const json_t *groups = json_object_get(facts, "sm_groups");
     for (size_t i = 0; i < json_array_size(groups); i++)
-        fprintf(file, i == 0 ? "  SM groups  %lld" : " %lld", (long long)json_integer_value(json_array_get(groups, i)));
+        fprintf(file, i == 0 ? "  SM groups  %lld" : " %lld",
+                (long long)json_integer_value(json_array_get(groups, i)));
     if (json_array_size(groups) != 0)
         fputc('\n', file);
 }

@@ -2,7 +2,9 @@
  * calls). */
 #include "driver/nvrtc.h"
 
+#include <dlfcn.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "driver/library.h"
@@ -11,6 +13,20 @@ static const struct clab_symbol symbols[] = {
 #define FN(member, symbol, since, required) {#symbol, offsetof(struct clab_nvrtc, member), since, required},
 #include "driver/nvrtc.def"
 };
+
+/* NVRTC opens its second library, libnvrtc-builtins.so.MAJOR.MINOR, by its bare name when it compiles, and
+   has no run path of its own (13.0): outside the loader's folders it would not find it. Once opened from
+   NVRTC's own folder it is there under that name. Where it is not, NVRTC says so itself. */
+static void open_builtins(const char *nvrtc_path, int major, int minor)
+{
+    char path[4096 + 64];
+    const char *slash = strrchr(nvrtc_path, '/');
+    if (slash == NULL)
+        return;
+    snprintf(path, sizeof path, "%.*s/libnvrtc-builtins.so.%d.%d", (int)(slash - nvrtc_path), nvrtc_path,
+             major, minor);
+    (void)dlopen(path, RTLD_NOW | RTLD_LOCAL); /* stays for the life of the process, as NVRTC does */
+}
 
 clab_status clab_nvrtc_load(const char *path, struct clab_nvrtc *out, struct clab_error *error)
 {
@@ -31,6 +47,7 @@ clab_status clab_nvrtc_load(const char *path, struct clab_nvrtc *out, struct cla
     int major = 0, minor = 0;
     if (out->nvrtcVersion != NULL && out->nvrtcVersion(&major, &minor) == NVRTC_SUCCESS)
         out->version = major * 1000 + minor * 10;
+    open_builtins(out->path, major, minor);
     if (missing != NULL)
         return clab_error_set(error, CLAB_NO_TOOLKIT, "%s (NVRTC %d.%d) has no %s, which clusterlab needs",
                               out->path, major, minor, missing->name);

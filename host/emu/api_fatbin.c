@@ -87,7 +87,7 @@ CUresult api_fatbin_ptx(const void *fatbin, size_t bytes, const struct emu_model
         return damaged("it ends in its header");
     memcpy(&header, start, sizeof header);
     if (header.header_bytes < sizeof header || header.bytes > PTX_LIMIT * 4 ||
-        (bytes != SIZE_MAX && header.bytes > bytes - header.header_bytes))
+        (bytes != SIZE_MAX && (header.header_bytes > bytes || header.bytes > bytes - header.header_bytes)))
         return damaged("sizes of its header");
     uint64_t at = header.header_bytes, end = header.header_bytes + header.bytes;
     while (at < end) {

@@ -1,8 +1,14 @@
 /* "Profiler Control": there is no profiler to start or stop. */
 #include "emu/api.h"
 
+/* As cudaProfiler.h of CUDA 13.0 declares them; the wheels that a machine without a toolkit builds with lack
+ * that header. */
+typedef enum CUoutput_mode_enum { CU_OUT_KEY_VALUE_PAIR = 0, CU_OUT_CSV = 1 } CUoutput_mode;
 #pragma GCC visibility push(default)
-#include <cudaProfiler.h>
+CUresult CUDAAPI cuProfilerInitialize(const char *configFile, const char *outputFile,
+                                      CUoutput_mode outputMode);
+CUresult CUDAAPI cuProfilerStart(void);
+CUresult CUDAAPI cuProfilerStop(void);
 #pragma GCC visibility pop
 
 CUresult CUDAAPI cuProfilerStart(void)

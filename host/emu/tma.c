@@ -7,9 +7,9 @@
    filled on a load (the whole box is written, measured on an H200) and skipped on a store. The swizzle moves
    16-byte pieces of rows by their address in shared memory. completion counts the whole box.
 
-   UNVERIFIED: NaN fill patterns; .tf32 types, which are copied as they are; swizzles of CC 10 and boxes
-   narrower than the swizzle's span; f32 addition of a reduction flushes subnormals as red on global memory
-   does. Refused by name: interleaved maps, the packed sub-byte types. */
+   Measured on an H200 (tests/emu/memory/tensor_*.ptx): tiles, im2col, element strides, fills, swizzles of 32,
+   64 and 128 bytes, the tf32 types. UNVERIFIED: swizzles of CC 10, gather4 and scatter4, reductions of types
+   other than s32. Refused by name: interleaved maps, the packed sub-byte types. */
 #include "emu/tma.h"
 
 #include <stdio.h>
@@ -308,6 +308,10 @@ static bool map_read(struct emu_warp *warp, const struct emu_op *op, unsigned la
     const char *wrong = emu_tensor_map_decode(words, out);
     if (wrong) {
         return refuse(warp, op, lane, CLAB_FAULT, address, wrong);
+    }
+    if (out->address & 15) {
+        return refuse(warp, op, lane, CLAB_FAULT, address,
+                      "the tensor map's global address is not a multiple of 16");
     }
     if (out->interleave) {
         return refuse(warp, op, lane, CLAB_UNSUPPORTED, address,

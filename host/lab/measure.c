@@ -13,8 +13,9 @@
 #include "lab/stats.h"
 
 #define LEAST_WARMUP_ROUNDS 3
-#define LEAST_WARMUP_NS     UINT64_C(20000000) /* a GPU that was idle raises its clock within some milliseconds \
-                                                */
+#define LEAST_WARMUP_NS                                                                 \
+    UINT64_C(20000000) /* a GPU that was idle raises its clock within some milliseconds \
+                        */
 #define MOST_WARMUP_NS   UINT64_C(2000000000)
 #define STEADY           0.01 /* change of the clock between two rounds that counts as steady */
 #define ROW_LIMIT_S      15

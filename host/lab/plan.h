@@ -17,9 +17,9 @@ struct clab_plan {
     int root;       /* stack index of the table that the file returned */
     json_t *result; /* the plan */
     json_t *variants, *rows, *buffer_sets;
-    json_t *params;        /* defaults with the request's values applied */
-    json_t *sweep;         /* name -> list of values, likewise */
-    lua_Integer ctas;      /* of the row in hand, given to its functions; 0: not known yet */
+    json_t *params;   /* defaults with the request's values applied */
+    json_t *sweep;    /* name -> list of values, likewise */
+    lua_Integer ctas; /* of the row in hand, given to its functions; 0: not known yet */
 };
 
 /* Reads everything but the rows into plan->result: summary, variants (of the request too), columns,

@@ -237,10 +237,11 @@ static void check_references(struct clab_plan *plan, const struct clab_path *pat
                 clab_eval_fail(eval, &field, "a buffer cannot be its own oracle");
             for (size_t k = 0; j == 1 && k < json_array_size(buffers); k++) {
                 const json_t *other = json_array_get(buffers, k);
-                const long long has = clab_json_int(other, "count", 0), wants = clab_json_int(buffer, "count", 0);
+                const long long has = clab_json_int(other, "count", 0),
+                                wants = clab_json_int(buffer, "count", 0);
                 if (strcmp(clab_json_text(other, "name", ""), name) == 0 && has != wants)
-                    clab_eval_fail(eval, &field, "'%s' has %lld elements, buffer '%s' has %lld", name, has, at.key,
-                                   wants);
+                    clab_eval_fail(eval, &field, "'%s' has %lld elements, buffer '%s' has %lld", name, has,
+                                   at.key, wants);
             }
         }
         if (json_object_get(expect, "reference") != NULL) {

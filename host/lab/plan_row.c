@@ -61,7 +61,7 @@ static void push_variant(struct clab_plan *plan, const json_t *variant)
 }
 
 /* Pushes the value of a field that may be a function of (p, dev, v, ctas): its result, or the field itself.
-   *path gets the function's line. */
+ *path gets the function's line. */
 static void push_evaluated(struct clab_plan *plan, struct clab_path *path, int table, const json_t *variant,
                            const json_t *params)
 {

@@ -138,7 +138,8 @@ static clab_status rows_new(struct clab_run_state *run, struct clab_error *error
     if (run->rows == NULL || run->variants == NULL)
         return clab_error_set(error, CLAB_NO_MEMORY, "no memory for %zu rows", run->n_rows);
     for (size_t i = 0; i < run->n_variants; i++)
-        run->variants[i].plan = i < n_own ? json_array_get(variants, i) : json_array_get(run->others, i - n_own);
+        run->variants[i].plan =
+            i < n_own ? json_array_get(variants, i) : json_array_get(run->others, i - n_own);
     for (size_t i = 0; i < run->n_rows; i++) {
         struct clab_run_row *row = &run->rows[i];
         row->plan = json_array_get(rows, i);
@@ -229,7 +230,8 @@ static void compile_variants(struct clab_run_state *run)
         if (!variant_needed(run, i))
             continue;
         struct clab_error refused = {0};
-        clab_status taken = clab_session_takes(run->session, clab_json_text(variant->plan, "source", ""), &refused);
+        clab_status taken =
+            clab_session_takes(run->session, clab_json_text(variant->plan, "source", ""), &refused);
         if (taken != CLAB_OK)
             close_variant(run, i, taken, &refused);
         clab_error_clear(&refused);

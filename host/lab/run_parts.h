@@ -43,8 +43,8 @@ struct clab_run_state {
     size_t n_rows;
     struct clab_run_variant *variants; /* the plan's, then `others` */
     size_t n_variants;
-    json_t *others; /* companions and references: variants without rows of their own */
-    char folder[4096];      /* temporary images; "" none */
+    json_t *others;       /* companions and references: variants without rows of their own */
+    char folder[4096];    /* temporary images; "" none */
     json_t *cold_outcome; /* the worker's last words on the cold measurement, or NULL */
     bool timed, stop;
     bool timing_hot; /* which series samples belong to */

@@ -1,7 +1,7 @@
 /* A module back to PTX text: directives, variables with their initialisers, functions, labels at the
-   instructions that they name. The text parses to the same module; comments, debug sections, scopes and the
-   names of registers that the scopes told apart are not kept (a register is printed with its number appended
-   where two share a name). */
+   instructions that they name. The text parses to the same module; comments, debug sections (and so .target
+   debug), scopes and the names of registers that the scopes told apart are not kept (a register is printed
+   with its number appended where two share a name). */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -458,10 +458,9 @@ void ptx_module_print(const struct ptx_module *module, struct clab_str *out)
     struct printer p = {.out = out, .module = module};
     struct clab_arena scratch = {0};
     char suffix[2] = {module->target.suffix, 0};
-    clab_str_addf(out, ".version %u.%u\n.target sm_%u%s%s%s\n.address_size %u\n", module->version / 10,
+    clab_str_addf(out, ".version %u.%u\n.target sm_%u%s%s\n.address_size %u\n", module->version / 10,
                   module->version % 10, module->target.sm, suffix,
-                  module->target.texmode_independent ? ", texmode_independent" : "",
-                  module->target.debug ? ", debug" : "", module->address_size);
+                  module->target.texmode_independent ? ", texmode_independent" : "", module->address_size);
     for (uint32_t i = 0; i < module->n_functions;
          i++) { /* prototypes first: variables and bodies may name any of them */
         if (module->functions[i]->entry)

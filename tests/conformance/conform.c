@@ -2,14 +2,15 @@
    record.
 
    usage: conform [--libcuda FILE] [--only TEXT] [--inputs N] [--record FILE] [--raw FILE] [--check FILE]
-   [--dump] FORMS…
+                  [--except FILE] [--dump] FORMS…
 
    --record writes one line per form: `form | hash of the outputs`, or `form | error x of bound y` for an
    approximate form, or `form | refused` when the driver does not take it. --check reads such files (any
    number) and reports every line that differs. A form that fails to run, and an approximate one beyond its
-   bound, are reported always. --raw writes the outputs themselves, 4 or 8 bytes per result, for finding out
-   what differs; --dump prints inputs and outputs. Exit status: 0 nothing to report, 1 something, 2 usage, 3
-   no device. */
+   bound, are reported always. --except names a file of `form | why` whose lines are known to differ: they
+   must, so that the file does not outlive its reasons. --raw writes the outputs themselves, 4 or 8 bytes per
+   result, for finding out what differs; --dump prints inputs and outputs. Exit status: 0 nothing to report, 1
+   something, 2 usage, 3 no device. */
 #include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>
@@ -79,6 +80,15 @@ static bool load_driver(const char *path)
     return true;
 }
 
+/* Lines `text | value`, sorted by text once all are read. */
+struct line {
+    char *text, *value;
+};
+struct table {
+    struct line *lines;
+    size_t count;
+};
+
 struct run {
     size_t n; /* inputs a form */
     CUdeviceptr in, out;
@@ -87,46 +97,47 @@ struct run {
     char target[16], version[8];
     FILE *record, *raw;
     bool dump;
-    struct expected *expected;
-    size_t n_expected, checked, differing, refused, unknown;
-};
-
-struct expected {
-    char *text, *value;
+    struct table expected, excepted;
+    size_t checked, differing, known, refused, unknown;
 };
 
 static int by_text(const void *a, const void *b)
 {
-    return strcmp(((const struct expected *)a)->text, ((const struct expected *)b)->text);
+    return strcmp(((const struct line *)a)->text, ((const struct line *)b)->text);
 }
 
-static bool read_expected(struct run *run, const char *path)
+static bool read_table(struct table *table, const char *path)
 {
     FILE *file = fopen(path, "r");
     if (!file) {
         perror(path);
         return false;
     }
-    char line[512];
-    size_t capacity = 0;
+    char line[2048];
     while (fgets(line, sizeof line, file)) {
         char *bar = strstr(line, " | ");
         if (line[0] == '#' || !bar)
             continue;
         *bar = '\0';
         bar[3 + strcspn(bar + 3, "\n")] = '\0';
-        if (run->n_expected == capacity) {
-            capacity = capacity ? 2 * capacity : 256;
-            run->expected = realloc(run->expected, capacity * sizeof *run->expected);
-            if (!run->expected)
-                abort();
-        }
-        run->expected[run->n_expected].text = strdup(line);
-        run->expected[run->n_expected++].value = strdup(bar + 3);
+        struct line *more = realloc(table->lines, (table->count + 1) * sizeof *more);
+        if (!more)
+            abort();
+        table->lines = more;
+        table->lines[table->count++] = (struct line){strdup(line), strdup(bar + 3)};
     }
     fclose(file);
-    qsort(run->expected, run->n_expected, sizeof *run->expected, by_text);
+    qsort(table->lines, table->count, sizeof *table->lines, by_text);
     return true;
+}
+
+static const char *find(const struct table *table, const char *text)
+{
+    const struct line key = {(char *)(uintptr_t)text, NULL};
+    const struct line *line = NULL;
+    if (table->count)
+        line = bsearch(&key, table->lines, table->count, sizeof key, by_text);
+    return line ? line->value : NULL;
 }
 
 /* Writes the line of a form, and compares it. An approximate form may differ in its error, within the bound.
@@ -140,19 +151,25 @@ static void conclude(struct run *run, const struct form *form, const char *value
         printf("%s: %s\n", form->text, value);
         return;
     }
-    if (!run->n_expected)
+    if (!run->expected.count)
         return;
-    struct expected key = {(char *)(uintptr_t)form->text, NULL};
-    const struct expected *expected = bsearch(&key, run->expected, run->n_expected, sizeof key, by_text);
+    const char *expected = find(&run->expected, form->text);
     if (!expected) {
         run->unknown++;
         return;
     }
     run->checked++;
-    const bool bounded = strncmp(value, "error", 5) == 0 && strncmp(expected->value, "error", 5) == 0;
-    if (!bounded && strcmp(value, expected->value) != 0) {
+    const bool bounded = strncmp(value, "error", 5) == 0 && strncmp(expected, "error", 5) == 0;
+    const bool same = bounded || strcmp(value, expected) == 0;
+    const char *why = find(&run->excepted, form->text);
+    if (why && !same) {
+        run->known++;
+    } else if (why) {
         run->differing++;
-        printf("%s: %s, recorded %s\n", form->text, value, expected->value);
+        printf("%s: no longer differs, in spite of: %s\n", form->text, why);
+    } else if (!same) {
+        run->differing++;
+        printf("%s: %s, recorded %s\n", form->text, value, expected);
     }
 }
 
@@ -308,7 +325,10 @@ int main(int argc, char **argv)
             run.n = strtoull(value, NULL, 10);
         else if (strcmp(option, "--check") == 0) {
             check = value;
-            if (!read_expected(&run, value))
+            if (!read_table(&run.expected, value))
+                return 2;
+        } else if (strcmp(option, "--except") == 0) {
+            if (!read_table(&run.excepted, value))
                 return 2;
         } else if (strcmp(option, "--record") == 0)
             run.record = strcmp(value, "-") == 0 ? stdout : fopen(value, "w");
@@ -349,8 +369,8 @@ int main(int argc, char **argv)
         return perror("conform"), 2;
     fprintf(stderr, "conform: %zu forms, %zu refused", total, run.refused);
     if (check)
-        fprintf(stderr, ", %zu compared, %zu differ, %zu not in the record", run.checked, run.differing,
-                run.unknown);
+        fprintf(stderr, ", %zu compared, %zu known to differ, %zu reported, %zu not in the record",
+                run.checked, run.known, run.differing, run.unknown);
     fprintf(stderr, "\n");
     return run.differing || (check && !run.checked);
 }
