@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "compile/target.h"
 #include "lab/run.h"
 #include "lab/wire.h"
 #include "report/record.h"
@@ -165,6 +166,9 @@ static clab_status read_options(struct clab_option *o, struct clab_run_options *
     options->arch = clab_option_get(o, "--arch")->text;
     if (options->image != NULL && strcmp(options->image, "cubin") != 0 && strcmp(options->image, "ptx") != 0)
         return clab_error_set(error, CLAB_USAGE, "--image wants cubin or ptx, got '%s'", options->image);
+    const struct clab_target *target;
+    if (options->arch != NULL && (status = clab_target_parse(options->arch, &target, error)) != CLAB_OK)
+        return status;
     const char *json = clab_option_get(o, "--json")->text, *csv = clab_option_get(o, "--csv")->text;
     if (json != NULL && csv != NULL && strcmp(json, "-") == 0 && strcmp(csv, "-") == 0)
         return clab_error_set(error, CLAB_USAGE, "--json - and --csv - cannot both have standard output");

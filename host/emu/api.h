@@ -55,6 +55,8 @@ struct api_thread {
 /* The calling thread's state; made on first use, freed when the thread ends. Never NULL: when memory is out,
    a shared spare is used. */
 struct api_thread *api_thread(void);
+/* Frees the calling thread's state now. */
+void api_thread_end(void);
 
 /* Takes the lock; an error (lock not held, detail recorded) when cuInit was not called, the process is a fork
    of the one that called it, or the thread is inside a host function. */
@@ -123,6 +125,7 @@ struct api_context {
     struct api_stream *legacy;
     struct api_stream *streams; /* all live ones, the legacy stream too */
     struct api_module *modules;
+    unsigned workers; /* host threads of its streams */
 };
 /* The context of a handle, or the current one for NULL; NULL when there is none. Not checked for sticky
  * errors. */
@@ -350,6 +353,7 @@ struct api_stream {
     struct api_task *head, *tail;
     bool running; /* a thread is executing the head */
     bool has_worker;
+    struct api_context *worker_of; /* the context that counts the worker */
     unsigned refs;                   /* handle, worker, events, dependencies */
     struct api_capture *capture;     /* NULL unless capturing */
     struct api_node **capture_nodes; /* the nodes that the next one will depend on */

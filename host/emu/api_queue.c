@@ -162,7 +162,13 @@ static void *worker(void *argument)
         else
             api_wait_for_change();
     }
+    struct api_context *context = stream->worker_of;
     api_stream_release(stream);
+    api_unlock();
+    api_thread_end();
+    api_lock();
+    context->workers--; /* from here on the context may be gone */
+    api_signal_change();
     api_unlock();
     return NULL;
 }
@@ -176,10 +182,13 @@ static bool need_worker(struct api_stream *stream)
     pthread_attr_init(&attributes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     stream->refs++;
+    stream->worker_of = stream->context;
     stream->has_worker = pthread_create(&thread, &attributes, worker, stream) == 0;
     pthread_attr_destroy(&attributes);
     if (!stream->has_worker)
         stream->refs--;
+    else
+        stream->context->workers++;
     return stream->has_worker;
 }
 

@@ -63,6 +63,15 @@ static void set_up(void)
     pthread_atfork(api_lock, api_unlock, after_fork_in_child);
 }
 
+void api_thread_end(void)
+{
+    struct api_thread *thread = pthread_getspecific(thread_key);
+    if (thread != NULL) {
+        pthread_setspecific(thread_key, NULL);
+        thread_end(thread);
+    }
+}
+
 struct api_thread *api_thread(void)
 {
     pthread_once(&once, set_up);

@@ -188,7 +188,7 @@ static CUresult wait_value(struct api_context *context, const struct api_work *w
     return CUDA_SUCCESS;
 }
 
-CUresult api_work_run(struct api_context *context, struct api_work *work, struct clab_error *error)
+static CUresult run(struct api_context *context, struct api_work *work, struct clab_error *error)
 {
     struct api_thread *thread = api_thread();
     switch (work->kind) {
@@ -225,6 +225,13 @@ CUresult api_work_run(struct api_context *context, struct api_work *work, struct
         break;
     }
     return CUDA_SUCCESS;
+}
+
+CUresult api_work_run(struct api_context *context, struct api_work *work, struct clab_error *error)
+{
+    CUresult result = run(context, work, error);
+    emu_machine_progress(api_device()->machine); /* a kernel may have waited for it */
+    return result;
 }
 
 void api_work_fini(struct api_work *work)

@@ -237,7 +237,8 @@ static bool region_walk(struct flow *flow, uint32_t at, uint32_t join, uint32_t 
     }
     flow->mark[at] = flow->mark_now;
     for (uint32_t s = 0; s < flow->cfg.blocks[at].n_succ; s++) {
-        if (!region_walk(flow, flow->cfg.blocks[at].succ[s], join, count)) {
+        const uint32_t succ = flow->cfg.blocks[at].succ[s];
+        if (succ <= at || !region_walk(flow, succ, join, count)) {
             return false;
         }
     }
@@ -248,10 +249,14 @@ static bool region_walk(struct flow *flow, uint32_t at, uint32_t join, uint32_t 
 static bool region_inplace(struct flow *flow, uint32_t b, uint32_t join)
 {
     uint32_t count = 0;
+    if (join <= b) {
+        return false; /* a loop's head: the branch goes back, and must be able to give way */
+    }
     flow->mark_now += 2;
     flow->mark[b] = flow->mark_now; /* a way back to the branch is a loop */
     for (uint32_t s = 0; s < flow->cfg.blocks[b].n_succ; s++) {
-        if (!region_walk(flow, flow->cfg.blocks[b].succ[s], join, &count)) {
+        const uint32_t succ = flow->cfg.blocks[b].succ[s];
+        if (succ <= b || !region_walk(flow, succ, join, &count)) {
             return false;
         }
     }

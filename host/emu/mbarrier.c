@@ -2,10 +2,10 @@
    arrive_drop, expect-tx, complete-tx, phase completion, test. Which objects are live is kept beside shared
    memory, so that an operation on memory that mbarrier.init has not prepared is reported and not executed.
 
-   Measured on an H200: the state that an arrival returns has a low word of zero, that of arrive.expect_tx the
-   bytes; complete_tx before expect_tx is fine; arrive_drop lowers the next phase's count. Leaves out:
-   detecting a wait for a phase older than the preceding one (the state holds one bit of phase), and that
-   ordinary loads of a live object read zero. */
+   Measured on an H200 (tests/emu/memory/mbarrier_words.ptx): the state that an arrival returns is the object before it,
+   before its expect-tx too, with the instruction's count or byte operand for a low word; complete_tx before expect_tx is
+   fine; arrive_drop lowers the next phase's count. Leaves out: detecting a wait for a phase older than the preceding one
+   (the state holds one bit of phase), and that ordinary loads of a live object read zero. */
 #include "emu/mbarrier.h"
 
 #include <stdlib.h>
@@ -149,11 +149,11 @@ const char *emu_mbarrier_arrive(struct emu_cta *cta, uint32_t address,
     if (arrival->drop && arrival->count > object.expected) {
         return "arrive_drop takes more from the mbarrier's expected count than there is";
     }
+    *out_state = (pack(&object) & ~LOW_WORD) | arrival->operand;
     const char *wrong = tx_add(&object, -(int64_t)arrival->expect);
     if (wrong) {
         return wrong;
     }
-    *out_state = (pack(&object) & ~LOW_WORD) | arrival->expect;
     object.pending -= arrival->count;
     object.expected -= arrival->drop ? arrival->count : 0;
     if (arrival->must_not_complete && object.pending == 0 && object.tx == 0) {

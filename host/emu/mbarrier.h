@@ -5,8 +5,7 @@
      63     phase parity                 62:43  2^20 - pending arrivals (0 when none are pending)
      41:21  bytes completed minus expected, signed           20:1  2^20 - expected arrivals
 
-   UNVERIFIED: bit 42 and bit 0 stay 0; the pending field while arrivals are complete and bytes are
-   outstanding.
+   All of it was read back on an H200, by mbarrier.inval and a load.
 
    Operations here act on one object, for a thread of any CTA of the cluster or for a completed copy. They
    return NULL, or what the program did wrong, for the caller to report. A completed phase wakes those who
@@ -32,6 +31,7 @@ struct emu_mbarrier_arrival {
     uint32_t expect; /* bytes to expect first */
     bool drop;       /* arrive_drop: the next phases expect fewer arrivals too */
     bool must_not_complete;
+    uint32_t operand; /* count or bytes as the instruction gives them, 0 without: the state's low word */
 };
 /* *out_state: the state before the arrival, as the instruction returns it. */
 const char *emu_mbarrier_arrive(struct emu_cta *cta, uint32_t address,

@@ -119,39 +119,46 @@ static const struct emu_op *finish(struct emu_warp *warp, const struct emu_op *o
 EMU_REDUCTIONS(X)
 #undef X
 
-/* f32 addition by generic addresses: whether subnormals are flushed depends on where each lane's memory is.
- */
-static const struct emu_op *atom_add_f32_generic(struct emu_warp *warp, const struct emu_op *op)
+/* Floating-point addition by generic addresses: how it treats subnormals and NaNs depends on where each lane's memory is. */
+#define GENERIC_ADD(type, bits, in_shared, in_global)                                                                  \
+    static const struct emu_op *atom_add_##type##_generic(struct emu_warp *warp, const struct emu_op *op)              \
+    {                                                                                                                  \
+        const uint32_t shared = lanes_in_shared(warp, op);                                                             \
+        if (shared == warp->exec || !shared) {                                                                         \
+            return shared ? atom_##in_shared(warp, op) : atom_##in_global(warp, op);                                   \
+        }                                                                                                              \
+        struct emu_lanes access;                                                                                       \
+        if (resolve(warp, op, (unsigned)__builtin_ctz(bits / 8), &access) == EMU_LANES_FAULT) {                        \
+            return NULL;                                                                                               \
+        }                                                                                                              \
+        const uint##bits##_t *row = EMU_ROW(uint##bits##_t, warp, op->b);                                              \
+        for (uint32_t left = warp->exec; left; left &= left - 1) { /* in different spaces: a pointer per lane */       \
+            const unsigned lane = (unsigned)__builtin_ctz(left);                                                       \
+            const enum emu_reduction add = shared >> lane & 1 ? EMU_REDUCE_##in_shared : EMU_REDUCE_##in_global;       \
+            const uint64_t old = emu_reduce_atomic(add, access.lane[lane], row[lane]);                                 \
+            if (op->d != EMU_NO_ROW) {                                                                                 \
+                EMU_ROW(uint##bits##_t, warp, op->d)[lane] = (uint##bits##_t)old;                                      \
+            }                                                                                                          \
+        }                                                                                                              \
+        return finish(warp, op);                                                                                       \
+    }
+
+/* The executing lanes whose generic addresses are in shared memory. */
+static uint32_t lanes_in_shared(const struct emu_warp *warp, const struct emu_op *op)
 {
     const struct emu_space *space = emu_warp_space(warp);
     const uint64_t *addresses = EMU_ROW(uint64_t, warp, op->a);
     uint32_t shared = 0;
     for (uint32_t left = warp->exec; left; left &= left - 1) {
         const unsigned lane = (unsigned)__builtin_ctz(left);
-        shared |= (uint32_t)(emu_space_classify(space, addresses[lane] + op->imm) == EMU_ADDRESS_SHARED)
-                  << lane;
+        shared |= (uint32_t)(emu_space_classify(space, addresses[lane] + op->imm) == EMU_ADDRESS_SHARED) << lane;
     }
-    if (shared == warp->exec) {
-        return atom_add_f32(warp, op);
-    }
-    if (!shared) {
-        return atom_add_f32_ftz(warp, op);
-    }
-    struct emu_lanes access;
-    if (resolve(warp, op, 2, &access) == EMU_LANES_FAULT) {
-        return NULL;
-    }
-    const uint32_t *row = EMU_ROW(uint32_t, warp, op->b);
-    for (uint32_t left = warp->exec; left; left &= left - 1) { /* in different spaces: a pointer per lane */
-        const unsigned lane = (unsigned)__builtin_ctz(left);
-        const enum emu_reduction add = shared >> lane & 1 ? EMU_REDUCE_add_f32 : EMU_REDUCE_add_f32_ftz;
-        const uint32_t old = (uint32_t)emu_reduce_atomic(add, access.lane[lane], row[lane]);
-        if (op->d != EMU_NO_ROW) {
-            EMU_ROW(uint32_t, warp, op->d)[lane] = old;
-        }
-    }
-    return finish(warp, op);
+    return shared;
 }
+
+GENERIC_ADD(f32, 32, add_f32, add_f32_ftz)
+GENERIC_ADD(f64, 64, add_f64_quiet, add_f64)
+#undef GENERIC_ADD
 
 /* cas: b is compared with, c is stored. Only a store that happened is progress, so that a spinning lock is
  * seen as such. */
@@ -334,9 +341,12 @@ static clab_status atomic_emit(struct emu_emit *emit, const struct ptx_insn *ins
     const bool cas = ptx_has(insn, PTX_MOD_CAS), wide = ptx_types[type].bits == 128;
     enum emu_reduction reduction = emu_reduction_of(insn, type);
     const bool global = address.place == EMU_AT_GLOBAL || address.place == EMU_AT_KNOWN_GLOBAL;
-    const bool by_lane = reduction == EMU_REDUCE_add_f32 && address.place == EMU_AT_GENERIC;
+    const bool by_lane = (reduction == EMU_REDUCE_add_f32 || reduction == EMU_REDUCE_add_f64) &&
+                         address.place == EMU_AT_GENERIC;
     if (reduction == EMU_REDUCE_add_f32 && (global || value->kind == PTX_OPERAND_VECTOR)) {
         reduction = EMU_REDUCE_add_f32_ftz;
+    } else if (reduction == EMU_REDUCE_add_f64 && !global) {
+        reduction = EMU_REDUCE_add_f64_quiet;
     }
     if (!cas && !wide && reduction == EMU_REDUCE_COUNT) {
         return emu_unsupported(emit, "this operation of atom or red on .%s", ptx_types[type].text);
@@ -352,7 +362,7 @@ static clab_status atomic_emit(struct emu_emit *emit, const struct ptx_insn *ins
     if (wide) {
         handler = atom_128;
     } else if (by_lane) {
-        handler = atom_add_f32_generic;
+        handler = type == PTX_F32 ? atom_add_f32_generic : atom_add_f64_generic;
     } else if (!cas) {
         handler = handlers[reduction];
     } else {

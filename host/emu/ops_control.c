@@ -91,7 +91,11 @@ static const struct emu_op *branch_back_full(struct emu_warp *warp, const struct
         emu_count(warp, op, op->insn + 1, EMU_ALL, op->target->insn);
         return burn(warp, op);
     }
-    return taken == 0 ? op + 1 : part(warp, op, taken);
+    if (taken == 0) {
+        return op + 1;
+    }
+    warp->fuel -= (int32_t)op->d; /* looked at by the next branch */
+    return part(warp, op, taken);
 }
 
 static const struct emu_op *branch_back_masked(struct emu_warp *warp, const struct emu_op *op)
@@ -233,13 +237,13 @@ static const struct emu_op *brx(struct emu_warp *warp, const struct emu_op *op)
             same |=
                 (left >> i & 1 && index[i] < table->n && table->targets[index[i]] == target) ? 1u << i : 0;
         }
+        warp->fuel -= target <= op ? (int32_t)op->d : 0;
         if (same != left) {
             emu_send(warp, same, target, JOIN(op));
             left &= ~same;
             continue;
         }
         warp->count_from = target->insn;
-        warp->fuel -= target <= op ? (int32_t)op->d : 0;
         if (warp->fuel < 0) {
             return emu_yield(warp, target);
         }
@@ -349,7 +353,9 @@ static const struct emu_op *call(struct emu_warp *warp, const struct emu_op *op)
         }
     }
     warp->regs = callee;
-    return code->ops;
+    /* Calls without any loop may still run for ever, or nearly. */
+    warp->fuel -= 16;
+    return warp->fuel >= 0 ? code->ops : emu_yield(warp, code->ops);
 }
 
 /* Where a call comes back to. The callee's local memory still holds what it returned. */

@@ -133,6 +133,7 @@ static const char *arrive_one(struct emu_warp *warp, const struct emu_op *op, un
         .expect = expects ? value : 0,
         .drop = op->u8[1] & FLAG_DROP,
         .must_not_complete = op->u8[1] & FLAG_NO_COMPLETE,
+        .operand = op->b == EMU_NO_ROW ? 0 : value,
     };
     uint64_t before = 0;
     if (expects) {

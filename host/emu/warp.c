@@ -436,6 +436,8 @@ static void run_stepped(struct emu_warp *warp, const struct emu_op *op)
 enum emu_stop emu_warp_run(struct emu_warp *warp)
 {
     struct emu_fragment *fragment = NULL;
+    /* Not refilled when a parked fragment is released: lanes that meet and part for ever must give way too. */
+    warp->fuel = warp->cta->run->slice_fuel;
     for (;;) {
         if (!fragment || fragment->state != EMU_FRAGMENT_READY ||
             !(warp->used >> fragment_index(warp, fragment) & 1)) {
@@ -449,7 +451,6 @@ enum emu_stop emu_warp_run(struct emu_warp *warp)
                     return stop;
                 }
             }
-            warp->fuel = warp->cta->run->slice_fuel;
         }
         warp->fragment = fragment;
         warp->regs = fragment->frame->regs;
@@ -471,6 +472,9 @@ enum emu_stop emu_warp_run(struct emu_warp *warp)
         }
         if (warp->stop == EMU_STOP_FAULT) {
             return EMU_STOP_FAULT;
+        }
+        if (warp->stop == EMU_STOP_YIELD) {
+            warp->fuel = warp->cta->run->slice_fuel;
         }
         if (warp->stop == EMU_STOP_REMASK) {
             continue;

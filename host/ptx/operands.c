@@ -156,7 +156,7 @@ static bool name_read(struct ptx_parser *parser, struct ptx_operand *out)
                 out->component = member_accept(parser);
             return true;
         }
-        if (token->bytes == 7 && memcmp(token->text, "WARP_SZ", 7) == 0)
+        if (ptx_is_name(parser, "WARP_SZ"))
             return ptx_undeclared(parser,
                                   name); /* operand_read takes it as a constant; here it has no place */
         out->kind = PTX_OPERAND_LABEL;   /* resolved, or reported, when the scope closes */
@@ -215,8 +215,7 @@ static bool address_read(struct ptx_parser *parser, struct ptx_operand *out)
     out->kind = PTX_OPERAND_ADDRESS;
     parser->braces++; /* only so that recovery does not stop inside */
     bool good;
-    if (parser->token.kind == PTX_TOKEN_NAME &&
-        !(parser->token.bytes == 7 && !memcmp(parser->token.text, "WARP_SZ", 7))) {
+    if (parser->token.kind == PTX_TOKEN_NAME && !ptx_is_name(parser, "WARP_SZ")) {
         good = name_read(parser, &base);
         good = good && no_label(parser, &base);
         if (good && base.kind == PTX_OPERAND_SYMBOL) {
@@ -294,7 +293,7 @@ bool ptx_parse_operand(struct ptx_parser *parser, struct ptx_operand *out)
     *out = (struct ptx_operand){.component = PTX_COMPONENT_NONE};
     const struct ptx_token *token = &parser->token;
     if (token->kind == PTX_TOKEN_NAME) {
-        if (token->bytes == 7 && memcmp(token->text, "WARP_SZ", 7) == 0)
+        if (ptx_is_name(parser, "WARP_SZ"))
             return constant_read(parser, out);
         if (!name_read(parser, out))
             return false;
@@ -322,9 +321,9 @@ bool ptx_parse_operand(struct ptx_parser *parser, struct ptx_operand *out)
         case '-': {
             /* !p and -a before a register; else an operator of a constant */
             struct ptx_lexer saved = parser->lexer;
-            struct ptx_token operator= * token;
+            struct ptx_token sign = *token;
             ptx_next(parser);
-            if (parser->token.kind == PTX_TOKEN_NAME && memcmp(parser->token.text, "WARP_SZ", 7) != 0) {
+            if (parser->token.kind == PTX_TOKEN_NAME && !ptx_is_name(parser, "WARP_SZ")) {
                 bool good = name_read(parser, out);
                 good = good && no_label(parser, out);
                 if (good && out->kind != PTX_OPERAND_REG && out->kind != PTX_OPERAND_SREG)
@@ -335,7 +334,7 @@ bool ptx_parse_operand(struct ptx_parser *parser, struct ptx_operand *out)
             void *locale = parser->lexer.locale;
             parser->lexer = saved;
             parser->lexer.locale = locale;
-            parser->token = operator;
+            parser->token = sign;
             return constant_read(parser, out);
         }
         case '(':

@@ -103,6 +103,7 @@ bool ptx_is(const struct ptx_parser *parser, int punct);
 bool ptx_accept(struct ptx_parser *parser, int punct);
 bool ptx_expect(struct ptx_parser *parser, int punct, const char *where);
 bool ptx_is_dot(const struct ptx_parser *parser, const char *word); /* ".reg" */
+bool ptx_is_name(const struct ptx_parser *parser, const char *name);
 bool ptx_accept_dot(struct ptx_parser *parser, const char *word);
 bool ptx_expect_name(struct ptx_parser *parser, const char *what, struct ptx_name **out);
 /* Room for one more item of `size` bytes at the end of the list, zeroed; NULL when memory is out (failure

@@ -125,6 +125,13 @@ bool ptx_is_dot(const struct ptx_parser *parser, const char *word)
            word[token->bytes] == 0;
 }
 
+bool ptx_is_name(const struct ptx_parser *parser, const char *name)
+{
+    const struct ptx_token *token = &parser->token;
+    return token->kind == PTX_TOKEN_NAME && strncmp(name, token->text, token->bytes) == 0 &&
+           name[token->bytes] == 0;
+}
+
 bool ptx_accept_dot(struct ptx_parser *parser, const char *word)
 {
     if (!ptx_is_dot(parser, word))

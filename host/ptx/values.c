@@ -57,7 +57,7 @@ static bool primary(struct ptx_parser *parser, struct ptx_value *out)
         ptx_next(parser);
         return true;
     }
-    if (token->kind == PTX_TOKEN_NAME && token->bytes == 7 && memcmp(token->text, "WARP_SZ", 7) == 0) {
+    if (ptx_is_name(parser, "WARP_SZ")) {
         *out = from_bits(32, false);
         ptx_next(parser);
         return true;
@@ -91,24 +91,24 @@ static bool unary(struct ptx_parser *parser, struct ptx_value *out)
     if (parser->nesting >= PTX_MAX_NESTING)
         return ptx_fail(parser, "the constant expression is nested too deeply");
     parser->nesting++;
-    int operator= parser->token.kind == PTX_TOKEN_PUNCT ? parser->token.punct : 0;
+    int sign = parser->token.kind == PTX_TOKEN_PUNCT ? parser->token.punct : 0;
     bool good;
-    if (operator== '-' || operator== '+' || operator== '!' || operator== '~') {
+    if (sign == '-' || sign == '+' || sign == '!' || sign == '~') {
         ptx_next(parser);
         good = unary(parser, out);
         if (!good) {
             parser->nesting--;
             return false;
         }
-        if (out->is_float && operator== '~')
+        if (out->is_float && sign == '~')
             good = ptx_fail(parser, "'~' needs an integer");
-        else if (operator== '!')
+        else if (sign == '!')
             *out = from_bits(is_zero(out), false);
-        else if (operator== '~')
+        else if (sign == '~')
             out->bits = ~out->bits;
-        else if (operator== '-' && out->is_float)
+        else if (sign == '-' && out->is_float)
             out->bits ^= out->is_f32_bits ? UINT64_C(1) << 31 : UINT64_C(1) << 63;
-        else if (operator== '-')
+        else if (sign == '-')
             out->bits = 0 - out->bits;
     } else {
         good = primary(parser, out);
@@ -155,11 +155,11 @@ static int precedence(int punct)
     }
 }
 
-static bool apply_float(struct ptx_parser *parser, int operator, const struct ptx_value * left,
+static bool apply_float(struct ptx_parser *parser, int sign, const struct ptx_value *left,
                         const struct ptx_value *right, struct ptx_value *out)
 {
     double a = ptx_value_double(left), b = ptx_value_double(right);
-    switch (operator) {
+    switch (sign) {
     case '+':
         *out = from_double(a + b);
         return true;
@@ -197,19 +197,19 @@ static bool apply_float(struct ptx_parser *parser, int operator, const struct pt
         *out = from_bits(a != 0 || b != 0, false);
         return true;
     default:
-        return ptx_fail(parser, "this operator needs integers");
+        return ptx_fail(parser, "this sign needs integers");
     }
 }
 
-static bool apply(struct ptx_parser *parser, int operator, const struct ptx_value * left,
+static bool apply(struct ptx_parser *parser, int sign, const struct ptx_value *left,
                   const struct ptx_value *right, struct ptx_value *out)
 {
     if (left->is_float || right->is_float)
-        return apply_float(parser, operator, left, right, out);
+        return apply_float(parser, sign, left, right, out);
     uint64_t a = left->bits, b = right->bits;
     bool is_unsigned = left->is_unsigned || right->is_unsigned;
     int64_t sa = (int64_t)a, sb = (int64_t)b;
-    switch (operator) {
+    switch (sign) {
     case '+':
         *out = from_bits(a + b, is_unsigned);
         return true;
@@ -224,11 +224,11 @@ static bool apply(struct ptx_parser *parser, int operator, const struct ptx_valu
         if (b == 0)
             return ptx_fail(parser, "division by zero in a constant");
         if (is_unsigned)
-            *out = from_bits(operator== '/' ? a / b : a % b, true);
+            *out = from_bits(sign == '/' ? a / b : a % b, true);
         else if (sb == -1)
-            *out = from_bits(operator== '/' ? 0 - a : 0, false);
+            *out = from_bits(sign == '/' ? 0 - a : 0, false);
         else
-            *out = from_bits((uint64_t)(operator== '/' ? sa / sb : sa % sb), false);
+            *out = from_bits((uint64_t)(sign == '/' ? sa / sb : sa % sb), false);
         return true;
     case PTX_PUNCT_SHL:
         *out = from_bits(b > 63 ? 0 : a << b, left->is_unsigned);
@@ -282,8 +282,8 @@ static bool expression(struct ptx_parser *parser, struct ptx_value *out, int lea
     if (!unary(parser, out))
         return false;
     for (;;) {
-        int operator= parser->token.kind == PTX_TOKEN_PUNCT ? parser->token.punct : 0;
-        int level = precedence(operator);
+        int sign = parser->token.kind == PTX_TOKEN_PUNCT ? parser->token.punct : 0;
+        int level = precedence(sign);
         if (level == 0 || level < least)
             return true;
         if (parser->nesting >= PTX_MAX_NESTING)
@@ -292,14 +292,14 @@ static bool expression(struct ptx_parser *parser, struct ptx_value *out, int lea
         parser->nesting++;
         struct ptx_value right, other;
         bool good;
-        if (operator== '?') {
+        if (sign == '?') {
             good = expression(parser, &right, 1) && ptx_expect(parser, ':', "of the conditional") &&
                    expression(parser, &other, 1);
             if (good)
                 *out = is_zero(out) ? other : right;
         } else {
             struct ptx_value left = *out;
-            good = expression(parser, &right, level + 1) && apply(parser, operator, & left, &right, out);
+            good = expression(parser, &right, level + 1) && apply(parser, sign, &left, &right, out);
         }
         parser->nesting--;
         if (!good)
@@ -427,8 +427,7 @@ static bool scalar_value(struct ptx_parser *parser, const struct filling *fillin
     struct ptx_value value = {0};
     if (!data_reach(parser, var, offset + bytes))
         return false;
-    if (parser->token.kind == PTX_TOKEN_NAME &&
-        !(parser->token.bytes == 7 && !memcmp(parser->token.text, "WARP_SZ", 7))) {
+    if (parser->token.kind == PTX_TOKEN_NAME && !ptx_is_name(parser, "WARP_SZ")) {
         symbolic = true;
         if (bytes != 4 && bytes != 8)
             return ptx_fail(parser, "an address needs elements of 4 or 8 bytes, '%s' is .%s", var->name,

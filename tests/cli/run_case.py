@@ -40,6 +40,15 @@ def missing(thing, clusterlab):
         if thing == "sass":
             return not re.search(r"^(nvdisasm|cuobjdump)\s+ok", doctor, re.MULTILINE)
         return not re.search(r"^" + thing + r"\s+ok", doctor, re.MULTILINE | re.IGNORECASE)
+    if thing == "unsanitized":
+        return b"__asan_init" in open(clusterlab, "rb").read()
+    if thing == "terminal":
+        try:
+            for fd in os.openpty():
+                os.close(fd)
+        except OSError:
+            return True
+        return False
     if thing in ("gpu", "no-gpu"):
         devices = subprocess.run([clusterlab, "devices", "--device", "cuda:0"], capture_output=True, text=True, check=False)
         return (devices.returncode != 0) == (thing == "gpu")

@@ -229,6 +229,8 @@ static void sizes(void **state)
         HEAD ENTRY "T: .branchtargets ;",
         HEAD ENTRY "call (, f;",
         HEAD ENTRY "mov.u32 %r1, \\;",
+        HEAD ENTRY "mov.u32 %r1, -W",
+        HEAD ENTRY "mov.u32 %r1, !WARP_S",
         ".version 9.0",
         ".version",
         ".version 9.0 .target",
