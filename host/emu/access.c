@@ -1,7 +1,6 @@
 /* Accesses lane by lane: what the fast forms of access.h do not place. Every fault of a memory operation is
    worded here. PTX ISA 9.0, "State Spaces", "Generic Addressing"; which fault gives which error code:
-   measured on an H200 (design, "Faults"). UNVERIFIED: the code of an access past the end of the CTA's own
-   shared memory, and of ld.shared::cta with an address of another rank. */
+   measured on an H200 (design, "Faults"; tests/emu/memory/fault_*.ptx). */
 #include "emu/access.h"
 
 #include <stdio.h>
@@ -66,7 +65,8 @@ static unsigned char *lane_device(const struct lane_access *x, enum clab_space_i
     if (!at) {
         char text[256];
         emu_space_explain(space, x->address, x->bytes, x->mode != EMU_LOAD, text, sizeof text);
-        return lane_fault(x, EMU_FAULT_ILLEGAL_ADDRESS, text);
+        const bool window = class == EMU_ADDRESS_SHARED || class == EMU_ADDRESS_LOCAL;
+        return lane_fault(x, window ? EMU_FAULT_INVALID_ADDRESS_SPACE : EMU_FAULT_ILLEGAL_ADDRESS, text);
     }
     if (x->reach == EMU_REACH_CONST && class != EMU_ADDRESS_CONST) {
         return lane_fault(x, EMU_FAULT_ILLEGAL_ADDRESS, "the address is not in constant memory");
@@ -92,7 +92,7 @@ static unsigned char *lane_shared(const struct lane_access *x, uint32_t address,
             text, sizeof text,
             "the address names the CTA of rank %u, but .shared::cta reaches only the executing CTA, rank %u",
             rank, own->rank);
-        return lane_fault(x, EMU_FAULT_ILLEGAL_ADDRESS, text);
+        return lane_fault(x, EMU_FAULT_ILLEGAL_INSTRUCTION, text);
     }
     if (rank >= cluster->size) {
         snprintf(text, sizeof text, "the address names the CTA of rank %u, but the cluster has %u CTA%s",
@@ -119,7 +119,8 @@ static unsigned char *lane_shared(const struct lane_access *x, uint32_t address,
         snprintf(text, sizeof text,
                  "out of bounds: offset %u of the %u bytes of shared memory of CTA (%u,%u,%u), rank %u", at,
                  peer->shared_bytes, peer->ctaid[0], peer->ctaid[1], peer->ctaid[2], rank);
-        return lane_fault(x, EMU_FAULT_ILLEGAL_ADDRESS, text);
+        const bool remote = x->reach == EMU_REACH_SHARED_CLUSTER && rank != own->rank;
+        return lane_fault(x, remote ? EMU_FAULT_LAUNCH_FAILED : EMU_FAULT_ILLEGAL_ADDRESS, text);
     }
     *out_space = rank == own->rank ? CLAB_SPACE_SHARED : CLAB_SPACE_REMOTE;
     return peer->shared + at;

@@ -43,6 +43,7 @@ static CUresult apply(const CUlaunchAttribute *attribute, struct api_launch *lau
                       const uint32_t **out_cluster)
 {
     const CUlaunchAttributeValue *value = &attribute->value;
+    _Static_assert(sizeof value->clusterDim == 3 * sizeof(uint32_t), "x, y, z");
     switch (attribute->id) {
     case CU_LAUNCH_ATTRIBUTE_IGNORE:
         return CUDA_SUCCESS;
@@ -50,7 +51,6 @@ static CUresult apply(const CUlaunchAttribute *attribute, struct api_launch *lau
         launch->cooperative = value->cooperative != 0;
         return CUDA_SUCCESS;
     case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
-        _Static_assert(sizeof value->clusterDim == 3 * sizeof(uint32_t), "x, y, z");
         *out_cluster = &value->clusterDim.x;
         return CUDA_SUCCESS;
     case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:

@@ -2,10 +2,11 @@
    arrive_drop, expect-tx, complete-tx, phase completion, test. Which objects are live is kept beside shared
    memory, so that an operation on memory that mbarrier.init has not prepared is reported and not executed.
 
-   Measured on an H200 (tests/emu/memory/mbarrier_words.ptx): the state that an arrival returns is the object before it,
-   before its expect-tx too, with the instruction's count or byte operand for a low word; complete_tx before expect_tx is
-   fine; arrive_drop lowers the next phase's count. Leaves out: detecting a wait for a phase older than the preceding one
-   (the state holds one bit of phase), and that ordinary loads of a live object read zero. */
+   Measured on an H200 (tests/emu/memory/mbarrier_words.ptx): the state that an arrival returns is the object
+   before it, before its expect-tx too, with the instruction's count or byte operand for a low word;
+   complete_tx before expect_tx is fine; arrive_drop lowers the next phase's count. Leaves out: detecting a
+   wait for a phase older than the preceding one (the state holds one bit of phase), and that ordinary loads
+   of a live object read zero. */
 #include "emu/mbarrier.h"
 
 #include <stdlib.h>

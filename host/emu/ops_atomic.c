@@ -119,28 +119,31 @@ static const struct emu_op *finish(struct emu_warp *warp, const struct emu_op *o
 EMU_REDUCTIONS(X)
 #undef X
 
-/* Floating-point addition by generic addresses: how it treats subnormals and NaNs depends on where each lane's memory is. */
-#define GENERIC_ADD(type, bits, in_shared, in_global)                                                                  \
-    static const struct emu_op *atom_add_##type##_generic(struct emu_warp *warp, const struct emu_op *op)              \
-    {                                                                                                                  \
-        const uint32_t shared = lanes_in_shared(warp, op);                                                             \
-        if (shared == warp->exec || !shared) {                                                                         \
-            return shared ? atom_##in_shared(warp, op) : atom_##in_global(warp, op);                                   \
-        }                                                                                                              \
-        struct emu_lanes access;                                                                                       \
-        if (resolve(warp, op, (unsigned)__builtin_ctz(bits / 8), &access) == EMU_LANES_FAULT) {                        \
-            return NULL;                                                                                               \
-        }                                                                                                              \
-        const uint##bits##_t *row = EMU_ROW(uint##bits##_t, warp, op->b);                                              \
-        for (uint32_t left = warp->exec; left; left &= left - 1) { /* in different spaces: a pointer per lane */       \
-            const unsigned lane = (unsigned)__builtin_ctz(left);                                                       \
-            const enum emu_reduction add = shared >> lane & 1 ? EMU_REDUCE_##in_shared : EMU_REDUCE_##in_global;       \
-            const uint64_t old = emu_reduce_atomic(add, access.lane[lane], row[lane]);                                 \
-            if (op->d != EMU_NO_ROW) {                                                                                 \
-                EMU_ROW(uint##bits##_t, warp, op->d)[lane] = (uint##bits##_t)old;                                      \
-            }                                                                                                          \
-        }                                                                                                              \
-        return finish(warp, op);                                                                                       \
+/* Floating-point addition by generic addresses: how it treats subnormals and NaNs depends on where each
+ * lane's memory is. */
+#define GENERIC_ADD(type, bits, in_shared, in_global)                                                     \
+    static const struct emu_op *atom_add_##type##_generic(struct emu_warp *warp, const struct emu_op *op) \
+    {                                                                                                     \
+        const uint32_t shared = lanes_in_shared(warp, op);                                                \
+        if (shared == warp->exec || !shared) {                                                            \
+            return shared ? atom_##in_shared(warp, op) : atom_##in_global(warp, op);                      \
+        }                                                                                                 \
+        struct emu_lanes access;                                                                          \
+        if (resolve(warp, op, (unsigned)__builtin_ctz(bits / 8), &access) == EMU_LANES_FAULT) {           \
+            return NULL;                                                                                  \
+        }                                                                                                 \
+        const uint##bits##_t *row = EMU_ROW(uint##bits##_t, warp, op->b);                                 \
+        for (uint32_t left = warp->exec; left;                                                            \
+             left &= left - 1) { /* in different spaces: a pointer per lane */                            \
+            const unsigned lane = (unsigned)__builtin_ctz(left);                                          \
+            const enum emu_reduction add =                                                                \
+                shared >> lane & 1 ? EMU_REDUCE_##in_shared : EMU_REDUCE_##in_global;                     \
+            const uint64_t old = emu_reduce_atomic(add, access.lane[lane], row[lane]);                    \
+            if (op->d != EMU_NO_ROW) {                                                                    \
+                EMU_ROW(uint##bits##_t, warp, op->d)[lane] = (uint##bits##_t)old;                         \
+            }                                                                                             \
+        }                                                                                                 \
+        return finish(warp, op);                                                                          \
     }
 
 /* The executing lanes whose generic addresses are in shared memory. */
@@ -151,7 +154,8 @@ static uint32_t lanes_in_shared(const struct emu_warp *warp, const struct emu_op
     uint32_t shared = 0;
     for (uint32_t left = warp->exec; left; left &= left - 1) {
         const unsigned lane = (unsigned)__builtin_ctz(left);
-        shared |= (uint32_t)(emu_space_classify(space, addresses[lane] + op->imm) == EMU_ADDRESS_SHARED) << lane;
+        shared |= (uint32_t)(emu_space_classify(space, addresses[lane] + op->imm) == EMU_ADDRESS_SHARED)
+                  << lane;
     }
     return shared;
 }

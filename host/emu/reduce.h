@@ -21,8 +21,9 @@ static inline uint32_t emu_reduce_add_f32_ftz(uint32_t a, uint32_t b)
 {
     return emu_f32_bits(emu_ftz(emu_canon(emu_ftz(emu_bits_f32(a)) + emu_ftz(emu_bits_f32(b)))));
 }
-/* A NaN comes back as it is, the operand's rather than the memory's; an invalid sum is fff8000000000000. On shared memory a
-   NaN comes back quiet (measured on an H200; UNVERIFIED: which, when both are, on shared memory). */
+/* A NaN comes back as it is, the operand's rather than the memory's; an invalid sum is fff8000000000000. On
+   shared memory a NaN comes back quiet (measured on an H200; UNVERIFIED: which, when both are, on shared
+   memory). */
 static inline uint64_t emu_reduce_add_f64(uint64_t a, uint64_t b)
 {
     const double x = emu_bits_f64(a), y = emu_bits_f64(b), r = x + y;
@@ -81,7 +82,7 @@ static inline uint16_t emu_reduce_max_bf16(uint16_t a, uint16_t b)
     X(add_f32, 32, emu_reduce_add_f32(a, b))                 \
     X(add_f32_ftz, 32, emu_reduce_add_f32_ftz(a, b))         \
     X(add_f64, 64, emu_reduce_add_f64(a, b))                 \
-    X(add_f64_quiet, 64, emu_reduce_add_f64_quiet(a, b))                 \
+    X(add_f64_quiet, 64, emu_reduce_add_f64_quiet(a, b))     \
     X(add_f16, 16, emu_reduce_add_f16(a, b))                 \
     X(add_bf16, 16, emu_reduce_add_bf16(a, b))               \
     X(add_f16x2, 32, EMU_HALVES(emu_reduce_add_f16, a, b))   \

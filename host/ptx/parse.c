@@ -413,12 +413,11 @@ static bool target_read(struct ptx_parser *parser)
             target->sm = read.sm;
             target->suffix = read.suffix;
             has_sm = true;
-        } else if (token->bytes == 5 && memcmp(token->text, "debug", 5) == 0) {
+        } else if (ptx_is_name(parser, "debug")) {
             target->debug = true;
-        } else if (token->bytes == 19 && memcmp(token->text, "texmode_independent", 19) == 0) {
+        } else if (ptx_is_name(parser, "texmode_independent")) {
             target->texmode_independent = true;
-        } else if (!(token->bytes == 15 && memcmp(token->text, "texmode_unified", 15) == 0) &&
-                   !(token->bytes == 14 && memcmp(token->text, "map_f64_to_f32", 14) == 0)) {
+        } else if (!ptx_is_name(parser, "texmode_unified") && !ptx_is_name(parser, "map_f64_to_f32")) {
             return ptx_fail(parser, "'%.*s' is not a target", (int)(token->bytes < 40 ? token->bytes : 40),
                             token->text);
         }

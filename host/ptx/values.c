@@ -392,15 +392,9 @@ static bool addend_read(struct ptx_parser *parser, struct ptx_reloc *reloc)
     return true;
 }
 
-static bool is_generic(const struct ptx_parser *parser)
-{
-    return parser->token.kind == PTX_TOKEN_NAME && parser->token.bytes == 7 &&
-           memcmp(parser->token.text, "generic", 7) == 0;
-}
-
 static bool symbol_value(struct ptx_parser *parser, struct ptx_reloc *reloc)
 {
-    if (is_generic(parser)) {
+    if (ptx_is_name(parser, "generic")) {
         ptx_next(parser);
         reloc->generic = true;
         if (!ptx_expect(parser, '(', "after generic") || !address_of(parser, reloc) ||

@@ -341,7 +341,7 @@ static void calls(void)
     SAY("load bad option",
         cu.cuModuleLoadDataEx(&other, ptx, 1, (CUjit_option[]){(CUjit_option)99}, (void *[]){NULL}));
     void *entry = NULL;
-    CUdriverProcAddressQueryResult status;
+    CUdriverProcAddressQueryResult status = CU_GET_PROC_ADDRESS_SUCCESS;
     SAY("entry unknown", cu.cuGetProcAddress_v2("cuNothing", &entry, 12000, 0, &status));
     say("entry unknown status %d %d\n", (int)status, entry != NULL);
     SAY("entry too new", cu.cuGetProcAddress_v2("cuStreamGetDevice", &entry, 11000, 0, &status));
@@ -896,7 +896,7 @@ static void graph(void)
     CUgraphNode nodes[16];
     size_t count = 16;
     char local[16] = "";
-    CUstreamCaptureStatus status;
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
     cuuint64_t id;
     uint64_t arguments[2] = {0};
     void *params[] = {&arguments[0], &arguments[1]};
