@@ -9,11 +9,11 @@ local function textbook(p)
   }
 end
 
--- The tile form while the whole input passes in a few waves, the pipeline form beyond (kernels/reduce/fast.cuh).
-local PIPELINE_FROM = 2 ^ 26
+-- The tile form up to PIPELINE_FROM, the pipeline form beyond (kernels/reduce/fast.cuh).
+local PIPELINE_FROM = 2 ^ 30
 
 local function fast(p)
-  local launch = { block = 256, grid = round_up(ceil_div(p.n, 4096), p.cluster), args = { "input", "sum", u64(p.n) } }
+  local launch = { block = 1024, grid = round_up(ceil_div(p.n, 8192), p.cluster), args = { "input", "sum", u64(p.n) } }
   if p.n >= PIPELINE_FROM then
     launch.block, launch.grid, launch.smem_bytes = 512, fit { per = "cluster" }, 6 * 32768
   end

@@ -78,6 +78,8 @@ struct emu_warp {
     int32_t fuel;        /* backward branches left in this slice */
     uint32_t round;      /* rounds of the fragments, see warp.c */
     struct emu_fragment *fragments; /* EMU_LANES of them */
+    uint64_t state_hash;            /* registers at an earlier turn: see resident.c */
+    uint32_t state_turns, state_limit;
     struct emu_gather *gather;      /* collective.c; NULL until the warp needs one */
     uint32_t gathered;              /* lanes that have arrived at the warp's open collective */
     uint32_t used;                  /* bit per fragment that is not EMU_FRAGMENT_FREE */

@@ -8,6 +8,9 @@
 #include "emu/report.h"
 #include "emu/sched.h"
 
+/* A turn with more instructions outside polling loops than this did more than poll. */
+#define POLL_INSNS 1024
+
 /* --- starting and ending clusters */
 
 bool emu_cluster_take(struct emu_run *run, uint64_t *out_index)
@@ -187,6 +190,40 @@ static void cta_note_ready(struct emu_cta *cta)
     }
 }
 
+static uint64_t hash_words(const uint64_t *words, size_t n, uint64_t hash)
+{
+    for (size_t i = 0; i < n; i++) {
+        hash = (hash ^ words[i]) * UINT64_C(0x9e3779b97f4a7c15);
+        hash ^= hash >> 29;
+    }
+    return hash;
+}
+
+/* A loop that stores nothing may still compute something. It does not when a state comes back that it was in before,
+   with nothing stored since: same places, same registers. Brent's method: the state is compared with one remembered,
+   which is renewed at every power of two of turns. */
+static bool state_changed(struct emu_warp *warp)
+{
+    uint64_t hash = 1;
+    for (uint32_t used = warp->used; used; used &= used - 1) {
+        const struct emu_fragment *fragment = &warp->fragments[__builtin_ctz(used)];
+        const uint64_t place[] = {(uint64_t)(uintptr_t)fragment->pc, fragment->mask, fragment->state};
+        hash = hash_words(place, sizeof place / sizeof *place, hash);
+        for (const struct emu_frame *frame = fragment->frame; frame; frame = frame->caller) {
+            hash = hash_words((const uint64_t *)(const void *)frame->regs, frame->code->file_bytes / 8, hash);
+        }
+    }
+    if (warp->state_limit != 0 && hash == warp->state_hash) {
+        return false;
+    }
+    if (warp->state_limit == 0 || ++warp->state_turns >= warp->state_limit) {
+        warp->state_limit = warp->state_limit ? warp->state_limit * 2 : 1;
+        warp->state_turns = 0;
+        warp->state_hash = hash;
+    }
+    return true;
+}
+
 void emu_warp_step(struct emu_warp *warp)
 {
     struct emu_cta *cta = warp->cta;
@@ -209,6 +246,7 @@ void emu_warp_step(struct emu_warp *warp)
     }
     const uint64_t before = warp->progress;
     const enum emu_stop stop = emu_warp_run(warp);
+    const uint64_t worked = warp->warp_insns[0];
     for (unsigned spin = 0; spin < 2; spin++) {
         thread->warp_insns[spin] += warp->warp_insns[spin];
         thread->thread_insns[spin] += warp->thread_insns[spin];
@@ -216,6 +254,12 @@ void emu_warp_step(struct emu_warp *warp)
     }
     thread->progress += warp->progress - before;
     cluster->steps++;
+    if (warp->progress != before) {
+        warp->state_limit = 0;
+    } else if (stop == EMU_STOP_YIELD && worked > POLL_INSNS && state_changed(warp)) {
+        thread->progress++;
+        warp->progress++;
+    }
     if (stop == EMU_STOP_YIELD) {
         cta->polling |= warp->progress == before ? bit : 0;
     } else {

@@ -181,6 +181,24 @@ static bool check_wgmma(const struct ptx_match_context *context, const struct pt
     return true;
 }
 
+/* The largest value of an enumerated field of a tensor map (9.7.9.28 "tensormap.replace", tables of the
+ * fields). */
+static bool check_tensormap(const struct ptx_match_context *context, const struct ptx_insn *insn, char *why,
+                            size_t size)
+{
+    bool is_103a = context->target.sm == 103 && context->target.suffix == 'a';
+    unsigned limit = ptx_has(insn, PTX_MOD_ELEMTYPE)
+                         ? (context->target.sm >= 100 && context->version >= 87 ? 15 : 12)
+                     : ptx_has(insn, PTX_MOD_INTERLEAVE_LAYOUT) ? 2
+                     : ptx_has(insn, PTX_MOD_SWIZZLE_MODE)      ? (is_103a ? 4 : 3)
+                                                                : 1;
+    if (insn->operands[1].imm > limit) {
+        snprintf(why, size, "the field's value must be from 0 to %u on this target", limit);
+        return false;
+    }
+    return true;
+}
+
 bool ptx_check_row(const struct ptx_match_context *context, const struct ptx_insn *insn, enum ptx_row row,
                    char *why, size_t size)
 {
@@ -193,6 +211,8 @@ bool ptx_check_row(const struct ptx_match_context *context, const struct ptx_ins
     if ((row == PTX_CP_ASYNC_CA || row == PTX_CP_ASYNC_CG) && insn->n_operands > 3 &&
         insn->operands[3].kind == PTX_OPERAND_INT && insn->operands[3].imm > insn->operands[2].imm)
         return say(why, size, "the source size must not exceed the size copied");
+    if (row == PTX_TENSORMAP_REPLACE_MODE)
+        return check_tensormap(context, insn, why, size);
     if (row == PTX_STACKRESTORE && insn->operands[0].kind != PTX_OPERAND_REG)
         return say(why, size, "a register is needed here");
     if (row == PTX_ALLOCA && insn->n_operands > 2 &&

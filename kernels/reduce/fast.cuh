@@ -1,20 +1,24 @@
 /* What reduce_fast and reduce_fast_cluster share: summing a CTA's share of the input at the rate of DRAM.
 
-   Two forms, told apart by the launch. Tile form: one tile of 4 float4 per thread and as many CTAs as tiles; the
-   loads bypass the cache (ld.global.cs), and many small CTAs hide latency best while the whole input passes in a few
-   waves. Pipeline form, when the grid does not cover the input: one CTA per SM, which keeps a ring of bulk copies
-   (cp.async.bulk, 32 KiB each) in flight; its dynamic shared memory is the ring. Which wins where: an H200 (driver
-   580.159.04, 2026-11-30) ran the tile form faster at 16.8 M floats, the pipeline at 2^28 and above.
+   Two forms, told apart by the launch. Tile form: 1024 threads, one tile of 2 float4 per thread, as many CTAs as tiles;
+   the hardware deals the tiles to the SMs, so that all finish together. Pipeline form, when the grid does not cover the
+   input: one CTA per SM, which keeps a ring of bulk copies (cp.async.bulk, 32 KiB each) in flight; its dynamic shared
+   memory is the ring.
 
-   The input may start at any float: up to three before the first 16-byte boundary and up to three after the last
-   float4 are added apart. PTX ISA 8.0, sm_90. */
+   FIGURES
+
+   The input may start at any float: up to 31 before the first 128-byte boundary and up to three after the last float4
+   are added apart. PTX ISA 8.0, sm_90. */
 #pragma once
 
-#define TILE_THREADS 256
-#define TILE_LOADS   4
+#define MAX_THREADS  1024
+#define TILE_THREADS 1024
+#define TILE_LOADS   2
+#define PASSING      (1ull << 23) /* float4: an input of so many or more sweeps the L2 clean in any case */
 #define RING_THREADS 512
 #define RING_STAGES  6
 #define STAGE_FLOAT4 2048 /* 32 KiB */
+#define LINE_FLOATS  32   /* 128 bytes, what the bulk copy engine moves at once */
 
 __device__ __forceinline__ float sum4(float4 v)
 {
@@ -38,11 +42,13 @@ __device__ __forceinline__ unsigned int shared_address(const void *pointer)
 __device__ __forceinline__ float tile_sum(const float4 *body, unsigned long long count)
 {
     const unsigned long long first = (unsigned long long)blockIdx.x * (TILE_THREADS * TILE_LOADS) + threadIdx.x;
+    const bool evict_first = count < PASSING;
     float4 v[TILE_LOADS];
 #pragma unroll
-    for (int i = 0; i < TILE_LOADS; i++)
-        v[i] = first + i * TILE_THREADS < count ? __ldcs(body + first + i * TILE_THREADS)
-                                                : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+    for (int i = 0; i < TILE_LOADS; i++) {
+        const unsigned long long at = first + i * TILE_THREADS;
+        v[i] = at >= count ? make_float4(0.0f, 0.0f, 0.0f, 0.0f) : evict_first ? __ldcs(body + at) : body[at];
+    }
 #pragma unroll
     for (int i = 1; i < TILE_LOADS; i++)
         add4(v[0], v[i]);
@@ -53,8 +59,13 @@ __device__ __forceinline__ float tile_sum(const float4 *body, unsigned long long
 struct share {
     unsigned int rounds;          /* full stages of this CTA */
     unsigned long long rest;      /* where its part of the rest starts, in float4 */
-    unsigned int rest_count;      /* float4 in it, less than a stage */
+    unsigned int rest_count;      /* float4 in it, at most a stage */
 };
+
+__device__ __forceinline__ unsigned int round_to_line(unsigned int float4s)
+{
+    return (float4s + LINE_FLOATS / 4 - 1) / (LINE_FLOATS / 4) * (LINE_FLOATS / 4);
+}
 
 __device__ __forceinline__ share share_of(unsigned long long count)
 {
@@ -62,7 +73,7 @@ __device__ __forceinline__ share share_of(unsigned long long count)
     share s;
     s.rounds = (unsigned int)(count / round);
     const unsigned long long left = count - s.rounds * round;
-    const unsigned int part = (unsigned int)((left + gridDim.x - 1) / gridDim.x);
+    const unsigned int part = round_to_line((unsigned int)((left + gridDim.x - 1) / gridDim.x));
     const unsigned long long start = (unsigned long long)blockIdx.x * part;
     s.rest = s.rounds * round + start;
     s.rest_count = start >= left ? 0 : (unsigned int)(left - start < part ? left - start : part);
@@ -127,22 +138,31 @@ __device__ __forceinline__ float ring_sum(const float4 *body, unsigned long long
     return sum4(total);
 }
 
-/* The CTA's total, valid in thread 0. */
-__device__ __forceinline__ float cta_sum(const float *input, unsigned long long n, float4 *ring,
-                                         unsigned long long full[RING_STAGES], float warps[32])
+/* This thread's part of what lies outside the whole float4 of whole lines; CTA 0 adds it. */
+__device__ __forceinline__ float edges(const float *input, unsigned long long head, const float *end,
+                                       unsigned long long tail)
 {
-    unsigned long long head = (unsigned long long)(-((long long)input >> 2) & 3);
-    head = head < n ? head : n;
-    const float4 *body = (const float4 *)(input + head);
-    const unsigned long long count = (n - head) / 4, tail = (n - head) % 4;
-
-    float total = (unsigned long long)gridDim.x * (TILE_THREADS * TILE_LOADS) >= count && blockDim.x == TILE_THREADS
-                      ? tile_sum(body, count)
-                      : ring_sum(body, count, ring, full);
+    float total = 0.0f;
     if (blockIdx.x == 0 && threadIdx.x < head)
         total += input[threadIdx.x];
     if (blockIdx.x == 0 && threadIdx.x < tail)
-        total += input[head + count * 4 + threadIdx.x];
+        total += end[threadIdx.x];
+    return total;
+}
+
+/* The CTA's total, valid in thread 0. */
+__device__ __forceinline__ float cta_sum(const float *input, unsigned long long n, float4 *ring,
+                                         unsigned long long full[RING_STAGES], float warps[MAX_THREADS / 32])
+{
+    unsigned long long head = (0 - ((unsigned long long)input >> 2)) % LINE_FLOATS;
+    head = head < n ? head : n;
+    const float4 *body = (const float4 *)(input + head);
+    const unsigned long long count = (n - head) / 4;
+
+    float total = edges(input, head, (const float *)(body + count), (n - head) % 4);
+    total += (unsigned long long)gridDim.x * (TILE_THREADS * TILE_LOADS) >= count && blockDim.x == TILE_THREADS
+                 ? tile_sum(body, count)
+                 : ring_sum(body, count, ring, full);
 
     for (int distance = 16; distance > 0; distance /= 2)
         total += __shfl_down_sync(0xffffffffu, total, distance);
@@ -151,7 +171,7 @@ __device__ __forceinline__ float cta_sum(const float *input, unsigned long long 
     __syncthreads();
     if (threadIdx.x < 32) {
         total = threadIdx.x < blockDim.x / 32 ? warps[threadIdx.x] : 0.0f;
-        for (int distance = 8; distance > 0; distance /= 2)
+        for (int distance = 16; distance > 0; distance /= 2)
             total += __shfl_down_sync(0xffffffffu, total, distance);
     }
     return total;

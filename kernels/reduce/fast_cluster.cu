@@ -8,12 +8,12 @@
 #include "fast.cuh"
 #include "textbook.cuh"
 
-extern "C" __global__ void __launch_bounds__(RING_THREADS)
+extern "C" __global__ void __launch_bounds__(MAX_THREADS)
     reduce_fast_cluster(const float *input, float *sum, unsigned long long n)
 {
-    extern __shared__ float4 ring[];
+    extern __shared__ __align__(128) float4 ring[];
     __shared__ unsigned long long full[RING_STAGES];
-    __shared__ float warps[32];
+    __shared__ float warps[MAX_THREADS / 32];
     __shared__ float totals[MAX_CLUSTER]; /* of rank 0: one slot per CTA of the cluster */
     cluster_arrive_relaxed();
     float total = cta_sum(input, n, ring, full, warps);
