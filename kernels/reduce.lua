@@ -9,13 +9,17 @@ local function textbook(p)
   }
 end
 
--- The tile form up to PIPELINE_FROM, the pipeline form beyond (kernels/reduce/fast.cuh).
-local PIPELINE_FROM = 2 ^ 30
-
+-- Small inputs in smaller tiles that spare what is in the L2 (kernels/reduce/fast.cu).
 local function fast(p)
-  local launch = { block = 1024, grid = round_up(ceil_div(p.n, 8192), p.cluster), args = { "input", "sum", u64(p.n) } }
-  if p.n >= PIPELINE_FROM then
-    launch.block, launch.grid, launch.smem_bytes = 512, fit { per = "cluster" }, 6 * 32768
+  local per_cta = p.n < 2 ^ 27 and 8192 or 16384
+  return { block = 1024, grid = ceil_div(p.n, per_cta), args = { "input", "sum", u64(p.n) } }
+end
+
+-- A tile per CTA, or beyond 2^26 floats CTAs that stay (kernels/reduce/ring.cuh).
+local function fast_cluster(p)
+  local launch = { block = 256, grid = round_up(ceil_div(p.n, 4096), p.cluster), args = { "input", "sum", u64(p.n) } }
+  if p.n >= 2 ^ 26 then
+    launch.grid, launch.smem_bytes = fit { per = "cluster" }, 6 * 16384
   end
   return launch
 end
@@ -82,11 +86,11 @@ return {
     { name = "static", source = "reduce/static.cu", entry = "reduce_static", requires = "sm_90", static_cluster = 4,
       must_contain = { "barrier.cluster", "mapa" }, atomics = one_per_cluster,
       about = "cooperative groups, the cluster fixed when compiled (__cluster_dims__)" },
-    { name = "fast", source = "reduce/fast.cu", entry = "reduce_fast", requires = "sm_90", cluster = false,
-      launch = fast, atomics = one_per_cta, about = "as fast as DRAM: float4 tiles, or a ring of bulk copies" },
+    { name = "fast", source = "reduce/fast.cu", entry = "reduce_fast", cluster = false, launch = fast,
+      atomics = one_per_cta, about = "as fast as DRAM: a tile of float4 per CTA" },
     { name = "fast_cluster", source = "reduce/fast_cluster.cu", entry = "reduce_fast_cluster", requires = "sm_90",
-      must_contain = { "barrier.cluster", "mapa" }, launch = fast, atomics = one_per_cluster,
-      about = "the same with a finish through distributed shared memory" },
+      must_contain = { "barrier.cluster", "mapa" }, launch = fast_cluster, atomics = one_per_cluster,
+      about = "tiles, or a ring of bulk copies; a finish through distributed shared memory" },
   },
 
   -- As a course text states them.

@@ -93,7 +93,7 @@ struct clab_channel {
          "seed"              decimal u64
          "isa"               base | v3 | v4 | auto
          "initial_clusters"  decimal, 0: the model's residency
-         "decline"           fraction 0..1 of CLC requests declined early
+         "decline"           CLC requests of a launch after which every further one is declined
          "driver"            "" any PTX version | 13.0: refuse what that driver refuses
          "trace"             "CTA,WARP" or "": linear CTA index in the grid, warp in the CTA
          "trace_file"        path that the trace is appended to (default: stderr of the process)

@@ -47,7 +47,6 @@ static clab_status set_isa(struct emu_options *options, const char *value, struc
     return options->isa != NULL ? CLAB_OK : bad(error, "isa", value, "base, v3, v4 or auto");
 }
 
-/* "0.25" declines one request in four: the core counts in requests per 2^32. */
 static clab_status set_decline(struct emu_options *options, const char *value, struct clab_error *error)
 {
     uint64_t count;
@@ -93,6 +92,21 @@ static clab_status set_trace(struct emu_options *options, const char *value, str
     return CLAB_OK;
 }
 
+/* The options borrow the path: it is kept here, and the one before it until the next, for a launch in
+ * progress. */
+static clab_status set_trace_file(struct emu_options *options, const char *value, struct clab_error *error)
+{
+    static char *kept, *before;
+    char *copy = value != NULL && value[0] != '\0' ? strdup(value) : NULL;
+    if (copy == NULL && value != NULL && value[0] != '\0')
+        return clab_error_set(error, CLAB_NO_MEMORY, "no memory for a path");
+    free(before);
+    before = kept;
+    kept = copy;
+    options->trace_file = copy;
+    return CLAB_OK;
+}
+
 clab_status api_option_set(struct emu_machine *machine, const char *name, const char *value,
                            struct clab_error *error)
 {
@@ -100,11 +114,8 @@ clab_status api_option_set(struct emu_machine *machine, const char *name, const 
     static const struct {
         const char *name;
         clab_status (*set)(struct emu_options *, const char *, struct clab_error *);
-    } words[] = {{"schedule", set_schedule},
-                 {"isa", set_isa},
-                 {"decline", set_decline},
-                 {"driver", set_driver},
-                 {"trace", set_trace}};
+    } words[] = {{"schedule", set_schedule},     {"isa", set_isa},       {"decline", set_decline},
+                 {"trace_file", set_trace_file}, {"driver", set_driver}, {"trace", set_trace}};
     for (size_t i = 0; i < API_COUNT_OF(words); i++)
         if (strcmp(name, words[i].name) == 0)
             return words[i].set(options, value, error);
@@ -136,7 +147,7 @@ clab_status api_options_from_environment(struct emu_machine *machine, struct cla
         {"CLUSTERLAB_EMU_ISA", "isa"},           {"CLUSTERLAB_EMU_INITIAL_CLUSTERS", "initial_clusters"},
         {"CLUSTERLAB_EMU_DECLINE", "decline"},   {"CLUSTERLAB_EMU_DRIVER", "driver"},
         {"CLUSTERLAB_EMU_THREADS", "threads"},   {"CLUSTERLAB_EMU_BUDGET", "budget"},
-        {"CLUSTERLAB_EMU_TRACE", "trace"},
+        {"CLUSTERLAB_EMU_TRACE", "trace"},       {"CLUSTERLAB_EMU_TRACE_FILE", "trace_file"},
     };
     for (size_t i = 0; i < API_COUNT_OF(variables); i++) {
         const char *value = getenv(variables[i].variable);

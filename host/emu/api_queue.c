@@ -134,6 +134,8 @@ static void run_head(struct api_stream *stream)
             clab_error_copy(&context->fault, &error);
         }
     }
+    if (task->here && task->result != CUDA_SUCCESS) /* for the caller, whose thread this is */
+        api_copy_error(task->result, error.status != CLAB_OK ? &error : &context->fault);
     clab_error_clear(&error);
     stream->running = false;
     stream->completed = task->number;

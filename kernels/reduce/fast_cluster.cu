@@ -1,22 +1,31 @@
-/* reduce_fast_cluster: reduce_fast with a finish through distributed shared memory: each CTA stores its total in rank 0's
-   shared memory, and rank 0 adds one global atomic per cluster. The barrier that says that rank 0 has started is
+/* reduce_fast_cluster: as fast as DRAM too, with a finish through distributed shared memory: each CTA stores its total in
+   rank 0's shared memory, and rank 0 adds one global atomic per cluster. The barrier that says that rank 0 has started is
    arrived at on entry and waited for at the end.
 
+   A cluster starts and ends as one, which costs SM time for each that passes: small CTAs and few, or CTAs that stay.
+   Tile form, when the grid covers the input: 4 float4 per thread. Pipeline form otherwise: ring.cuh.
+
    Contract: (const float *input, float *sum, uint64 n); *sum is zero before, the sum of input[0..n) after.
-   Launch:   as reduce_fast, the grid a multiple of the cluster of 1 to 16 CTAs.
+   Launch:   block 256, the grid a multiple of the cluster of 1 to 16 CTAs. Tile form: grid >= ceil(n / 4096), no dynamic
+             shared memory; pipeline form: two CTAs per SM with 96 KiB of dynamic shared memory each.
    Needs:    CUDA C++17, sm_90.   Expect: one global atomic per cluster. */
 #include "fast.cuh"
+#include "ring.cuh"
 #include "textbook.cuh"
 
-extern "C" __global__ void __launch_bounds__(MAX_THREADS)
+extern "C" __global__ void __launch_bounds__(RING_THREADS)
     reduce_fast_cluster(const float *input, float *sum, unsigned long long n)
 {
     extern __shared__ __align__(128) float4 ring[];
     __shared__ unsigned long long full[RING_STAGES];
-    __shared__ float warps[MAX_THREADS / 32];
+    __shared__ float warps[RING_THREADS / 32];
     __shared__ float totals[MAX_CLUSTER]; /* of rank 0: one slot per CTA of the cluster */
     cluster_arrive_relaxed();
-    float total = cta_sum(input, n, ring, full, warps);
+    const span s = span_of(input, n);
+    float total = gridDim.x * (RING_THREADS * 4ull) >= s.count ? tile_sum<RING_THREADS, 4, true>(s)
+                                                               : ring_sum(s, ring, full);
+    total += edge_sum(s);
+    total = cta_sum<RING_THREADS>(total, warps);
     cluster_wait(); /* rank 0 has started */
 
     if (threadIdx.x == 0)

@@ -5,6 +5,7 @@ usage: run_case.py CLUSTERLAB CASE
 Placeholders in RUN: %clusterlab the program, %here the case's folder, %tree the source tree, %tmp a fresh folder.
 Exit status 77 (skipped) when a REQUIRES line names a thing that is not here.
 """
+import errno
 import os
 import re
 import shutil
@@ -78,6 +79,13 @@ def check(case, path, status, out, err, folder):
 def main():
     clusterlab, path = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
     case = parse(path)
+    try:
+        subprocess.run([clusterlab, "--version"], stdout=subprocess.DEVNULL, check=False)
+    except OSError as error:
+        if error.errno != errno.ENOEXEC:
+            raise
+        print("skipped: the program is for another machine, and none is emulated (binfmt_misc)")
+        sys.exit(77)
     for thing in case["REQUIRES"]:
         if missing(thing, clusterlab):
             print(f"skipped: {thing} is not here")

@@ -1,9 +1,11 @@
 /* Runs forms (forms.h) on a device through the driver API: records their outputs, or compares them with a
    record.
 
-   usage: conform [--libcuda FILE] [--only TEXT] [--inputs N] [--record FILE] [--raw FILE] [--check FILE]
-                  [--except FILE] [--dump] FORMS…
+   usage: conform [--libcuda FILE] [--only TEXT] [--later] [--inputs N] [--record FILE] [--raw FILE] [--check
+   FILE]
+   [--except FILE] [--dump] FORMS…
 
+   --only: forms that contain TEXT; --later: forms that need sm_100 or later.
    --record writes one line per form: `form | hash of the outputs`, or `form | error x of bound y` for an
    approximate form, or `form | refused` when the driver does not take it. --check reads such files (any
    number) and reports every line that differs. A form that fails to run, and an approximate one beyond its
@@ -307,11 +309,16 @@ int main(int argc, char **argv)
 {
     struct run run = {.n = 2048};
     const char *library = "libcuda.so.1", *only = NULL, *check = NULL;
+    bool later = false;
     int at = 1;
     for (; at < argc && strncmp(argv[at], "--", 2) == 0; at++) {
         const char *option = argv[at];
         if (strcmp(option, "--dump") == 0) {
             run.dump = true;
+            continue;
+        }
+        if (strcmp(option, "--later") == 0) {
+            later = true;
             continue;
         }
         const char *value = at + 1 < argc ? argv[++at] : NULL;
@@ -355,7 +362,7 @@ int main(int argc, char **argv)
         size_t kept = 0;
         for (size_t i = 0; i < count; i++) {
             const bool runs = forms[i].only_arch ? forms[i].sm == (unsigned)sm : forms[i].sm <= (unsigned)sm;
-            if (runs && (!only || strstr(forms[i].text, only)))
+            if (runs && (!later || forms[i].sm >= 100) && (!only || strstr(forms[i].text, only)))
                 forms[kept++] = forms[i];
         }
         for (size_t i = 0; i < kept; i += BATCH)
