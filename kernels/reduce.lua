@@ -9,16 +9,17 @@ local function textbook(p)
   }
 end
 
--- Small inputs in smaller tiles that spare what is in the L2 (kernels/reduce/fast.cu).
+local LONG = 2 ^ 27 -- an H200's crossing: such an input sweeps the L2 anyway (kernels/reduce/fast.cu)
+
 local function fast(p)
-  local per_cta = p.n < 2 ^ 27 and 8192 or 16384
+  local per_cta = p.n < LONG and 8192 or 16384
   return { block = 1024, grid = ceil_div(p.n, per_cta), args = { "input", "sum", u64(p.n) } }
 end
 
--- A tile per CTA, or beyond 2^26 floats CTAs that stay (kernels/reduce/ring.cuh).
+-- A tile per CTA, or CTAs that stay (kernels/reduce/ring.cuh).
 local function fast_cluster(p)
   local launch = { block = 256, grid = round_up(ceil_div(p.n, 4096), p.cluster), args = { "input", "sum", u64(p.n) } }
-  if p.n >= 2 ^ 26 then
+  if p.n >= LONG then
     launch.grid, launch.smem_bytes = fit { per = "cluster" }, 6 * 16384
   end
   return launch

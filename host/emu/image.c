@@ -176,7 +176,8 @@ static bool lay_out_shared(struct reach *reach, struct emu_layout *layout, struc
     return true;
 }
 
-/* Local memory along the deepest chain of direct calls. False (deep) with recursion or indirect calls. */
+/* Local memory along the deepest chain of direct calls. False (deep) with recursion, alloca or
+   indirect calls. */
 struct chain {
     const struct emu_image *image;
     const struct reach *reach;
@@ -197,6 +198,9 @@ static bool chain_need(struct chain *chain, uint32_t index, unsigned depth)
     uint64_t most = 0;
     for (uint32_t i = 0; i < code->function->n_insns; i++) {
         const struct ptx_insn *insn = &code->function->insns[i];
+        if (insn->row == PTX_ALLOCA) {
+            return false;
+        }
         for (uint32_t k = 0; insn->row == PTX_CALL && k < insn->n_operands; k++) {
             const struct ptx_function *callee = insn->operands[k].func;
             if (callee && callee->defined) {

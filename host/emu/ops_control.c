@@ -1,7 +1,7 @@
 /* Control flow: bra, brx.idx, call, ret, exit, trap, brkpt, nanosleep, griddepcontrol and hints. PTX
    ISA 9.0, 9.7.12 "Control Flow Instructions" and 9.7.19 "Miscellaneous Instructions". Compiled per set.
 
-   Leaves out: alloca, stacksave, stackrestore. griddepcontrol does nothing: a launch of the emulator starts
+   alloca takes as much for all lanes as for the one that asks for most. griddepcontrol does nothing: a launch of the emulator starts
    after the one before it in its stream has ended. */
 #include <string.h>
 
@@ -336,7 +336,7 @@ static const struct emu_op *call(struct emu_warp *warp, const struct emu_op *op)
             return emu_remask(warp, op);
         }
     }
-    const uint32_t base = frame->local_base + frame->code->local_bytes;
+    const uint32_t base = frame->local_base + frame->code->local_bytes + frame->dynamic;
     emu_count(warp, op, op->insn + 1, exec, 0);
     if (!emu_enter(warp, op, code, op + 1)) {
         return NULL;
@@ -363,7 +363,7 @@ static const struct emu_op *call_back(struct emu_warp *warp, const struct emu_op
 {
     const struct call *call = op->extra;
     const struct emu_frame *frame = warp->fragment->frame;
-    const uint32_t base = frame->local_base + frame->code->local_bytes;
+    const uint32_t base = warp->fragment->returned;
     for (uint32_t i = 0; i < call->n_returns; i++) {
         const struct argument *argument = &call->arguments[call->n_arguments + i];
         if (argument->row != EMU_NO_ROW) {
@@ -558,6 +558,91 @@ EMU_EMITTER(emu_griddepcontrol)
 {
     (void)insn;
     emu_push_unguarded(emit, nothing, nothing);
+    return CLAB_OK;
+}
+
+/* --- alloca, stacksave, stackrestore: the stack grows upwards, above the function's variables. PTX ISA 9.0, 9.7.15
+   "Stack Manipulation Instructions". */
+
+static void put_address(struct emu_warp *warp, const struct emu_op *op, uint32_t address)
+{
+    uint64_t *d = EMU_ROW(uint64_t, warp, op->d);
+    for (unsigned i = 0; i < EMU_LANES; i++) {
+        d[i] = warp->exec >> i & 1 ? address : d[i];
+    }
+}
+
+static const struct emu_op *alloca_(struct emu_warp *warp, const struct emu_op *op)
+{
+    struct emu_frame *frame = warp->fragment->frame;
+    const uint64_t *bytes = EMU_ROW(uint64_t, warp, op->a);
+    uint64_t most = 0;
+    for (unsigned i = 0; i < EMU_LANES; i++) {
+        most = warp->exec >> i & 1 && bytes[i] > most ? bytes[i] : most;
+    }
+    const uint64_t top = frame->local_base + frame->code->local_bytes + frame->dynamic;
+    const uint64_t at = (top + op->imm - 1) & ~(op->imm - 1);
+    if (most > warp->cta->local_bytes || at + most + 16 > warp->cta->local_bytes) {
+        emu_fault_kind_set(warp, EMU_FAULT_ILLEGAL_ADDRESS);
+        return emu_fault(warp, op, EMU_LANES, CLAB_FAULT, NULL, 0,
+                         "stack overflow: alloca of %llu bytes beyond the %u of a thread's local memory",
+                         (unsigned long long)most, warp->cta->local_bytes);
+    }
+    put_address(warp, op, (uint32_t)at);
+    frame->dynamic += (uint32_t)((at + most + 15) & ~UINT64_C(15)) - (uint32_t)top;
+    return op + 1;
+}
+
+EMU_EMITTER(emu_alloca)
+{
+    const uint32_t bytes = emu_source(emit, &insn->operands[1], PTX_U64);
+    const uint64_t align = insn->n_operands > 2 ? insn->operands[2].imm : 16;
+    if (align == 0 || (align & (align - 1)) != 0 || align > 4096) {
+        return emu_unsupported(emit, "an alignment of %llu bytes", (unsigned long long)align);
+    }
+    const uint32_t d = emu_dest(emit, &insn->operands[0], PTX_U64);
+    struct emu_op *op = emu_push(emit, alloca_, alloca_);
+    op->a = bytes;
+    op->d = d;
+    op->imm = align;
+    return CLAB_OK;
+}
+
+static const struct emu_op *stacksave(struct emu_warp *warp, const struct emu_op *op)
+{
+    const struct emu_frame *frame = warp->fragment->frame;
+    put_address(warp, op, frame->local_base + frame->code->local_bytes + frame->dynamic);
+    return op + 1;
+}
+
+EMU_EMITTER(emu_stacksave)
+{
+    const uint32_t d = emu_dest(emit, &insn->operands[0], PTX_U64);
+    emu_push(emit, stacksave, stacksave)->d = d;
+    return CLAB_OK;
+}
+
+/* Gives back what alloca took since, unless lanes that parted still use it. */
+static const struct emu_op *stackrestore(struct emu_warp *warp, const struct emu_op *op)
+{
+    struct emu_frame *frame = warp->fragment->frame;
+    const uint64_t to = EMU_ROW(uint64_t, warp, op->a)[__builtin_ctz(warp->exec)];
+    const uint64_t least = frame->local_base + frame->code->local_bytes;
+    if (to < least || to > least + frame->dynamic) {
+        emu_fault_kind_set(warp, EMU_FAULT_ILLEGAL_INSTRUCTION);
+        return emu_fault(warp, op, EMU_LANES, CLAB_FAULT, NULL, 0,
+                         "stackrestore of a value that no stacksave of this function gave");
+    }
+    if (frame->refs == 1) {
+        frame->dynamic = (uint32_t)(to - least);
+    }
+    return op + 1;
+}
+
+EMU_EMITTER(emu_stackrestore)
+{
+    const uint32_t a = emu_source(emit, &insn->operands[0], PTX_U64);
+    emu_push(emit, stackrestore, stackrestore)->a = a;
     return CLAB_OK;
 }
 

@@ -81,7 +81,7 @@ struct emu_frame *emu_frame_take(struct emu_thread *thread, const struct emu_cod
     }
     frame->caller = NULL;
     frame->return_to = NULL;
-    frame->local_base = frame->depth = 0;
+    frame->local_base = frame->dynamic = frame->depth = 0;
     frame->refs = 1;
     return frame;
 }

@@ -161,7 +161,7 @@ struct emu_frame *emu_enter(struct emu_warp *warp, const struct emu_op *op, cons
 {
     struct emu_fragment *fragment = warp->fragment;
     struct emu_frame *caller = fragment->frame;
-    const uint32_t base = caller->local_base + caller->code->local_bytes;
+    const uint32_t base = caller->local_base + caller->code->local_bytes + caller->dynamic;
     /* Every activation takes at least 16 bytes, as a return address would: recursion ends. */
     const uint32_t need = code->local_bytes + 16;
     if (need > warp->cta->local_bytes - base) {
@@ -179,6 +179,7 @@ struct emu_frame *emu_enter(struct emu_warp *warp, const struct emu_op *op, cons
         return NULL;
     }
     frame->caller = caller;
+    frame->arguments = base;
     frame->return_to = back;
     frame->local_base = base + (code->local_bytes ? 0 : 16);
     frame->depth = caller->depth + 1;
@@ -197,6 +198,7 @@ const struct emu_op *emu_return(struct emu_warp *warp, const struct emu_op *op)
     }
     const struct emu_op *back = frame->return_to;
     caller->refs++;
+    fragment->returned = frame->arguments;
     fragment->frame = caller;
     frame_release(warp, frame);
     warp->regs = caller->regs;

@@ -31,6 +31,8 @@ struct emu_frame {
     unsigned char *regs;
     const struct emu_op *return_to; /* operation of the caller after the call */
     uint32_t local_base;            /* offset of this function's variables in each thread's local memory */
+    uint32_t dynamic;               /* bytes that alloca took above the function's variables */
+    uint32_t arguments;             /* where the caller put them, and finds what is returned: as local_base */
     uint32_t depth;                 /* 0 for the entry */
     uint32_t refs;                  /* fragments in it, and frames called from it */
     uint32_t rank;                  /* CTA rank that the rank-dependent constants were filled for */
@@ -70,6 +72,7 @@ struct emu_fragment {
     bool bounded;        /* the wait may time out (try_wait, nanosleep) */
     uint64_t wait_key;
     uint64_t wait_value; /* delivered by the waker (bar.red) */
+    uint32_t returned; /* `arguments` of the function that returned last */
     uint32_t parked_round, age;
 };
 

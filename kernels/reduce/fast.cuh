@@ -1,7 +1,6 @@
 /* What reduce_fast and reduce_fast_cluster share: the input as float4 on 128-byte lines, a tile of it per CTA, and the
    sum over a CTA. The input may start at any float: up to 31 before the first line and up to three after the last float4
-   are the edges, which CTA 0 adds. Lines matter: a bulk copy or a warp's load across them costs up to a third of the
-   bandwidth (figures in ring.cuh). */
+   are the edges, which CTA 0 adds. */
 #pragma once
 
 #define LINE_FLOATS 32

@@ -142,6 +142,15 @@ static const char *find(const struct table *table, const char *text)
     return line ? line->value : NULL;
 }
 
+static void free_table(struct table *table)
+{
+    for (size_t i = 0; i < table->count; i++) {
+        free(table->lines[i].text);
+        free(table->lines[i].value);
+    }
+    free(table->lines);
+}
+
 /* Writes the line of a form, and compares it. An approximate form may differ in its error, within the bound.
  */
 static void conclude(struct run *run, const struct form *form, const char *value)
@@ -379,5 +388,9 @@ int main(int argc, char **argv)
         fprintf(stderr, ", %zu compared, %zu known to differ, %zu reported, %zu not in the record",
                 run.checked, run.known, run.differing, run.unknown);
     fprintf(stderr, "\n");
+    free_table(&run.expected);
+    free_table(&run.excepted);
+    free(run.inputs);
+    free(run.outputs);
     return run.differing || (check && !run.checked);
 }
