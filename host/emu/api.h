@@ -251,6 +251,8 @@ struct api_allocation *api_allocation_find(uint64_t address);
 void api_allocation_free(struct api_allocation *allocation);
 void api_allocations_free(CUcontext context);
 size_t api_allocation_count(void);
+/* Bytes that may still be allocated before the host's own memory gets scarce. */
+uint64_t api_memory_spare(void);
 /* Host pointer for [address, +bytes) of live device (or pinned, managed, module) memory, or NULL. */
 void *api_memory(uint64_t address, uint64_t bytes);
 /* Is it inside the range that the device's memory is reserved in (live or not)? Then it is no host memory. */

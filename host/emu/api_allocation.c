@@ -2,6 +2,7 @@
    with which flags, from which pool). Sorted by address; guarded by the API's lock. */
 #include "emu/api.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +12,33 @@ static struct {
     struct api_allocation **rows;
     size_t count, capacity;
     unsigned long long next_id;
+    uint64_t bytes; /* of all rows but registered ones */
+    uint64_t limit; /* see api_memory_limit; 0 unknown yet */
 } table;
+
+/* Nine tenths of the memory that the host had to spare when this was first asked: emulated memory is the
+   host's, and a program that fills a device of 140 GB would end more than itself. */
+static uint64_t api_memory_limit(void)
+{
+    if (table.limit == 0) {
+        unsigned long long kib = 0;
+        char line[128];
+        FILE *file = fopen("/proc/meminfo", "r");
+        while (file != NULL && fgets(line, sizeof line, file) != NULL)
+            if (sscanf(line, "MemAvailable: %llu kB", &kib) == 1)
+                break;
+        if (file != NULL)
+            fclose(file);
+        table.limit = kib != 0 ? (uint64_t)kib * 1024 / 10 * 9 : UINT64_MAX;
+    }
+    return table.limit;
+}
+
+uint64_t api_memory_spare(void)
+{
+    uint64_t limit = api_memory_limit();
+    return limit > table.bytes ? limit - table.bytes : 0;
+}
 
 /* Index of the first row with a base above `address`. */
 static size_t above(uint64_t address)
@@ -49,6 +76,8 @@ static struct api_allocation *insert(struct api_context *context, uint64_t base,
     memmove(table.rows + place + 1, table.rows + place, (table.count - place) * sizeof *table.rows);
     table.rows[place] = allocation;
     table.count++;
+    if (kind != API_MEMORY_REGISTERED)
+        table.bytes += bytes;
     return allocation;
 }
 
@@ -57,6 +86,8 @@ struct api_allocation *api_allocation_new(struct api_context *context, uint64_t 
     enum emu_memory_kind where = kind == API_MEMORY_HOST      ? EMU_MEMORY_HOST
                                  : kind == API_MEMORY_MANAGED ? EMU_MEMORY_MANAGED
                                                               : EMU_MEMORY_DEVICE;
+    if (bytes > api_memory_spare())
+        return NULL;
     uint64_t base = emu_memory_alloc(api_device()->machine, bytes, where);
     if (base == 0)
         return NULL;
@@ -92,6 +123,8 @@ void api_allocation_free(struct api_allocation *allocation)
     size_t place = above(allocation->base) - 1;
     memmove(table.rows + place, table.rows + place + 1, (table.count - place - 1) * sizeof *table.rows);
     table.count--;
+    if (allocation->kind != API_MEMORY_REGISTERED)
+        table.bytes -= allocation->bytes;
     if (allocation->kind == API_MEMORY_REGISTERED)
         emu_memory_unregister(machine, (void *)(uintptr_t)allocation->base);
     else

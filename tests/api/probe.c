@@ -42,6 +42,9 @@ static const char *const ptx =
     ".visible .entry load_shared(.param .u32 p)\n{ .reg .b32 a, v; ld.param.u32 a, [p]; ld.shared.u32 v, "
     "[a];\n"
     "  st.shared.u32 [a], v; ret; }\n"
+    ".visible .entry load_small(.param .u32 p)\n{ .shared .align 16 .b8 s[16]; .reg .b32 a, v; ld.param.u32 "
+    "a, [p];\n"
+    "  mov.u32 v, s; st.shared.u32 [v], a; ld.shared.u32 v, [a]; st.shared.u32 [a], v; ret; }\n"
     ".visible .entry trap_() { trap; ret; }\n"
     ".visible .entry brk() { brkpt; ret; }\n"
     ".visible .entry write_const(.param .u64 p)\n{ .reg .b64 a; .reg .b32 v; mov.u64 a, table; "
@@ -1099,6 +1102,56 @@ static void fault(const char *name, uint64_t argument)
         say("fault %s: child status %d\n", name, status);
 }
 
+/* How far behind a CTA's own 16 bytes a shared access may reach, and what .blocksareclusters counts. */
+static void reach(void)
+{
+    static const unsigned offsets[] = {0,   12,  16,  60,   64,   124,  128,  252,
+                                       256, 508, 512, 1020, 1024, 2044, 2048, 4092};
+    for (size_t i = 0; i < sizeof offsets / sizeof offsets[0]; i++)
+        fault("load_small", 0x400 + offsets[i]);
+    fault("load_shared", 0);
+    fault("load_shared", 0x3fc);
+}
+
+static void in_clusters(void)
+{
+    static const char text[] =
+        ".version 9.0\n.target sm_90\n.address_size 64\n"
+        ".visible .entry e(.param .u64 p) .reqntid 32, 1, 1 .reqnctapercluster 2, 1, 1 "
+        ".blocksareclusters\n{\n"
+        "  .reg .b64 a; .reg .b32 v, w; .reg .pred q; ld.param.u64 a, [p]; mov.u32 v, %tid.x; setp.ne.u32 q, "
+        "v, 0;\n"
+        "  @q bra D; red.global.add.u32 [a], 1; mov.u32 v, %nctaid.x; st.global.u32 [a+4], v;\n"
+        "  mov.u32 v, %nclusterid.x; st.global.u32 [a+8], v; mov.u32 v, %cluster_nctaid.x; st.global.u32 "
+        "[a+12], v;\n"
+        "D: ret;\n}\n";
+    CUmodule other = NULL;
+    CUfunction function = NULL;
+    CUdeviceptr memory = 0;
+    start();
+    SAY("blocks are clusters: load", cu.cuModuleLoadData(&other, text));
+    SAY("blocks are clusters: get", cu.cuModuleGetFunction(&function, other, "e"));
+    SAY("blocks are clusters: alloc", cu.cuMemAlloc_v2(&memory, 16));
+    void *params[] = {&memory};
+    for (unsigned grid = 2; grid < 5; grid++)
+        for (unsigned x = 0; x < 3; x++) {
+            uint32_t values[4] = {0};
+            CUlaunchAttribute attribute = cluster(x, 1, 1);
+            CUlaunchConfig config = shape(grid, 1, 1, 32, 1, 1, 0);
+            config.attrs = &attribute;
+            config.numAttrs = x != 0;
+            cu.cuMemsetD32_v2(memory, 0, 4);
+            CUresult launched = cu.cuLaunchKernelEx(&config, function, params, NULL);
+            CUresult copied = cu.cuMemcpyDtoH_v2(values, memory, 16);
+            int clusters = -1;
+            CUresult asked = cu.cuOccupancyMaxActiveClusters(&clusters, function, &config);
+            say("blocks are clusters: grid %u attribute %u: %d %d, %u CTAs, nctaid %u, clusters %u of %u, "
+                "active %d %d\n",
+                grid, x, (int)launched, (int)copied, values[0], values[1], values[2], values[3], (int)asked,
+                clusters);
+        }
+}
+
 static void faults(void)
 {
     fault("store", 0);
@@ -1150,7 +1203,8 @@ int main(int argc, char **argv)
     } sections[] = {{"errors", errors},       {"device", device},      {"context", contexts},
                     {"calls", calls},         {"launch", launch},      {"clusters", clusters},
                     {"tensormap", tensormap}, {"function", functions}, {"graph", graph},
-                    {"linking", linking},     {"faults", faults}};
+                    {"linking", linking},     {"reach", reach},        {"in_clusters", in_clusters},
+                    {"faults", faults}};
     if (argc < 3)
         return 2;
     void *library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
