@@ -12,7 +12,7 @@ end
 local LONG = 2 ^ 27 -- an H200's crossing: such an input sweeps the L2 anyway (kernels/reduce/fast.cu)
 
 local function fast(p)
-  local per_cta = p.n < LONG and 8192 or 16384
+  local per_cta = p.n < LONG and 8192 or 32768
   return { block = 1024, grid = ceil_div(p.n, per_cta), args = { "input", "sum", u64(p.n) } }
 end
 

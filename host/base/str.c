@@ -242,3 +242,13 @@ const char *clab_nearest_name(const char *word, const char *const *names, size_t
     }
     return nearest;
 }
+
+const char *clab_path_shown(const char *path)
+{
+    char folder[4096];
+    if (getcwd(folder, sizeof folder) == NULL)
+        return path;
+    size_t bytes = strlen(folder);
+    bool below = strncmp(path, folder, bytes) == 0 && path[bytes] == '/';
+    return below ? path + bytes + 1 : path;
+}

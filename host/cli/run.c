@@ -54,7 +54,7 @@ static void on_plan(void *context, const json_t *plan)
     json_t *more = json_object();
     const json_t *predictions = json_object_get(plan, "predictions");
     json_object_set(show->extra, "experiment", json_object_get(plan, "experiment"));
-    json_object_set(more, "file", json_object_get(plan, "file"));
+    json_object_set_new(more, "file", json_string(clab_path_shown(clab_json_text(plan, "file", ""))));
     json_object_set(more, "sha256", json_object_get(plan, "sha256"));
     json_object_set(more, "predictions", (json_t *)(uintptr_t)predictions);
     json_t *record = clab_run_record(show->cli->argc, show->cli->argv, more);

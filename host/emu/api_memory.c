@@ -14,6 +14,11 @@ static CUresult allocate(struct api_context *context, CUdeviceptr *dptr, uint64_
     if (allocation == NULL) {
         uint64_t available, total;
         emu_memory_info(api_device()->machine, &available, &total);
+        uint64_t spare = api_memory_spare();
+        if (spare < bytes && bytes <= available)
+            return api_set_error(CUDA_ERROR_OUT_OF_MEMORY,
+                                 "wanted %llu bytes: the device has them, but this host can spare %llu only",
+                                 (unsigned long long)bytes, (unsigned long long)spare);
         return api_set_error(CUDA_ERROR_OUT_OF_MEMORY, "wanted %llu bytes, %llu of %llu are free",
                              (unsigned long long)bytes, (unsigned long long)available,
                              (unsigned long long)total);
@@ -203,6 +208,8 @@ CUresult CUDAAPI cuMemGetInfo_v2(size_t *free, size_t *total)
     (void)context;
     uint64_t available, all;
     emu_memory_info(api_device()->machine, &available, &all);
+    if (available > api_memory_spare())
+        available = api_memory_spare();
     if (free != NULL)
         *free = available;
     if (total != NULL)

@@ -55,20 +55,17 @@ template <int THREADS, int LOADS, bool EVICT_FIRST> __device__ __forceinline__ f
 {
     const unsigned long long start = (unsigned long long)blockIdx.x * (THREADS * LOADS);
     const float4 *mine = s.body + start + threadIdx.x;
-    float4 v[LOADS];
+    float4 total = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
     if (start + THREADS * LOADS <= s.count) {
 #pragma unroll
         for (int i = 0; i < LOADS; i++)
-            v[i] = EVICT_FIRST ? __ldcs(mine + i * THREADS) : mine[i * THREADS];
+            add4(total, EVICT_FIRST ? __ldcs(mine + i * THREADS) : mine[i * THREADS]);
     } else {
-#pragma unroll
-        for (int i = 0; i < LOADS; i++)
-            v[i] = start + threadIdx.x + i * THREADS < s.count ? mine[i * THREADS] : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+#pragma unroll 1
+        for (unsigned long long i = start + threadIdx.x; i < s.count; i += THREADS)
+            add4(total, s.body[i]);
     }
-#pragma unroll
-    for (int i = 1; i < LOADS; i++)
-        add4(v[0], v[i]);
-    return sum4(v[0]);
+    return sum4(total);
 }
 
 /* The sum of `part` over the CTA's THREADS threads, valid in thread 0. */

@@ -187,6 +187,19 @@ static void test_nearest_name(void **state)
     assert_ptr_equal(clab_nearest_name(longer, long_names, 2), NULL); /* too long to compare */
 }
 
+static void test_paths_are_shown_from_the_current_folder(void **state)
+{
+    (void)state;
+    char folder[4096], path[5000];
+    assert_non_null(getcwd(folder, sizeof folder));
+    snprintf(path, sizeof path, "%s/kernels/reduce.lua", folder);
+    assert_string_equal(clab_path_shown(path), "kernels/reduce.lua");
+    snprintf(path, sizeof path, "%sx/reduce.lua", folder); /* begins alike, lies elsewhere */
+    assert_ptr_equal(clab_path_shown(path), path);
+    assert_string_equal(clab_path_shown("kernels/reduce.lua"), "kernels/reduce.lua");
+    assert_string_equal(clab_path_shown(""), "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -198,6 +211,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_links_and_devices_are_written_through, make_folder,
                                         remove_folder),
         cmocka_unit_test(test_nearest_name),
+        cmocka_unit_test(test_paths_are_shown_from_the_current_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
