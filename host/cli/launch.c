@@ -303,7 +303,8 @@ int clab_cmd_launch(struct clab_cli *cli, int argc, char **argv, struct clab_err
     if (status == CLAB_OK) {
         bool timed = clab_json_bool(session.facts, "timed", false);
         status = launch(&session, &image, path, positional[0], positional[1], row, buffers,
-                        timed ? (int)timeout_s * 1000 : -1, &answer, error);
+                        timed || clab_option_get(o, "--timeout")->set ? (int)timeout_s * 1000 : -1, &answer,
+                        error);
         if (status != CLAB_OK) {
             clab_error_name_source(error, positional[0]);
             if (error->file[0] == '\0')

@@ -177,6 +177,7 @@ static clab_status read_options(struct clab_option *o, struct clab_run_options *
         status = clab_option_number(clab_option_get(o, "--timeout"), 1, 86400, &number, error);
         if (status == CLAB_OK)
             options->timeout_ms = (int)number * 1000;
+        options->timeout_always = true;
     }
     if (status == CLAB_OK && clab_option_get(o, "--samples")->set) {
         status = clab_option_number(clab_option_get(o, "--samples"), 1, 100000, &number, error);

@@ -97,6 +97,7 @@ struct clab_channel {
          "driver"            "" any PTX version | 13.0: refuse what that driver refuses
          "trace"             "CTA,WARP" or "": linear CTA index in the grid, warp in the CTA
          "trace_file"        path that the trace is appended to (default: stderr of the process)
+         "source"            what messages and traces call images loaded from now on
          "threads"           host threads, 0: one per core
          "budget"            warp instructions after which a launch times out, 0: none
        CLAB_OK, or CLAB_USAGE with `error` filled for an unknown name or a bad value. */

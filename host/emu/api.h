@@ -355,7 +355,7 @@ struct api_stream {
     struct api_task *head, *tail;
     bool running; /* a thread is executing the head */
     bool has_worker;
-    struct api_context *worker_of; /* the context that counts the worker */
+    struct api_context *worker_of;   /* the context that counts the worker */
     unsigned refs;                   /* handle, worker, events, dependencies */
     struct api_capture *capture;     /* NULL unless capturing */
     struct api_node **capture_nodes; /* the nodes that the next one will depend on */
@@ -439,6 +439,8 @@ void api_exec_hold(struct api_exec *exec);
 
 /* ---- launches (api_launch_rules.c) ---- */
 
+/* A launch's grid in CTAs: as given, except for kernels whose grid counts clusters. */
+CUresult api_grid_in_ctas(const struct api_function *function, uint32_t grid[3]);
 /* Everything that cuLaunchKernelEx refuses, in its order; fills launch->cluster. `attributes` as in
    CUlaunchConfig. launch->function, grid, block, dynamic_shared_bytes are set by the caller. */
 CUresult api_launch_check(struct api_device *device, struct api_launch *launch,

@@ -87,6 +87,7 @@ CUresult CUDAAPI cuGetExportTable(const void **ppExportTable, const CUuuid *pExp
         return CUDA_ERROR_INVALID_VALUE;
     if (memcmp(pExportTableId->bytes, ours.bytes, sizeof ours.bytes) == 0) {
         *ppExportTable = &channel;
+        emu_log_host();
         return CUDA_SUCCESS;
     }
     *ppExportTable = NULL;

@@ -12,6 +12,8 @@
 #include <string.h>
 #include <zstd.h>
 
+#include "emu/log.h"
+
 #define KIND_PTX  1
 #define KIND_ELF  2
 #define FLAG_LZ4  UINT64_C(0x2000)
@@ -108,10 +110,11 @@ CUresult api_fatbin_ptx(const void *fatbin, size_t bytes, const struct emu_model
     }
     if (best_payload != NULL)
         return unpack(&best, best_payload, out_text, out_bytes);
-    return api_set_error(
-        CUDA_ERROR_NO_BINARY_FOR_GPU, "%s",
+    const char *words =
         newer    ? "the fatbin's PTX is for newer devices only"
-        : cubins ? "the fatbin holds cubins only: the stand-in driver executes PTX, not machine code; "
-                   "compile with -arch=compute_XY or -gencode …,code=compute_XY"
-                 : "the fatbin holds no PTX");
+        : cubins ? "the fatbin holds cubins only; the stand-in driver executes PTX: compile with "
+                   "-arch=compute_XY or -gencode …,code=compute_XY"
+                 : "the fatbin holds no PTX";
+    emu_log_refused("%s", words);
+    return api_set_error(CUDA_ERROR_NO_BINARY_FOR_GPU, "%s", words);
 }

@@ -3,10 +3,12 @@
    are refused by name. */
 #include "emu/api_image.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "emu/builtin.h"
+#include "emu/log.h"
 #include "emu/module.h"
 
 #define ELF_MAGIC     UINT32_C(0x464c457f)
@@ -51,11 +53,12 @@ CUresult api_image_ptx(const void *image, size_t bytes, const struct emu_model *
     }
     if (magic == FATBIN_MAGIC)
         return api_fatbin_ptx(image, bytes, model, out_text, out_bytes);
-    if (magic == ELF_MAGIC)
-        return api_set_error(CUDA_ERROR_NO_BINARY_FOR_GPU,
-                             "the image is a cubin: the stand-in driver executes PTX, not "
-                             "machine code; compile to PTX (compute_%u)",
-                             (unsigned)model->sm);
+    if (magic == ELF_MAGIC) {
+        static const char words[] = "this image is a cubin; the stand-in driver executes PTX: compile to PTX "
+                                    "(nvcc -ptx -arch=compute_%u, NVRTC's --gpu-architecture=compute_%u)";
+        emu_log_refused(words, (unsigned)model->sm, (unsigned)model->sm);
+        return api_set_error(CUDA_ERROR_NO_BINARY_FOR_GPU, words, (unsigned)model->sm, (unsigned)model->sm);
+    }
     const char *text = image;
     size_t length = bytes == SIZE_MAX ? strlen(text) : strnlen(text, bytes);
     size_t blank = strspn(text, " \t\r\n");
@@ -128,8 +131,9 @@ CUresult api_image_load(struct api_device *device, const void *image, size_t byt
                         struct emu_module **out_module, char **out_text, size_t *out_text_bytes,
                         struct clab_error *error)
 {
-    char *text = NULL;
+    char *text = NULL, shown[4096];
     size_t text_bytes = 0;
+    snprintf(shown, sizeof shown, "%s", name); /* `name` may change while the lock is not held */
     CUresult result = api_image_ptx(image, bytes, device->model, &text, &text_bytes);
     if (result != CUDA_SUCCESS) {
         clab_error_copy(error, &api_thread()->error);
@@ -137,7 +141,7 @@ CUresult api_image_load(struct api_device *device, const void *image, size_t byt
     }
     /* Parsing a large text takes a while: other threads go on. */
     api_unlock();
-    clab_status status = emu_module_load(device->machine, text, text_bytes, name, out_module, error);
+    clab_status status = emu_module_load(device->machine, text, text_bytes, shown, out_module, error);
     api_lock();
     if (status == CLAB_OK) {
         const struct ptx_module *parsed = emu_module_ptx(*out_module);
@@ -147,7 +151,7 @@ CUresult api_image_load(struct api_device *device, const void *image, size_t byt
             clab_error_copy(error, flaw);
             status = CLAB_PTX_SYNTAX;
         } else if (undefined != NULL) {
-            status = clab_error_set(error, CLAB_PTX_SYNTAX, "%s: unresolved extern function '%s'", name,
+            status = clab_error_set(error, CLAB_PTX_SYNTAX, "%s: unresolved extern function '%s'", shown,
                                     undefined);
         } else if (parsed->address_size != 64) {
             status = clab_error_set(error, CLAB_PTX_SYNTAX, "%s: .address_size %u: a 64-bit driver takes 64",

@@ -73,7 +73,9 @@ CUresult api_launch_prepare(struct api_context *context, const CUlaunchConfig *c
         .cooperative = cooperative,
         .dynamic_shared_bytes = config->sharedMemBytes,
     };
-    result = api_launch_check(api_device(), &launch, config->attrs, config->numAttrs);
+    result = api_grid_in_ctas(function, launch.grid);
+    if (result == CUDA_SUCCESS)
+        result = api_launch_check(api_device(), &launch, config->attrs, config->numAttrs);
     if (result == CUDA_SUCCESS)
         result = take_params(&function->info, params, extra, &launch);
     if (result != CUDA_SUCCESS) {

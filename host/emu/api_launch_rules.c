@@ -157,13 +157,25 @@ static CUresult check_cluster(const struct api_function *function, const uint32_
     return CUDA_SUCCESS;
 }
 
+/* UNVERIFIED: PTX ISA 9.0, ".blocksareclusters": the grid of such a kernel counts clusters. */
+CUresult api_grid_in_ctas(const struct api_function *function, uint32_t grid[3])
+{
+    const struct ptx_directives *directives = &function->info.function->directives;
+    for (int i = 0; i < 3 && directives->blocksareclusters && directives->has_reqnctapercluster; i++) {
+        uint32_t each = directives->reqnctapercluster[i] != 0 ? directives->reqnctapercluster[i] : 1;
+        if (__builtin_mul_overflow(grid[i], each, &grid[i]))
+            return api_set_error(CUDA_ERROR_INVALID_VALUE, "a grid of clusters whose CTAs overflow");
+    }
+    return CUDA_SUCCESS;
+}
+
 CUresult api_cluster_shape(const struct api_function *function, const CUlaunchConfig *config,
                            uint32_t out_cluster[3], bool *out_has)
 {
     struct api_launch ignored = {0};
     const uint32_t *attribute = NULL;
     uint32_t grid[3] = {config->gridDimX, config->gridDimY, config->gridDimZ};
-    CUresult result = CUDA_SUCCESS;
+    CUresult result = api_grid_in_ctas(function, grid);
     if (config->numAttrs > 0 && config->attrs == NULL)
         return api_set_error(CUDA_ERROR_INVALID_VALUE, "%u attributes, but no list", config->numAttrs);
     for (unsigned i = 0; i < config->numAttrs && result == CUDA_SUCCESS; i++)

@@ -9,6 +9,7 @@
 #include "base/process.h"
 #include "base/str.h"
 #include "emu/api_jit.h"
+#include "emu/api_options.h"
 
 static void kernels_free(struct api_library *library)
 {
@@ -113,7 +114,7 @@ CUresult CUDAAPI cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_o
     API_REQUIRE(library != NULL && code != NULL);
     CUresult result = check_options(libraryOptions, libraryOptionValues, numLibraryOptions);
     if (result == CUDA_SUCCESS)
-        result = load(library, code, SIZE_MAX, "ptx input", numJitOptions, jitOptions, jitOptionsValues);
+        result = load(library, code, SIZE_MAX, api_source_name(), numJitOptions, jitOptions, jitOptionsValues);
     return api_result(result);
 }
 
@@ -167,7 +168,7 @@ CUresult api_library_module(struct api_context *context, struct api_library *lib
     if (emu == NULL) {
         struct clab_error error = {0};
         clab_status status = emu_module_load(api_device()->machine, library->text, library->text_bytes,
-                                             "ptx input", &emu, &error);
+                                             emu_module_ptx(library->names)->name, &emu, &error);
         if (status != CLAB_OK) {
             CUresult result = api_copy_error(
                 status == CLAB_NO_MEMORY ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_PTX, &error);

@@ -15,6 +15,7 @@
 #include "base/str.h"
 #include "emu/api_image.h"
 #include "emu/api_jit.h"
+#include "emu/api_options.h"
 
 struct link {
     CUlinkState handle;
@@ -211,7 +212,7 @@ CUresult CUDAAPI cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *
     API_REQUIRE(data != NULL && size > 0 && link->output == NULL);
     result = api_jit_read(numOptions, options, optionValues, &ignored);
     if (result == CUDA_SUCCESS)
-        result = add_image(link, type, data, size, name != NULL ? name : "ptx input");
+        result = add_image(link, type, data, size, name != NULL ? name : api_source_name());
     return api_result(result);
 }
 

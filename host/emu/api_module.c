@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "emu/api_image.h"
 #include "emu/api_jit.h"
+#include "emu/api_options.h"
 
 #define IMAGE_FILE_LIMIT ((size_t)1 << 30)
 
@@ -103,7 +104,7 @@ static CUresult load_data(const char *call, CUmodule *out_handle, const void *im
     API_REQUIRE(out_handle != NULL && image != NULL);
     result = api_jit_read(count, options, values, &jit);
     if (result == CUDA_SUCCESS)
-        result = load(context, out_handle, image, SIZE_MAX, "ptx input", &jit);
+        result = load(context, out_handle, image, SIZE_MAX, api_source_name(), &jit);
     return api_result(result);
 }
 
@@ -174,7 +175,7 @@ CUresult api_module_function(struct api_module *module, const char *name, struct
     if (status != CLAB_OK) {
         CUresult result = api_copy_error(api_load_result(status, &error), &error);
         if (status == CLAB_UNSUPPORTED)
-            emu_log_once("%s: %s", name, error.message);
+            emu_log_refused("%s: %s", name, error.message);
         clab_error_clear(&error);
         return result;
     }

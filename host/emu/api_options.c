@@ -107,6 +107,19 @@ static clab_status set_trace_file(struct emu_options *options, const char *value
     return CLAB_OK;
 }
 
+static clab_status set_source(struct emu_options *options, const char *value, struct clab_error *error)
+{
+    (void)error;
+    snprintf(options->source, sizeof options->source, "%s", value != NULL ? value : "");
+    return CLAB_OK;
+}
+
+const char *api_source_name(void)
+{
+    const char *name = emu_machine_options(api_device()->machine)->source;
+    return name[0] != '\0' ? name : "ptx input";
+}
+
 clab_status api_option_set(struct emu_machine *machine, const char *name, const char *value,
                            struct clab_error *error)
 {
@@ -115,7 +128,8 @@ clab_status api_option_set(struct emu_machine *machine, const char *name, const 
         const char *name;
         clab_status (*set)(struct emu_options *, const char *, struct clab_error *);
     } words[] = {{"schedule", set_schedule},     {"isa", set_isa},       {"decline", set_decline},
-                 {"trace_file", set_trace_file}, {"driver", set_driver}, {"trace", set_trace}};
+                 {"trace_file", set_trace_file}, {"driver", set_driver}, {"trace", set_trace},
+                 {"source", set_source}};
     for (size_t i = 0; i < API_COUNT_OF(words); i++)
         if (strcmp(name, words[i].name) == 0)
             return words[i].set(options, value, error);

@@ -5,7 +5,11 @@
    "Progress inside a warp"). A warp that arrives whole counts 32 threads towards a given count even when some
    of its lanes ended or never existed, because such counts are multiples of the warp size. Threads that ended
    are not waited for: a barrier completes when all live threads of the CTA wait at it, and that is checked
-   again whenever threads end. */
+   again whenever threads end.
+
+   On an H200 (driver 13.0, 2026-11-30) arrivals with different thread counts end the launch with
+   CUDA_ERROR_ILLEGAL_INSTRUCTION, as here; bar.red reached by lanes of one warp in different branches hangs it, and
+   completes here: the manual leaves that undefined, since bar.red is .aligned. */
 #include "emu/fragment.h"
 #include "emu/hook.h"
 

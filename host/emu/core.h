@@ -38,6 +38,7 @@ struct emu_options {
     int trace_cta, trace_warp; /* linear CTA index and warp to trace, -1 none */
     const char *trace_file;    /* the trace is appended to it; NULL: standard error. Borrowed */
     const struct emu_hooks *hooks; /* observers of launches (hook.h), NULL none. Borrowed */
+    char source[512];          /* what messages call the next image; "": a name for all */
     uint16_t driver_version;   /* 90 = refuses .version above 9.0 (CLUSTERLAB_EMU_DRIVER=13.0); 0 any known */
     const char *isa;           /* "base", "v3", "v4", NULL best */
 };

@@ -232,7 +232,7 @@ static bool region_walk(struct flow *flow, uint32_t at, uint32_t join, uint32_t 
         return true;
     }
     if (flow->mark[at] == flow->mark_now || ++*count > REGION_BLOCKS || !(flow->flags[at] & BLOCK_SIMPLE) ||
-        flow->cfg.blocks[at].n_succ == 0) {
+        (flow->flags[at] & BLOCK_JOIN) || flow->cfg.blocks[at].n_succ == 0) {
         return false;
     }
     flow->mark[at] = flow->mark_now;
@@ -275,16 +275,21 @@ static bool may_diverge(const struct ptx_insn *insn)
 
 static void place_joins(const struct ptx_function *function, struct flow *flow, bool *inplace)
 {
-    for (uint32_t b = 0; b < flow->cfg.n_blocks; b++) {
-        const struct ptx_block *block = &flow->cfg.blocks[b];
-        const struct ptx_insn *insn = last_insn(function, block);
-        inplace[b] = false;
-        if (!may_diverge(insn) || block->ipdom == UINT32_MAX) {
-            continue;
-        }
-        inplace[b] = insn->row == PTX_BRA && region_inplace(flow, b, block->ipdom);
-        if (!inplace[b]) {
-            flow->flags[block->ipdom] |= BLOCK_JOIN;
+    memset(inplace, 0, flow->cfg.n_blocks * sizeof *inplace);
+    for (bool changed = true; changed;) { /* a region with a join inside cannot run in place: emu_join speaks for the whole fragment */
+        changed = false;
+        for (uint32_t b = 0; b < flow->cfg.n_blocks; b++) {
+            const struct ptx_block *block = &flow->cfg.blocks[b];
+            const struct ptx_insn *insn = last_insn(function, block);
+            inplace[b] = false;
+            if (!may_diverge(insn) || block->ipdom == UINT32_MAX) {
+                continue;
+            }
+            inplace[b] = insn->row == PTX_BRA && region_inplace(flow, b, block->ipdom);
+            if (!inplace[b] && !(flow->flags[block->ipdom] & BLOCK_JOIN)) {
+                flow->flags[block->ipdom] |= BLOCK_JOIN;
+                changed = true;
+            }
         }
     }
 }

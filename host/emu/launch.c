@@ -5,6 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "emu/log.h"
 #include "emu/module.h"
 #include "emu/pool.h"
 #include "emu/report.h"
@@ -132,6 +133,20 @@ static clab_status hooks_init(struct emu_run *run, struct emu_trace **out_trace,
     return CLAB_OK;
 }
 
+/* A trace of a warp that the launch does not have would be empty without a word. */
+static void note_absent(const struct emu_run *run)
+{
+    const struct emu_options *options = &run->machine->options;
+    const uint64_t ctas = run->n_clusters * run->cluster_size;
+    if (options->trace_cta < 0 || options->trace_warp < 0 ||
+        ((uint64_t)options->trace_cta < ctas && (uint32_t)options->trace_warp < run->warps_per_cta)) {
+        return;
+    }
+    emu_log_once("nothing to trace: %s has no CTA %d, warp %d (CTAs 0 to %llu, warps 0 to %u)",
+                 run->code->function->name, options->trace_cta, options->trace_warp,
+                 (unsigned long long)ctas - 1, run->warps_per_cta - 1);
+}
+
 static clab_status run_init(struct emu_run *run, struct clab_error *error)
 {
     const struct emu_launch *launch = run->launch;
@@ -221,6 +236,7 @@ clab_status emu_launch_run(struct emu_machine *machine, const struct emu_launch 
         status = run_init(&run, error);
     }
     if (status == CLAB_OK) {
+        note_absent(&run);
         atomic_fetch_add(&machine->running, run.n_threads);
         run_threads(&run);
         add_counters(&run, out_counters);
@@ -233,6 +249,9 @@ clab_status emu_launch_run(struct emu_machine *machine, const struct emu_launch 
             }
             if (status == CLAB_FAULT) {
                 emu_fault_native(error, run.fault_kind);
+            } else if (status == CLAB_TIMEOUT) {
+                clab_error_remedy(error, "--emu-budget N gives another budget, 0 none (for programs that "
+                                         "clusterlab does not start: CLUSTERLAB_EMU_BUDGET=N)");
             }
         }
     }

@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,17 +27,12 @@ static void write_line(const char *text)
     fprintf(stderr, "clusterlab stand-in driver: %s\n", text);
 }
 
-void emu_log_once(const char *format, ...)
+static void write_once(const char *format, va_list args)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static uint64_t seen[1024];
-    if (mode() == LOG_NONE)
-        return;
     char text[1024];
-    va_list args;
-    va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
-    va_end(args);
     uint64_t hash = UINT64_C(14695981039346656037); /* FNV-1a */
     for (const char *c = text; *c != '\0'; c++)
         hash = (hash ^ (unsigned char)*c) * UINT64_C(1099511628211);
@@ -47,6 +43,33 @@ void emu_log_once(const char *format, ...)
     pthread_mutex_unlock(&lock);
     if (fresh)
         write_line(text);
+}
+
+void emu_log_once(const char *format, ...)
+{
+    if (mode() == LOG_NONE)
+        return;
+    va_list args;
+    va_start(args, format);
+    write_once(format, args);
+    va_end(args);
+}
+
+static atomic_bool host_is_there;
+
+void emu_log_host(void)
+{
+    atomic_store(&host_is_there, true);
+}
+
+void emu_log_refused(const char *format, ...)
+{
+    if (mode() == LOG_NONE || (mode() == LOG_NOTES && atomic_load(&host_is_there)))
+        return;
+    va_list args;
+    va_start(args, format);
+    write_once(format, args);
+    va_end(args);
 }
 
 bool emu_log_calls(void)

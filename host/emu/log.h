@@ -11,6 +11,11 @@
 
 /* A note, written the first time that its text (after formatting) occurs. Thread-safe. */
 void emu_log_once(const char *format, ...) CLAB_PRINTF(1, 2);
+/* The same for something refused, whose words the caller also gets as an error: not written once the clusterlab
+   host is there, which shows them, unless CLUSTERLAB_EMU_LOG is set. */
+void emu_log_refused(const char *format, ...) CLAB_PRINTF(1, 2);
+/* The clusterlab host has taken the private channel. */
+void emu_log_host(void);
 /* A failed call. Written only with CLUSTERLAB_EMU_LOG=calls. */
 void emu_log_call(const char *call, int code, const char *name, const char *reason);
 /* Whether emu_log_call writes anything (to spare its caller the formatting). */

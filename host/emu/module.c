@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "emu/log.h"
 #include "emu/module.h"
 
 /* Function addresses are opaque numbers outside every window: this base, the module's serial number, the
@@ -167,6 +168,12 @@ clab_status emu_module_load(struct emu_machine *machine, const char *text, size_
     clab_status status = ptx_parse(text, bytes, name, &options, &ptx, error);
     if (status != CLAB_OK) {
         return status;
+    }
+    if (ptx->version > PTX_VERSION_KNOWN) {
+        emu_log_once("%s: .version %u.%u is newer than %u.%u, the newest that is known here; what it says is "
+                     "taken as %u.%u has it",
+                     name, ptx->version / 10, ptx->version % 10, PTX_VERSION_KNOWN / 10,
+                     PTX_VERSION_KNOWN % 10, PTX_VERSION_KNOWN / 10, PTX_VERSION_KNOWN % 10);
     }
     const char *reason = NULL;
     if (!ptx_target_accepts(ptx->target, emu_machine_target(machine), &reason)) {

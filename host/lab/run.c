@@ -377,7 +377,8 @@ clab_status clab_row_verify(struct clab_run_state *run, struct clab_run_row *row
     json_t *answer = NULL;
     json_t *request = json_pack("{s:s,s:I,s:O,s:O}", "op", "verify", "key", (json_int_t)row->variant, "row",
                                 row->plan, "buffers", row->buffers);
-    status = clab_session_ask(run->session, request, run->timed ? run->options->timeout_ms : -1, NULL, NULL,
+    const bool watched = run->timed || run->options->timeout_always;
+    status = clab_session_ask(run->session, request, watched ? run->options->timeout_ms : -1, NULL, NULL,
                               &answer, error);
     const json_t *verify = json_object_get(answer, "verify");
     if (status == CLAB_OK) {

@@ -14,7 +14,8 @@ struct clab_run_options {
     struct clab_lab_request request; /* its `device` member is filled in from the session */
     const char *image;               /* "cubin", "ptx" or NULL: cubin where the device takes one */
     const char *arch;                /* NULL: the device's, with the suffix that the variant requires */
-    int timeout_ms;                  /* watchdog per measurement on a device that is timed */
+    int timeout_ms;                  /* watchdog per launch or measurement on a device that is timed */
+    bool timeout_always;             /* on one that is not, too */
     unsigned samples;                /* cold samples a row; 0: the stop rule decides */
     bool hot;                        /* batches back to back too */
     const volatile sig_atomic_t *interrupted;

@@ -19,6 +19,8 @@
 #include "lab/watch.h"
 #include "lab/wire.h"
 
+/* Warp instructions of a launch that is given no budget: some minutes to an hour of emulation. */
+#define DEFAULT_BUDGET "200000000000"
 #define MAX_IMAGES 256
 #define MAX_SETS   64
 
@@ -107,6 +109,12 @@ static clab_status do_open(struct worker *worker, const json_t *request, json_t 
         if (status != CLAB_OK)
             return status;
     }
+    /* The user's own program chooses for itself; what we start ends. */
+    if (channel != NULL && json_object_get(json_object_get(request, "options"), "budget") == NULL &&
+        getenv("CLUSTERLAB_EMU_BUDGET") == NULL)
+        status = channel->set_option("budget", DEFAULT_BUDGET, error);
+    if (status != CLAB_OK)
+        return status;
     worker->open = true;
     json_object_set_new(answer, "facts", clab_device_facts(&worker->device));
     return CLAB_OK;

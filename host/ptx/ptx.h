@@ -15,6 +15,9 @@
 #include "base/map.h"
 #include "base/str.h"
 
+/* The newest .version whose instructions the tables hold, as module->version: PTX ISA 9.0. */
+#define PTX_VERSION_KNOWN 90
+
 /* Fundamental and packed types ("Types" chapter). types.def: PTX_TYPE(id, text, bits, class). */
 enum ptx_type {
 #define PTX_TYPE(id, text, bits, class) PTX_##id,

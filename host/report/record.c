@@ -27,38 +27,32 @@ clab_status clab_records_open(struct clab_record_writer *writer, const char *pat
         snprintf(writer->run + 2 * i, 3, "%02x", bytes[i]);
     if (path == NULL)
         return CLAB_OK;
-    snprintf(writer->path, sizeof writer->path, "%s", path);
-    writer->is_stdout = strcmp(path, "-") == 0;
-    writer->file = writer->is_stdout ? stdout : fopen(path, "w");
-    if (writer->file == NULL)
-        return clab_error_set(error, CLAB_OUTPUT, "cannot write records to %s: %s", path, strerror(errno));
-    return CLAB_OK;
+    return clab_output_open(&writer->output, path, "records", error);
 }
 
 void clab_record_write(struct clab_record_writer *writer, const char *type, const json_t *extra, const json_t *record)
 {
-    if (writer->file == NULL)
+    FILE *file = writer->output.file;
+    if (file == NULL)
         return;
+    if (!clab_output_begin(&writer->output))
+        writer->failed = true;
     json_t *line = json_pack("{s:s,s:s,s:s}", "type", type, "schema", CLAB_SCHEMA, "run", writer->run);
     if (line == NULL || (extra != NULL && json_object_update(line, (json_t *)(uintptr_t)extra) != 0) ||
         json_object_update(line, (json_t *)(uintptr_t)record) != 0 ||
-        json_dumpf(line, writer->file, JSON_COMPACT | JSON_PRESERVE_ORDER) != 0 || fputc('\n', writer->file) == EOF ||
-        fflush(writer->file) != 0)
+        json_dumpf(line, file, JSON_COMPACT | JSON_PRESERVE_ORDER) != 0 || fputc('\n', file) == EOF || fflush(file) != 0)
         writer->failed = true;
     json_decref(line);
 }
 
 clab_status clab_records_close(struct clab_record_writer *writer, struct clab_error *error)
 {
-    if (writer->file == NULL)
-        return CLAB_OK;
-    if (writer->is_stdout ? fflush(stdout) != 0 : fclose(writer->file) != 0)
+    if (!clab_output_close(&writer->output))
         writer->failed = true;
-    writer->file = NULL;
     if (!writer->failed)
         return CLAB_OK;
     clab_error_set(error, CLAB_OUTPUT, "records could not be written to %s",
-                   writer->is_stdout ? "standard output" : writer->path);
+                   writer->output.is_stdout ? "standard output" : writer->output.path);
     return clab_error_remedy(error, "free some space, or name another file with --json; the table above is complete");
 }
 
@@ -120,15 +114,21 @@ clab_status clab_records_read(const char *path, json_t **out_records, struct cla
     return CLAB_OK;
 }
 
+/* What stands between the quotes of a cell (RFC 4180): quotes doubled, line breaks as blanks. */
+static void csv_text(FILE *file, const char *text)
+{
+    for (const char *p = text; *p != '\0'; p++) {
+        if (*p == '"')
+            fputc('"', file);
+        fputc(*p == '\n' ? ' ' : *p, file);
+    }
+}
+
 static void csv_cell(FILE *file, const json_t *value)
 {
     if (json_is_string(value)) {
         fputc('"', file);
-        for (const char *p = json_string_value(value); *p != '\0'; p++) {
-            if (*p == '"')
-                fputc('"', file);
-            fputc(*p == '\n' ? ' ' : *p, file);
-        }
+        csv_text(file, json_string_value(value));
         fputc('"', file);
     } else if (json_is_integer(value)) {
         fprintf(file, "%lld", (long long)json_integer_value(value));
@@ -157,23 +157,29 @@ static json_t *keys_of(const json_t *rows, const char *member)
     return keys;
 }
 
-clab_status clab_rows_write_csv(const char *path, const json_t *rows, struct clab_error *error)
+clab_status clab_rows_write_csv(struct clab_output *output, const json_t *rows, struct clab_error *error)
 {
-    bool to_stdout = strcmp(path, "-") == 0;
-    FILE *file = to_stdout ? stdout : fopen(path, "w");
-    if (file == NULL)
-        return clab_error_set(error, CLAB_OUTPUT, "cannot write %s: %s", path, strerror(errno));
+    if (json_array_size(rows) == 0) {
+        (void)clab_output_close(output);
+        return CLAB_OK;
+    }
+    FILE *file = output->file;
+    bool failed = !clab_output_begin(output);
     json_t *params = keys_of(rows, "params"), *columns = keys_of(rows, "columns");
     const char *key;
     json_t *ignored;
     fputs("variant,status,reason,device,emulated,grid,block,cluster", file);
     json_object_foreach(params, key, ignored)
     {
-        fprintf(file, ",\"%s\"", key);
+        fputs(",\"param:", file);
+        csv_text(file, key);
+        fputc('"', file);
     }
     json_object_foreach(columns, key, ignored)
     {
-        fprintf(file, ",\"%s\"", key);
+        fputs(",\"", file);
+        csv_text(file, key);
+        fputc('"', file);
     }
     fputs(",time_kind,cold_median_ns,cold_min_ns,cold_p05_ns,cold_p95_ns,samples,gb_per_s,vs_baseline,vs_low,vs_high\n",
           file);
@@ -214,8 +220,10 @@ clab_status clab_rows_write_csv(const char *path, const json_t *rows, struct cla
     }
     json_decref(params);
     json_decref(columns);
-    bool failed = ferror(file) != 0;
-    if ((to_stdout ? fflush(file) : fclose(file)) != 0)
+    failed = failed || ferror(file) != 0;
+    if (!clab_output_close(output))
         failed = true;
-    return failed ? clab_error_set(error, CLAB_OUTPUT, "%s could not be written: %s", path, strerror(errno)) : CLAB_OK;
+    return failed ? clab_error_set(error, CLAB_OUTPUT, "%s could not be written: %s",
+                                   output->is_stdout ? "standard output" : output->path, strerror(errno))
+                  : CLAB_OK;
 }

@@ -6,19 +6,19 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "report/output.h"
 
 #define CLAB_SCHEMA "clusterlab/1"
 
 struct clab_record_writer {
-    FILE *file;      /* NULL: records go nowhere */
-    bool is_stdout;
-    char path[4096];
-    char run[40];    /* identifier shared by the records of one invocation */
-    bool failed;     /* a write failed; told once by clab_records_close */
+    struct clab_output output; /* not open: records go nowhere */
+    char run[40];              /* identifier shared by the records of one invocation */
+    bool failed;               /* a write failed; told once by clab_records_close */
 };
 
-/* path NULL: no file; "-": standard output. An existing file is replaced. CLAB_OUTPUT when it cannot be opened. Makes the
-   run identifier (random) in every case. */
+/* path NULL: no file; "-": standard output. An existing file is replaced when the first record is written, and
+   left as it is when none is. CLAB_OUTPUT when it cannot be written. Makes the run identifier (random) in every
+   case. */
 clab_status clab_records_open(struct clab_record_writer *writer, const char *path, struct clab_error *error);
 /* Writes `record` as type `type`, with "schema" and "run" in front and `extra` (may be NULL) merged in; flushes. A failed
    write is remembered, so that a run on a full disk goes on. */
@@ -32,7 +32,8 @@ json_t *clab_run_record(int argc, char *const *argv, json_t *more);
 /* Reads a JSON Lines file. Lines that are not JSON give CLAB_USAGE with file and line. New reference to an array. */
 clab_status clab_records_read(const char *path, json_t **out_records, struct clab_error *error);
 
-/* Row records as CSV with one header line. CLAB_OUTPUT on failure. path "-": standard output. */
-clab_status clab_rows_write_csv(const char *path, const json_t *rows, struct clab_error *error);
+/* Row records as CSV with one header line, parameters as "param:NAME", into an open output, which is closed. No
+   rows: nothing is written, and an existing file stays as it is. CLAB_OUTPUT on failure. */
+clab_status clab_rows_write_csv(struct clab_output *output, const json_t *rows, struct clab_error *error);
 
 #endif

@@ -187,6 +187,26 @@ static void test_occupancy_driven(void **state)
     assert_true(block <= 96 && block > 0);
 }
 
+/* A kernel whose grid counts clusters. */
+static void test_blocks_are_clusters(void **state)
+{
+    (void)state;
+    CUfunction function =
+        load(".version 9.0\n.target sm_90\n.address_size 64\n"
+             ".visible .entry count(.param .u64 p) .reqntid 1, 1, 1 .reqnctapercluster 2, 1, 1\n"
+             ".blocksareclusters { .reg .b64 a; ld.param.u64 a, [p]; red.global.add.u32 [a], 1;\n"
+             "  ret; }\n",
+             "count");
+    CUdeviceptr word;
+    uint32_t ctas = 0;
+    OK(cuMemAlloc(&word, 4));
+    OK(cuMemsetD32(word, 0, 1));
+    void *params[] = {&word};
+    OK(cuLaunchKernel(function, 3, 1, 1, 1, 1, 1, 0, NULL, params, NULL)); /* no multiple of the cluster */
+    OK(cuMemcpyDtoH(&ctas, word, 4));
+    assert_int_equal(ctas, 6);
+}
+
 /* Detail of a fault through the private channel is tested in tests/driver; here what any program sees. */
 static void test_faults_stick(void **state)
 {
@@ -218,6 +238,7 @@ int main(void)
         IN_CONTEXT(test_cooperative),
         IN_CONTEXT(test_occupancy_driven),
         IN_CONTEXT(test_faults_stick),
+        IN_CONTEXT(test_blocks_are_clusters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

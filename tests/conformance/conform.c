@@ -129,7 +129,8 @@ static bool read_table(struct table *table, const char *path)
         table->lines[table->count++] = (struct line){strdup(line), strdup(bar + 3)};
     }
     fclose(file);
-    qsort(table->lines, table->count, sizeof *table->lines, by_text);
+    if (table->count)
+        qsort(table->lines, table->count, sizeof *table->lines, by_text);
     return true;
 }
 

@@ -136,7 +136,7 @@ def main():
         path = os.path.join(HERE, "kernels", name)
         command = [sys.executable, os.path.abspath(__file__), path] + (["--faults"] if faults else [])
         try:
-            status = subprocess.run(command, timeout=60, check=False).returncode
+            status = subprocess.run(command, timeout=20, check=False).returncode
         except subprocess.TimeoutExpired:
             print(f"{name}: does not end")
             status = 1

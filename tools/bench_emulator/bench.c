@@ -209,6 +209,7 @@ static void run_reduction(const char *folder)
     FETCH(cuMemcpyHtoD);
     FETCH(cuMemcpyDtoH);
     FETCH(cuMemFree);
+    FETCH(cuFuncSetAttribute);
     float *ones = calloc(REDUCE_N, 4);
     for (uint64_t i = 0; ones && i < REDUCE_N; i++) {
         ones[i] = 1;
@@ -224,6 +225,8 @@ static void run_reduction(const char *folder)
         const char *entry = cluster ? "reduce_mapa" : "reduce_atomic";
         char *text = file_read(folder, entry, ".ptx"), name[32];
         CUfunction function = function_get(module_load(text), entry);
+        check(cuFuncSetAttribute_call(function, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1),
+              "cuFuncSetAttribute");
         double emulated[MAX_REPEATS], by_hand[MAX_REPEATS];
         const unsigned unit = cluster ? cluster : 1;
         const unsigned grid = ((unsigned)((n + 511) / 512) + unit - 1) / unit * unit;
