@@ -1,5 +1,5 @@
-/* JSON Lines out and in. Every line is flushed by itself: what was measured before a crash, an interrupt or a full disk is
-   in the file. */
+/* JSON Lines out and in. Every line is flushed by itself: what was measured before a crash, an interrupt or a
+   full disk is in the file. */
 #include "report/record.h"
 
 #include <errno.h>
@@ -30,7 +30,8 @@ clab_status clab_records_open(struct clab_record_writer *writer, const char *pat
     return clab_output_open(&writer->output, path, "records", error);
 }
 
-void clab_record_write(struct clab_record_writer *writer, const char *type, const json_t *extra, const json_t *record)
+void clab_record_write(struct clab_record_writer *writer, const char *type, const json_t *extra,
+                       const json_t *record)
 {
     FILE *file = writer->output.file;
     if (file == NULL)
@@ -40,7 +41,8 @@ void clab_record_write(struct clab_record_writer *writer, const char *type, cons
     json_t *line = json_pack("{s:s,s:s,s:s}", "type", type, "schema", CLAB_SCHEMA, "run", writer->run);
     if (line == NULL || (extra != NULL && json_object_update(line, (json_t *)(uintptr_t)extra) != 0) ||
         json_object_update(line, (json_t *)(uintptr_t)record) != 0 ||
-        json_dumpf(line, file, JSON_COMPACT | JSON_PRESERVE_ORDER) != 0 || fputc('\n', file) == EOF || fflush(file) != 0)
+        json_dumpf(line, file, JSON_COMPACT | JSON_PRESERVE_ORDER) != 0 || fputc('\n', file) == EOF ||
+        fflush(file) != 0)
         writer->failed = true;
     json_decref(line);
 }
@@ -53,14 +55,15 @@ clab_status clab_records_close(struct clab_record_writer *writer, struct clab_er
         return CLAB_OK;
     clab_error_set(error, CLAB_OUTPUT, "records could not be written to %s",
                    writer->output.is_stdout ? "standard output" : writer->output.path);
-    return clab_error_remedy(error, "free some space, or name another file with --json; the table above is complete");
+    return clab_error_remedy(
+        error, "free some space, or name another file with --json; the table above is complete");
 }
 
 json_t *clab_run_record(int argc, char *const *argv, json_t *more)
 {
     json_t *command = json_array(), *record = json_object();
     for (int i = 0; i < argc; i++) {
-        json_t *word = json_string(argv[i]);
+        json_t *word = json_string(clab_path_shown(argv[i]));
         json_array_append_new(command, word != NULL ? word : json_string("(not UTF-8)"));
     }
     char when[32] = "";
@@ -138,7 +141,8 @@ static void csv_cell(FILE *file, const json_t *value)
         fputs(json_is_true(value) ? "true" : "false", file);
     } else if (json_is_array(value)) {
         for (size_t i = 0; i < json_array_size(value); i++)
-            fprintf(file, "%s%lld", i != 0 ? "x" : "", (long long)json_integer_value(json_array_get(value, i)));
+            fprintf(file, "%s%lld", i != 0 ? "x" : "",
+                    (long long)json_integer_value(json_array_get(value, i)));
     }
 }
 
@@ -181,17 +185,18 @@ clab_status clab_rows_write_csv(struct clab_output *output, const json_t *rows, 
         csv_text(file, key);
         fputc('"', file);
     }
-    fputs(",time_kind,cold_median_ns,cold_min_ns,cold_p05_ns,cold_p95_ns,samples,gb_per_s,vs_baseline,vs_low,vs_high\n",
+    fputs(",time_kind,cold_median_ns,cold_min_ns,cold_p05_ns,cold_p95_ns,samples,gb_per_s,vs_baseline,vs_low,"
+          "vs_high\n",
           file);
     for (size_t i = 0; i < json_array_size(rows); i++) {
         const json_t *row = json_array_get(rows, i), *device = json_object_get(row, "device");
         const json_t *launch = json_object_get(row, "launch"), *time = json_object_get(row, "time");
         const json_t *cold = json_object_get(time, "cold_ns"), *rates = json_object_get(row, "rates");
         const json_t *ratio = json_object_get(rates, "vs_baseline");
-        const json_t *head[] = {json_object_get(row, "variant"), json_object_get(row, "status"),
-                                json_object_get(row, "reason"), json_object_get(device, "id"),
+        const json_t *head[] = {json_object_get(row, "variant"),     json_object_get(row, "status"),
+                                json_object_get(row, "reason"),      json_object_get(device, "id"),
                                 json_object_get(device, "emulated"), json_object_get(launch, "grid"),
-                                json_object_get(launch, "block"), json_object_get(launch, "cluster")};
+                                json_object_get(launch, "block"),    json_object_get(launch, "cluster")};
         for (size_t j = 0; j < sizeof head / sizeof *head; j++) {
             if (j != 0)
                 fputc(',', file);
@@ -207,11 +212,11 @@ clab_status clab_rows_write_csv(struct clab_output *output, const json_t *rows, 
             fputc(',', file);
             csv_cell(file, json_object_get(json_object_get(row, "columns"), key));
         }
-        const json_t *tail[] = {json_object_get(time, "kind"),   json_object_get(cold, "median"),
-                                json_object_get(cold, "min"),    json_object_get(cold, "p05"),
-                                json_object_get(cold, "p95"),    json_object_get(cold, "samples"),
+        const json_t *tail[] = {json_object_get(time, "kind"),      json_object_get(cold, "median"),
+                                json_object_get(cold, "min"),       json_object_get(cold, "p05"),
+                                json_object_get(cold, "p95"),       json_object_get(cold, "samples"),
                                 json_object_get(rates, "gb_per_s"), json_object_get(ratio, "ratio"),
-                                json_object_get(ratio, "low"),   json_object_get(ratio, "high")};
+                                json_object_get(ratio, "low"),      json_object_get(ratio, "high")};
         for (size_t j = 0; j < sizeof tail / sizeof *tail; j++) {
             fputc(',', file);
             csv_cell(file, tail[j]);

@@ -7,8 +7,8 @@
    its own go first: 249.1 us against 246.1 at 2^28. It goes in tiles of 8 float4, its lines as any other's.
 
    Against CUB 3.0.1's DeviceReduce::Sum (H200, driver 580.159.04, 2026-11-30; interleaved, cold L2, *sum zeroed within
-   the time; tests/evidence/nvidia-h200/reduce_vs_cub.jsonl): 21.5 us, 1.30 times as fast, at n = 16,776,605; 241.7 us,
-   4442 GB/s, 1.021 times at 2^28; 1838.6 us, 4672 GB/s (97 % of 4.8 TB/s), 1.009 times at 2^31.
+   the time; tests/evidence/nvidia-h200/reduce_vs_cub.jsonl): 21.7 us, 1.31 times as fast, at n = 16,776,605; 241.6 us,
+   4444 GB/s, 1.021 times at 2^28; 1832.9 us, 4687 GB/s (98 % of 4.8 TB/s), 1.012 times at 2^31.
 
    Contract: (const float *input, float *sum, uint64 n); *sum is zero before, the sum of input[0..n) after.
    Launch:   block 1024; grid = ceil(n / 8192), or for inputs from 2^27 floats ceil(n / 32768).
