@@ -41,13 +41,14 @@ struct clab_option {
     const char *name; /* "--cluster" */
     enum clab_option_kind kind;
     bool set;
-    const char *text;                  /* TEXT: last value */
+    const char *text;                  /* TEXT: the value; a second one is a usage error */
     const char *list[CLAB_MAX_REPEAT]; /* LIST: every value in order */
     size_t count;
 };
 /* Parses argv[1..] into `options` (ended by a NULL name); the rest goes to `positional` (room for
    `max_positional`), everything after "--" too. "--name value" and "--name=value". --help is the caller's: it
-   is looked for first by main. CLAB_USAGE with the nearest option for an unknown one. */
+   is looked for first by main. CLAB_USAGE with the nearest option for an unknown one, and for a TEXT option
+   given twice. */
 clab_status clab_options_parse(struct clab_option *options, int argc, char **argv, const char **positional,
                                size_t max_positional, size_t *out_positional, struct clab_error *error);
 const struct clab_option *clab_option_get(const struct clab_option *options, const char *name);
@@ -61,6 +62,9 @@ clab_status clab_cli_source_check(const char *path, struct clab_error *error);
 
 /* --- devices (session_default.c)
  * ---------------------------------------------------------------------------------- */
+/* CLAB_USAGE, naming --device, unless `device` is cuda:N or an emulated device that there is. Whether the
+   machine has that GPU is not asked. */
+clab_status clab_cli_device_check(const char *device, struct clab_error *error);
 /* Opens `device`, or the default for NULL: cuda:0 where a driver and a CC 9.0 or later GPU exist, else
    emu:sm_90, said in one line on cli->err. */
 clab_status clab_cli_open(struct clab_cli *cli, const char *device, json_t *options,

@@ -22,7 +22,8 @@ const struct clab_command_info clab_commands[] = {
      "  --samples N        N timed samples a row, instead of as many as the noise target (+-0.5 % of the "
      "median) needs\n"
      "  --hot              time batches of launches back to back too (no L2 flush between them)\n"
-     "  --timeout S        seconds after which a launch or a measurement counts as hung (default: 30 on a GPU, "
+     "  --timeout S        seconds after which a launch or a measurement counts as hung (default: 30 on a "
+     "GPU, "
      "none on emu:*,\n"
      "                     where a launch ends when it makes no progress or its budget is used up)\n"
      "  --json FILE        records as JSON Lines; - for standard output (and no table)\n"
@@ -82,13 +83,19 @@ const struct clab_command_info clab_commands[] = {
      "needs nvdisasm\n"
      "or cuobjdump. -I and -D are short for --include and --define.\n"},
     {"compare", clab_cmd_compare, "before and after: two record files, row by row",
-     "clusterlab compare A.jsonl B.jsonl\n"
+     "clusterlab compare A.jsonl B.jsonl [--subset]\n"
      "\n"
-     "Pairs the rows of two runs (same experiment, variant and parameters) and prints the ratio of median "
-     "times B/A.\n"
-     "Exit status 1 when a row that was ok is not, or is slower by more than 1 % and more than the intervals "
-     "of both\n"
-     "medians explain.\n"},
+     "Pairs the rows of two runs (same experiment, variant, parameters and device; another device where each "
+     "file has just\n"
+     "one) and prints the ratio of median times B/A, and the counts that changed.\n"
+     "\n"
+     "  --subset   B need not have every row of A\n"
+     "\n"
+     "Exit status 1 when a row that was ok is not, is missing (without --subset), or is slower by more than "
+     "1 % and more\n"
+     "than the intervals of both medians explain. A changed count alone is no regression: counts that the "
+     "experiment calls\n"
+     "wrong make the row wrong.\n"},
     {"with-emulator", clab_cmd_with_emulator, "run another program on the stand-in driver",
      "clusterlab with-emulator [--arch sm_100] -- PROGRAM ARGUMENTS...\n"
      "\n"

@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include "base/temporary.h"
 #include "cli/cli.h"
+#include "lab/device.h"
 #include "lab/wire.h"
 #include "report/table.h"
 
@@ -16,8 +17,6 @@ static const char probe_ptx[] =
     ".version 7.8\n.target sm_90\n.address_size 64\n.extern .shared .align 16 .b8 pool[];\n"
     ".visible .entry clab_probe()\n{\nret;\n}\n";
 #define ALL_DEVICES_LIMIT 16
-static const char *const emulated[] = {"emu:sm_90",  "emu:sm_100", "emu:sm_103",
-                                       "emu:sm_110", "emu:sm_120", "emu:sm_121"};
 
 static clab_status ask_clusters(struct clab_session *session, bool opt_in, json_t **out_answer,
                                 struct clab_error *error)
@@ -125,6 +124,8 @@ int clab_cmd_devices(struct clab_cli *cli, int argc, char **argv, struct clab_er
     bool any = false;
     if (o[1].count != 0) {
         for (size_t i = 0; i < o[1].count && status == CLAB_OK; i++)
+            status = clab_cli_device_check(o[1].list[i], error);
+        for (size_t i = 0; i < o[1].count && status == CLAB_OK; i++)
             status = one_device(cli, o[1].list[i], o[0].set, all, error);
         exit_status = clab_status_exit(status);
         any = true;
@@ -141,8 +142,9 @@ int clab_cmd_devices(struct clab_cli *cli, int argc, char **argv, struct clab_er
                 break;
             any = true;
         }
-        for (size_t i = 0; i < sizeof emulated / sizeof *emulated && !*cli->interrupted; i++) {
-            status = one_device(cli, emulated[i], o[0].set, all, error);
+        char id[32];
+        for (size_t i = 0; clab_device_emulated(i, id, sizeof id) && !*cli->interrupted; i++) {
+            status = one_device(cli, id, o[0].set, all, error);
             if (status != CLAB_OK)
                 break;
             any = true;

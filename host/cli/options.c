@@ -45,6 +45,7 @@ clab_status clab_options_parse(struct clab_option *options, int argc, char **arg
             option++;
         if (option->name == NULL)
             return unknown(options, word, error);
+        const bool again = option->set;
         option->set = true;
         if (option->kind == CLAB_OPTION_FLAG) {
             if (equals != NULL)
@@ -54,6 +55,9 @@ clab_status clab_options_parse(struct clab_option *options, int argc, char **arg
         const char *value = equals != NULL ? equals + 1 : i + 1 < argc ? argv[++i] : NULL;
         if (value == NULL)
             return clab_error_set(error, CLAB_USAGE, "%s needs a value", option->name);
+        if (again && option->kind == CLAB_OPTION_TEXT)
+            return clab_error_set(error, CLAB_USAGE, "%s was given twice: '%s' and '%s'", option->name,
+                                  option->text, value);
         option->text = value;
         if (option->kind == CLAB_OPTION_LIST) {
             if (option->count == CLAB_MAX_REPEAT)

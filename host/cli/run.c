@@ -18,6 +18,8 @@ struct show {
     json_t *extra;      /* members every record of this experiment carries */
     const char *device; /* id, of the session at hand */
     bool progress_shown, quiet;
+    bool is_planned;  /* this device's run record is written */
+    bool is_followed; /* a table is above */
 };
 
 static void erase_progress(struct show *show)
@@ -60,6 +62,7 @@ static void on_plan(void *context, const json_t *plan)
     json_t *record = clab_run_record(show->cli->argc, show->cli->argv, more);
     on_record(show, "run", record);
     json_decref(record);
+    show->is_planned = true;
 }
 
 /* Whole errors of failed rows below the table, each distinct one once. */
@@ -110,6 +113,7 @@ static int run_device(struct clab_cli *cli, const char *device, json_t *emulator
     if (status != CLAB_OK)
         return clab_status_exit(status);
     show->device = session.device;
+    show->is_planned = false;
     options->on_plan = on_plan;
     options->on_record = on_record;
     options->progress = on_progress;
@@ -121,13 +125,15 @@ static int run_device(struct clab_cli *cli, const char *device, json_t *emulator
         struct clab_str table = {0};
         const json_t *facts = session.facts;
         clab_run_table(rows, &table);
-        fprintf(cli->out, "%s on %s, %s%s\n\n%s", clab_json_text(show->extra, "experiment", ""),
-                clab_json_text(facts, "id", ""), clab_json_text(facts, "name", ""),
+        fprintf(cli->out, "%s%s on %s, %s%s\n\n%s", show->is_followed ? "\n" : "",
+                clab_json_text(show->extra, "experiment", ""), clab_json_text(facts, "id", ""),
+                clab_json_text(facts, "name", ""),
                 clab_json_bool(facts, "emulated", false) ? " (emulated: counted, not timed)" : "",
                 table.text != NULL ? table.text : "");
         print_predictions(cli->out, predictions);
         clab_str_free(&table);
         fflush(cli->out);
+        show->is_followed = true;
     }
     if (status == CLAB_OK) {
         print_failures(show, rows);
@@ -143,9 +149,23 @@ static int run_device(struct clab_cli *cli, const char *device, json_t *emulator
     clab_session_close(&session);
     json_object_set_new(stages, "close", json_real((double)(clab_now_ns() - closing_ns) * 1e-6));
     json_t *record = json_pack("{s:o}", "stages_ms", stages);
-    clab_record_write(show->writer, "stages", show->extra, record);
+    if (show->is_planned) /* a plan that was refused leaves the file alone */
+        clab_record_write(show->writer, "stages", show->extra, record);
     json_decref(record);
     return status == CLAB_OK ? exit_status : clab_status_exit(status);
+}
+
+/* A parameter is set once: of two values one would be lost. */
+static clab_status check_sets(const struct clab_option *sets, struct clab_error *error)
+{
+    for (size_t i = 0; i < sets->count; i++) {
+        const size_t length = strcspn(sets->list[i], "=");
+        for (size_t j = 0; j < i; j++)
+            if (strcspn(sets->list[j], "=") == length && memcmp(sets->list[i], sets->list[j], length) == 0)
+                return clab_error_set(error, CLAB_USAGE, "--set %.*s was given twice: '%s' and '%s'",
+                                      (int)length, sets->list[i], sets->list[j], sets->list[i]);
+    }
+    return CLAB_OK;
 }
 
 static clab_status read_options(struct clab_option *o, struct clab_run_options *options,
@@ -172,6 +192,11 @@ static clab_status read_options(struct clab_option *o, struct clab_run_options *
     const char *json = clab_option_get(o, "--json")->text, *csv = clab_option_get(o, "--csv")->text;
     if (json != NULL && csv != NULL && strcmp(json, "-") == 0 && strcmp(csv, "-") == 0)
         return clab_error_set(error, CLAB_USAGE, "--json - and --csv - cannot both have standard output");
+    status = check_sets(clab_option_get(o, "--set"), error);
+    for (size_t i = 0; i < clab_option_get(o, "--device")->count && status == CLAB_OK; i++)
+        status = clab_cli_device_check(clab_option_get(o, "--device")->list[i], error);
+    if (status != CLAB_OK)
+        return status;
     options->timeout_ms = DEFAULT_TIMEOUT_S * 1000;
     if (clab_option_get(o, "--timeout")->set) {
         status = clab_option_number(clab_option_get(o, "--timeout"), 1, 86400, &number, error);
@@ -183,6 +208,23 @@ static clab_status read_options(struct clab_option *o, struct clab_run_options *
         status = clab_option_number(clab_option_get(o, "--samples"), 1, 100000, &number, error);
         if (status == CLAB_OK)
             options->samples = (unsigned)number;
+    }
+    return status;
+}
+
+/* Both files are proved writable, and different, before anything runs. */
+static clab_status open_outputs(const char *json_path, const char *csv_path,
+                                struct clab_record_writer *writer, struct clab_output *csv,
+                                struct clab_error *error)
+{
+    clab_status status = clab_records_open(writer, json_path, error);
+    if (status == CLAB_OK && csv_path != NULL)
+        status = clab_output_open(csv, csv_path, NULL, error);
+    if (status == CLAB_OK && clab_output_same(&writer->output, csv))
+        status = clab_error_set(error, CLAB_USAGE, "--json and --csv name the same file, %s", csv_path);
+    if (status != CLAB_OK) {
+        (void)clab_output_close(csv);
+        (void)clab_output_close(&writer->output);
     }
     return status;
 }
@@ -226,7 +268,8 @@ int clab_cmd_run(struct clab_cli *cli, int argc, char **argv, struct clab_error 
 
     struct clab_record_writer writer;
     const char *json_path = clab_option_get(o, "--json")->text, *csv_path = clab_option_get(o, "--csv")->text;
-    status = clab_records_open(&writer, json_path, error);
+    struct clab_output csv = {0};
+    status = open_outputs(json_path, csv_path, &writer, &csv, error);
     if (status != CLAB_OK)
         return clab_status_exit(status);
     struct clab_compiler_options compiler_options = {.interrupted = cli->interrupted};
@@ -257,7 +300,7 @@ int clab_cmd_run(struct clab_cli *cli, int argc, char **argv, struct clab_error 
             break;
     }
     struct clab_error output = {0};
-    if (csv_path != NULL && clab_rows_write_csv(csv_path, rows, &output) != CLAB_OK)
+    if (csv_path != NULL && clab_rows_write_csv(&csv, rows, &output) != CLAB_OK)
         exit_status = clab_exit_worse(exit_status, clab_status_exit(CLAB_OUTPUT));
     if (clab_records_close(&writer, output.status == CLAB_OK ? &output : NULL) != CLAB_OK)
         exit_status = clab_exit_worse(exit_status, clab_status_exit(CLAB_OUTPUT));

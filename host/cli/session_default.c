@@ -2,15 +2,27 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "lab/device.h"
 #include "lab/wire.h"
 
 #define DEFAULT_EMULATED "emu:sm_90"
 
+clab_status clab_cli_device_check(const char *device, struct clab_error *error)
+{
+    clab_status status = clab_device_check(device, error);
+    if (status != CLAB_OK)
+        clab_error_context(error, "--device");
+    return status;
+}
+
 clab_status clab_cli_open(struct clab_cli *cli, const char *device, json_t *options,
                           struct clab_session *session, struct clab_error *error)
 {
-    if (device != NULL)
-        return clab_session_open(session, device, options, cli->interrupted, error);
+    if (device != NULL) {
+        clab_status known = clab_cli_device_check(device, error);
+        return known == CLAB_OK ? clab_session_open(session, device, options, cli->interrupted, error)
+                                : known;
+    }
     struct clab_error why = {0};
     clab_status status = clab_session_open(session, "cuda:0", NULL, cli->interrupted, &why);
     if (status == CLAB_INTERRUPTED) {

@@ -7,6 +7,7 @@
 
 #include "cli/cli.h"
 #include "driver/driver.h"
+#include "lab/device.h"
 #include "base/str.h"
 
 static void prepend(const char *name, const char *value, char separator)
@@ -32,10 +33,13 @@ int clab_cmd_with_emulator(struct clab_cli *cli, int argc, char **argv, struct c
             i++;
             break;
         }
-        if (strcmp(argv[i], "--arch") == 0 && i + 1 < argc) {
-            arch = argv[++i];
-        } else if (strncmp(argv[i], "--arch=", 7) == 0) {
-            arch = argv[i] + 7;
+        const bool is_split = strcmp(argv[i], "--arch") == 0 && i + 1 < argc;
+        if (is_split || strncmp(argv[i], "--arch=", 7) == 0) {
+            if (arch != NULL) {
+                clab_error_set(error, CLAB_USAGE, "--arch was given twice");
+                return clab_status_exit(CLAB_USAGE);
+            }
+            arch = is_split ? argv[++i] : argv[i] + 7;
         } else if (argv[i][0] == '-') {
             clab_error_set(error, CLAB_USAGE, "unknown option %s", argv[i]);
             clab_error_remedy(error, "clusterlab with-emulator [--arch sm_100] -- PROGRAM ARGUMENTS");
@@ -49,7 +53,12 @@ int clab_cmd_with_emulator(struct clab_cli *cli, int argc, char **argv, struct c
         clab_error_remedy(error, "clusterlab with-emulator [--arch sm_100] -- PROGRAM ARGUMENTS");
         return clab_status_exit(CLAB_USAGE);
     }
-    clab_status status = clab_driver_emulator_path(path, sizeof path, error);
+    clab_status status = arch != NULL ? clab_device_arch_check(arch, error) : CLAB_OK;
+    if (status != CLAB_OK) {
+        clab_error_context(error, "--arch");
+        return clab_status_exit(status);
+    }
+    status = clab_driver_emulator_path(path, sizeof path, error);
     if (status != CLAB_OK)
         return clab_status_exit(status);
     if (strpbrk(path, ":;") != NULL)
@@ -63,6 +72,7 @@ int clab_cmd_with_emulator(struct clab_cli *cli, int argc, char **argv, struct c
     if (arch != NULL)
         setenv("CLUSTERLAB_EMU_ARCH", arch, 1);
     execvp(argv[i], argv + i);
-    clab_error_set(error, CLAB_USAGE, "cannot run %s: %s", argv[i], strerror(errno));
-    return errno == ENOENT ? 127 : 126;
+    const int code = errno;
+    clab_error_set(error, CLAB_USAGE, "cannot run %s: %s", argv[i], strerror(code));
+    return code == ENOENT ? 127 : 126; /* as a shell answers */
 }

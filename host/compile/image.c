@@ -337,14 +337,19 @@ clab_status clab_image_choose_entry(struct clab_image *image, const char *entry,
         struct clab_str list = {0};
         for (size_t i = 0; i < count && list.bytes < 600; i++)
             clab_str_addf(&list, "%s%s", i > 0 ? ", " : "", names[i]);
-        if (count == 0)
+        const char *dot = strrchr(file, '.');
+        if (count == 0) {
             status = clab_error_set(error, CLAB_NOT_FOUND, "%s has no entry at all", file);
-        else if (entry == NULL)
+            if (entry == NULL && dot != NULL && strcmp(dot, ".cu") == 0)
+                clab_error_remedy(error, "a template becomes an entry once an instance of it is named: %s:ns::k<4>",
+                                  file);
+        } else if (entry == NULL) {
             status = clab_error_set(error, CLAB_NOT_FOUND, "%s has %zu entries; name one of: %s", file, count,
                                     list.text != NULL ? list.text : "");
-        else
+        } else {
             status = clab_error_set(error, CLAB_NOT_FOUND, "%s has no entry '%s'; it has: %s", file, entry,
                                     list.text != NULL ? list.text : "");
+        }
         clab_str_free(&list);
     } else {
         char *lowered = strdup(chosen), *asked = strdup(entry != NULL ? entry : chosen);

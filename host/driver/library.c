@@ -27,6 +27,19 @@ void *clab_library_open(const char *const *names, char *path, size_t path_bytes,
     return NULL;
 }
 
+void *clab_library_tool(const char *path, const char *const *names, const char *what, const char *wheel,
+                        char *out_path, size_t path_bytes, struct clab_error *error)
+{
+    const char *const one[] = {path, NULL};
+    char reason[512];
+    void *handle = clab_library_open(path != NULL ? one : names, out_path, path_bytes, reason, sizeof reason);
+    if (handle == NULL) {
+        clab_error_set(error, CLAB_NO_TOOLKIT, "no %s: %s", what, reason);
+        clab_error_remedy(error, "tools/setup fetches it; a CUDA toolkit or the pip wheel %s has it", wheel);
+    }
+    return handle;
+}
+
 const struct clab_symbol *clab_library_fill(void *handle, const struct clab_symbol *symbols, size_t count,
                                             void *base, void *(*resolve)(void *handle, const char *name))
 {

@@ -22,6 +22,11 @@ struct clab_symbol {
 void *clab_library_open(const char *const *names, char *path, size_t path_bytes, char *reason,
                         size_t reason_bytes);
 
+/* The same for a library of the toolkit: `path`, or the first of `names` where it is NULL. `what` is its name
+   and `wheel` the pip wheel that has it. NULL with CLAB_NO_TOOLKIT and the remedy in `error`. */
+void *clab_library_tool(const char *path, const char *const *names, const char *what, const char *wheel,
+                        char *out_path, size_t path_bytes, struct clab_error *error);
+
 /* Looks up each symbol and stores it at base + offset; NULL where the library lacks it. Returns the first
    missing required symbol, or NULL when all are there. `resolve` (may be NULL) is asked for names that the
    library does not have as spelt. */

@@ -34,17 +34,11 @@ static void *versioned(void *handle, const char *name)
 clab_status clab_nvjitlink_load(const char *path, struct clab_nvjitlink *out, struct clab_error *error)
 {
     const char *system_names[] = {"libnvJitLink.so.13", "libnvJitLink.so.12", "libnvJitLink.so", NULL};
-    const char *one[] = {path, NULL};
-    char reason[512];
     memset(out, 0, sizeof *out);
-    void *handle = clab_library_open(path != NULL ? one : system_names, out->path, sizeof out->path, reason,
-                                     sizeof reason);
-    if (handle == NULL) {
-        clab_error_set(error, CLAB_NO_TOOLKIT, "no nvJitLink: %s", reason);
-        clab_error_remedy(error,
-                          "tools/setup fetches it; a CUDA toolkit or the pip wheel nvidia-nvjitlink has it");
+    void *handle = clab_library_tool(path, system_names, "nvJitLink", "nvidia-nvjitlink", out->path,
+                                     sizeof out->path, error);
+    if (handle == NULL)
         return CLAB_NO_TOOLKIT;
-    }
     const struct clab_symbol *missing =
         clab_library_fill(handle, symbols, sizeof symbols / sizeof symbols[0], out, versioned);
     unsigned int major = 0, minor = 0;

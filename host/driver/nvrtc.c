@@ -31,17 +31,11 @@ static void open_builtins(const char *nvrtc_path, int major, int minor)
 clab_status clab_nvrtc_load(const char *path, struct clab_nvrtc *out, struct clab_error *error)
 {
     const char *system_names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so", NULL};
-    const char *one[] = {path, NULL};
-    char reason[512];
     memset(out, 0, sizeof *out);
-    void *handle = clab_library_open(path != NULL ? one : system_names, out->path, sizeof out->path, reason,
-                                     sizeof reason);
-    if (handle == NULL) {
-        clab_error_set(error, CLAB_NO_TOOLKIT, "no NVRTC: %s", reason);
-        clab_error_remedy(error,
-                          "tools/setup fetches it; a CUDA toolkit or the pip wheel nvidia-cuda-nvrtc has it");
+    void *handle = clab_library_tool(path, system_names, "NVRTC", "nvidia-cuda-nvrtc", out->path,
+                                     sizeof out->path, error);
+    if (handle == NULL)
         return CLAB_NO_TOOLKIT;
-    }
     const struct clab_symbol *missing =
         clab_library_fill(handle, symbols, sizeof symbols / sizeof symbols[0], out, NULL);
     int major = 0, minor = 0;

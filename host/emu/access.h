@@ -266,26 +266,35 @@ static inline enum emu_lanes_kind emu_access_window(struct emu_warp *warp, const
     if (__builtin_expect(cta != NULL, 1)) {
         const uint32_t delta = offset - (rank << EMU_RANK_SHIFT) - EMU_SHARED_FIRST;
         const uint32_t start = a[first] + delta;
-        const uint64_t *steps = emu_lane_steps[size];
-        const uint32_t origin = start - (uint32_t)steps[first];
         uint32_t top = 0, low = 0, apart = 0, differ = 0;
+        /* A row first: one comparison for each lane, and the ends tell the rest. */
+        const unsigned last = full ? EMU_LANES - 1 : 31 - (unsigned)__builtin_clz(warp->exec);
+        const uint64_t lanes = full ? EMU_LANES : (uint64_t)__builtin_popcount(warp->exec);
+        if (a[last] - a[first] == (last - first) * bytes) {
+            const uint32_t origin = a[first] - first * bytes;
+            EMU_EACH_LANE(i)
+            {
+                const uint32_t difference = a[i] ^ (origin + (uint32_t)i * bytes);
+                apart |= full ? difference : difference & on[i];
+            }
+            if (!apart && !(start & (bytes - 1)) &&
+                start + (uint64_t)(last - first + 1) * bytes <= cta->shared_bytes) {
+                out->shared = true;
+                emu_access_count(warp, counted, size, mode, lanes);
+                out->at = (unsigned char *)((uintptr_t)cta->shared + start - (uintptr_t)first * bytes);
+                return EMU_LANES_ROW;
+            }
+        }
         EMU_EACH_LANE(i)
         {
             const uint32_t at = full ? a[i] + delta : (a[i] + delta) & on[i];
             top = top > at ? top : at;
             low |= at;
-            const uint32_t expected = origin + (uint32_t)i * bytes;
-            apart |= full ? at ^ expected : at ^ (expected & on[i]);
             differ |= full ? at ^ start : at ^ (start & on[i]);
         }
         if (__builtin_expect((uint64_t)top + bytes <= cta->shared_bytes && !(low & (bytes - 1)), 1)) {
             out->shared = true;
-            emu_access_count(warp, counted, size, mode,
-                             full ? EMU_LANES : (uint64_t)__builtin_popcount(warp->exec));
-            if (!apart) {
-                out->at = (unsigned char *)((uintptr_t)cta->shared + start - (uintptr_t)steps[first]);
-                return EMU_LANES_ROW;
-            }
+            emu_access_count(warp, counted, size, mode, lanes);
             if (!differ) {
                 out->at = cta->shared + start;
                 return EMU_LANES_ONE;

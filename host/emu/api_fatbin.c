@@ -110,11 +110,11 @@ CUresult api_fatbin_ptx(const void *fatbin, size_t bytes, const struct emu_model
     }
     if (best_payload != NULL)
         return unpack(&best, best_payload, out_text, out_bytes);
-    const char *words =
-        newer    ? "the fatbin's PTX is for newer devices only"
-        : cubins ? "the fatbin holds cubins only; the stand-in driver executes PTX: compile with "
-                   "-arch=compute_XY or -gencode …,code=compute_XY"
-                 : "the fatbin holds no PTX";
+    const char *words = newer ? "the fatbin's PTX is for newer devices only"
+                        : cubins
+                            ? "the fatbin holds cubins only; the stand-in driver executes PTX: compile with "
+                              "-arch=compute_XY or -gencode …,code=compute_XY"
+                            : "the fatbin holds no PTX";
     emu_log_refused("%s", words);
     return api_set_error(CUDA_ERROR_NO_BINARY_FOR_GPU, "%s", words);
 }

@@ -111,21 +111,19 @@ CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, vo
     return launch(__func__, config, f, kernelParams, extra, false);
 }
 
+/* What the two calls below spell as arguments. */
+#define SHAPE_OF_ARGUMENTS                                                                                   \
+    {                                                                                                        \
+        .gridDimX = gridDimX, .gridDimY = gridDimY, .gridDimZ = gridDimZ, .blockDimX = blockDimX,            \
+        .blockDimY = blockDimY, .blockDimZ = blockDimZ, .sharedMemBytes = sharedMemBytes, .hStream = hStream \
+    }
+
 CUresult CUDAAPI cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY,
                                 unsigned int gridDimZ, unsigned int blockDimX, unsigned int blockDimY,
                                 unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream,
                                 void **kernelParams, void **extra)
 {
-    CUlaunchConfig config = {
-        .gridDimX = gridDimX,
-        .gridDimY = gridDimY,
-        .gridDimZ = gridDimZ,
-        .blockDimX = blockDimX,
-        .blockDimY = blockDimY,
-        .blockDimZ = blockDimZ,
-        .sharedMemBytes = sharedMemBytes,
-        .hStream = hStream,
-    };
+    const CUlaunchConfig config = SHAPE_OF_ARGUMENTS;
     return launch(__func__, &config, f, kernelParams, extra, false);
 }
 
@@ -134,15 +132,7 @@ CUresult CUDAAPI cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDimX, 
                                            unsigned int blockDimY, unsigned int blockDimZ,
                                            unsigned int sharedMemBytes, CUstream hStream, void **kernelParams)
 {
-    CUlaunchConfig config = {
-        .gridDimX = gridDimX,
-        .gridDimY = gridDimY,
-        .gridDimZ = gridDimZ,
-        .blockDimX = blockDimX,
-        .blockDimY = blockDimY,
-        .blockDimZ = blockDimZ,
-        .sharedMemBytes = sharedMemBytes,
-        .hStream = hStream,
-    };
+    const CUlaunchConfig config = SHAPE_OF_ARGUMENTS;
     return launch(__func__, &config, f, kernelParams, NULL, true);
 }
+#undef SHAPE_OF_ARGUMENTS

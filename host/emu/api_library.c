@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "emu/api_jit.h"
 #include "emu/api_options.h"
+#include "emu/module.h"
 
 static void kernels_free(struct api_library *library)
 {
@@ -114,7 +115,8 @@ CUresult CUDAAPI cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_o
     API_REQUIRE(library != NULL && code != NULL);
     CUresult result = check_options(libraryOptions, libraryOptionValues, numLibraryOptions);
     if (result == CUDA_SUCCESS)
-        result = load(library, code, SIZE_MAX, api_source_name(), numJitOptions, jitOptions, jitOptionsValues);
+        result =
+            load(library, code, SIZE_MAX, api_source_name(), numJitOptions, jitOptions, jitOptionsValues);
     return api_result(result);
 }
 

@@ -226,6 +226,19 @@ static bool bulk_fill(struct emu_warp *warp, const struct emu_op *op, unsigned l
                                 &bulk->target));
 }
 
+bool emu_bulk_post(struct emu_warp *warp, const struct emu_op *op, unsigned lane, struct emu_copy *copy,
+                   bool in_group, uint64_t bytes)
+{
+    if (!copy || !emu_copy_post(warp, copy, lane, in_group)) {
+        emu_fault(warp, op, lane, CLAB_NO_MEMORY, NULL, 0,
+                  "the emulator is out of memory for asynchronous copies");
+        return false;
+    }
+    warp->traffic->bulk_copies++;
+    warp->traffic->bulk_requested_bytes += bytes;
+    return true;
+}
+
 bool emu_bulk_issue(struct emu_warp *warp, const struct emu_op *op, unsigned lane,
                     const struct emu_bulk_plan *plan)
 {
@@ -240,12 +253,6 @@ bool emu_bulk_issue(struct emu_warp *warp, const struct emu_op *op, unsigned lan
     } else if (bulk) {
         emu_bulk_tell(warp, op, lane, &bulk->target, bytes);
     }
-    if (!bulk || !emu_copy_post(warp, &bulk->copy, lane, plan->kind == EMU_BULK_SHARED_TO_GLOBAL)) {
-        emu_fault(warp, op, lane, CLAB_NO_MEMORY, NULL, 0,
-                  "the emulator is out of memory for asynchronous copies");
-        return false;
-    }
-    warp->traffic->bulk_copies++;
-    warp->traffic->bulk_requested_bytes += bytes;
-    return true;
+    return emu_bulk_post(warp, op, lane, bulk ? &bulk->copy : NULL, plan->kind == EMU_BULK_SHARED_TO_GLOBAL,
+                         bytes);
 }

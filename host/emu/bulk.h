@@ -22,6 +22,10 @@ bool emu_bulk_target_get(struct emu_warp *warp, const struct emu_op *op, unsigne
 /* Tells observers of the issue of a copy to `target`. */
 void emu_bulk_tell(struct emu_warp *warp, const struct emu_op *op, unsigned lane,
                    const struct emu_bulk_target *target, uint64_t bytes);
+/* Posts a copy of `bytes` as emu_copy_post does, and counts it. False: memory is out (copy NULL says so too),
+   and the fault is made. */
+bool emu_bulk_post(struct emu_warp *warp, const struct emu_op *op, unsigned lane, struct emu_copy *copy,
+                   bool in_group, uint64_t bytes);
 /* The CTA whose mbarrier a copy to `rank` signals. */
 static inline uint32_t emu_bulk_signalled(const struct emu_bulk_target *target, bool pair, uint32_t rank)
 {

@@ -275,8 +275,12 @@ static bool may_diverge(const struct ptx_insn *insn)
 
 static void place_joins(const struct ptx_function *function, struct flow *flow, bool *inplace)
 {
+    /* A region with a join inside cannot run in place: emu_join speaks for the whole fragment. Giving one up
+       makes a join, which may lie in another; when that does not settle soon, none runs in place. */
+    unsigned passes = 0;
     memset(inplace, 0, flow->cfg.n_blocks * sizeof *inplace);
-    for (bool changed = true; changed;) { /* a region with a join inside cannot run in place: emu_join speaks for the whole fragment */
+    for (bool changed = true; changed;) {
+        passes++;
         changed = false;
         for (uint32_t b = 0; b < flow->cfg.n_blocks; b++) {
             const struct ptx_block *block = &flow->cfg.blocks[b];
@@ -285,7 +289,7 @@ static void place_joins(const struct ptx_function *function, struct flow *flow, 
             if (!may_diverge(insn) || block->ipdom == UINT32_MAX) {
                 continue;
             }
-            inplace[b] = insn->row == PTX_BRA && region_inplace(flow, b, block->ipdom);
+            inplace[b] = passes <= 16 && insn->row == PTX_BRA && region_inplace(flow, b, block->ipdom);
             if (!inplace[b] && !(flow->flags[block->ipdom] & BLOCK_JOIN)) {
                 flow->flags[block->ipdom] |= BLOCK_JOIN;
                 changed = true;

@@ -11,8 +11,8 @@
 
 /* A note, written the first time that its text (after formatting) occurs. Thread-safe. */
 void emu_log_once(const char *format, ...) CLAB_PRINTF(1, 2);
-/* The same for something refused, whose words the caller also gets as an error: not written once the clusterlab
-   host is there, which shows them, unless CLUSTERLAB_EMU_LOG is set. */
+/* The same for something refused, whose words the caller also gets as an error: not written once the
+   clusterlab host is there, which shows them, unless CLUSTERLAB_EMU_LOG is set. */
 void emu_log_refused(const char *format, ...) CLAB_PRINTF(1, 2);
 /* The clusterlab host has taken the private channel. */
 void emu_log_host(void);

@@ -10,6 +10,8 @@
 
 /* A turn with more instructions outside polling loops than this did more than poll. */
 #define POLL_INSNS 1024
+/* Completions of one cluster that may be pending before the warp that posts more is slowed down. */
+#define PENDING_PLENTY 4096
 
 /* --- starting and ending clusters */
 
@@ -134,6 +136,54 @@ static void warp_abandon(struct emu_warp *warp)
     warp->used = 0;
 }
 
+/* A pairing heap: posting is O(1), taking the first O(log n) on average, and no memory but the items'. */
+static struct emu_async *heap_meld(struct emu_async *a, struct emu_async *b)
+{
+    if (!a || !b) {
+        return a ? a : b;
+    }
+    if (b->due < a->due || (b->due == a->due && b->serial < a->serial)) {
+        struct emu_async *swap = a;
+        a = b;
+        b = swap;
+    }
+    b->next = a->child;
+    a->child = b;
+    return a;
+}
+
+/* Melds the children pair by pair, then the pairs from the last to the first. */
+static struct emu_async *heap_rest(struct emu_async *children)
+{
+    struct emu_async *pairs = NULL, *all = NULL;
+    while (children) {
+        struct emu_async *a = children, *b = a->next;
+        children = b ? b->next : NULL;
+        a->next = NULL;
+        if (b) {
+            b->next = NULL;
+        }
+        a = heap_meld(a, b);
+        a->next = pairs;
+        pairs = a;
+    }
+    while (pairs) {
+        struct emu_async *next = pairs->next;
+        pairs->next = NULL;
+        all = heap_meld(all, pairs);
+        pairs = next;
+    }
+    return all;
+}
+
+static struct emu_async *pending_take(struct emu_cluster *cluster)
+{
+    struct emu_async *item = cluster->pending;
+    cluster->pending = heap_rest(item->child);
+    cluster->n_pending--;
+    return item;
+}
+
 void emu_cluster_end(struct emu_thread *thread, struct emu_cluster *cluster)
 {
     for (struct emu_cluster **at = &thread->residents; *at; at = &(*at)->next) {
@@ -143,8 +193,7 @@ void emu_cluster_end(struct emu_thread *thread, struct emu_cluster *cluster)
         }
     }
     while (cluster->pending) {
-        struct emu_async *item = cluster->pending;
-        cluster->pending = item->next;
+        struct emu_async *item = pending_take(cluster);
         item->complete(item, NULL);
     }
     for (uint32_t rank = 0; rank < cluster->size; rank++) {
@@ -163,18 +212,18 @@ void emu_cluster_end(struct emu_thread *thread, struct emu_cluster *cluster)
 void emu_async_post(struct emu_cluster *cluster, struct emu_async *item, uint64_t delay)
 {
     item->due = cluster->steps + delay;
-    struct emu_async **at = &cluster->pending;
-    while (*at && (*at)->due <= item->due) {
-        at = &(*at)->next;
+    item->serial = cluster->posted++;
+    item->next = item->child = NULL;
+    cluster->pending = heap_meld(cluster->pending, item);
+    /* One that floods the queue gives way at its next backward branch, so that completions come about. */
+    if (++cluster->n_pending > PENDING_PLENTY && cluster->running) {
+        cluster->running->fuel = 0;
     }
-    item->next = *at;
-    *at = item;
 }
 
 void emu_async_complete_first(struct emu_cluster *cluster)
 {
-    struct emu_async *item = cluster->pending;
-    cluster->pending = item->next;
+    struct emu_async *item = pending_take(cluster);
     cluster->thread->progress++;
     item->complete(item, cluster);
 }
@@ -199,9 +248,9 @@ static uint64_t hash_words(const uint64_t *words, size_t n, uint64_t hash)
     return hash;
 }
 
-/* A loop that stores nothing may still compute something. It does not when a state comes back that it was in before,
-   with nothing stored since: same places, same registers. Brent's method: the state is compared with one remembered,
-   which is renewed at every power of two of turns. */
+/* A loop that stores nothing may still compute something. It does not when a state comes back that it was in
+   before, with nothing stored since: same places, same registers. Brent's method: the state is compared with
+   one remembered, which is renewed at every power of two of turns. */
 static bool state_changed(struct emu_warp *warp)
 {
     uint64_t hash = 1;
@@ -245,12 +294,17 @@ void emu_warp_step(struct emu_warp *warp)
         emu_warp_start(warp, frame);
     }
     const uint64_t before = warp->progress;
+    cluster->running = warp;
     const enum emu_stop stop = emu_warp_run(warp);
+    cluster->running = NULL;
     const uint64_t worked = warp->warp_insns[0];
-    for (unsigned spin = 0; spin < 2; spin++) {
-        thread->warp_insns[spin] += warp->warp_insns[spin];
-        thread->thread_insns[spin] += warp->thread_insns[spin];
-        warp->warp_insns[spin] = warp->thread_insns[spin] = 0;
+    thread->warp_insns[0] += worked;
+    thread->thread_insns[0] += warp->thread_insns[0];
+    warp->warp_insns[0] = warp->thread_insns[0] = 0;
+    if (warp->warp_insns[1]) {
+        thread->warp_insns[1] += warp->warp_insns[1];
+        thread->thread_insns[1] += warp->thread_insns[1];
+        warp->warp_insns[1] = warp->thread_insns[1] = 0;
     }
     thread->progress += warp->progress - before;
     cluster->steps++;

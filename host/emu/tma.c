@@ -426,12 +426,5 @@ bool emu_tensor_issue(struct emu_warp *warp, const struct emu_op *op, unsigned l
     } else if (t) {
         emu_bulk_tell(warp, op, lane, &t->target, bytes);
     }
-    if (!t || !emu_copy_post(warp, &t->copy, lane, plan->direction != EMU_TENSOR_LOAD)) {
-        emu_fault(warp, op, lane, CLAB_NO_MEMORY, NULL, 0,
-                  "the emulator is out of memory for asynchronous copies");
-        return false;
-    }
-    warp->traffic->bulk_copies++;
-    warp->traffic->bulk_requested_bytes += bytes;
-    return true;
+    return emu_bulk_post(warp, op, lane, t ? &t->copy : NULL, plan->direction != EMU_TENSOR_LOAD, bytes);
 }

@@ -123,8 +123,9 @@ struct emu_cta {
    `complete` is called once, on the cluster's host thread and outside any operation, and frees it. cluster NULL: the
    launch was abandoned, free only. */
 struct emu_async {
-    struct emu_async *next;
-    uint64_t due; /* cluster->steps at which it is due */
+    struct emu_async *next, *child; /* of the cluster's heap (resident.c) */
+    uint64_t due;                   /* cluster->steps at which it is due */
+    uint64_t serial;                /* of those due at once the first posted is first */
     void (*complete)(struct emu_async *item, struct emu_cluster *cluster);
 };
 
@@ -142,7 +143,10 @@ struct emu_cluster {
     uint32_t barrier_phase;   /* completed phases */
     uint64_t steps;           /* warp slices run so far */
     uint64_t random;          /* state of emu_random */
-    struct emu_async *pending; /* sorted by due time */
+    struct emu_async *pending; /* the first due, on top of a pairing heap */
+    uint64_t posted;           /* completions posted so far */
+    uint32_t n_pending;
+    struct emu_warp *running;  /* whose slice runs now */
     uint64_t progress; /* as thread->progress, raised also by completions */
     struct emu_cluster *next;
 };

@@ -150,8 +150,9 @@ clab_status clab_arguments_prepare(const struct clab_device *device, const struc
     const size_t count = json_array_size(arguments);
     const bool known = loaded->n_params != SIZE_MAX;
     if (count > MOST_ARGUMENTS || (known && count != loaded->n_params)) {
-        clab_error_set(error, CLAB_EXPERIMENT, "kernel '%s' takes %zu arguments, %zu are given",
-                       loaded->entry, known ? loaded->n_params : (size_t)MOST_ARGUMENTS, count);
+        clab_error_set(error, CLAB_EXPERIMENT, "kernel '%s' takes %zu argument%s, %zu %s given",
+                       loaded->entry, known ? loaded->n_params : (size_t)MOST_ARGUMENTS,
+                       known && loaded->n_params == 1 ? "" : "s", count, count == 1 ? "is" : "are");
         return clab_launch_blame(error, loaded);
     }
     for (size_t i = 0; i < count; i++) {

@@ -2,29 +2,70 @@
    A process loads one libcuda, so each device is opened in a worker of its own. */
 #include "lab/device.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/process.h"
+#include "base/str.h"
+#include "compile/target.h"
 #include "driver/call.h"
 #include "lab/groups.h"
 #include "lab/helpers.h"
 
-bool clab_device_id_valid(const char *id, const char **out_arch)
+/* There is one stand-in for each chip that has clusters; a suffix ("sm_100a") chooses what is compiled for
+ * it. */
+bool clab_device_emulated(size_t index, char *out_id, size_t bytes)
 {
-    if (strncmp(id, "emu:", 4) == 0 && strncmp(id + 4, "sm_", 3) == 0 && isdigit((unsigned char)id[7])) {
-        if (out_arch != NULL)
-            *out_arch = id + 4;
-        return true;
+    const struct clab_target *target;
+    for (size_t i = 0; (target = clab_target_at(i)) != NULL; i++)
+        if (target->reach == CLAB_REACH_FORWARD && index-- == 0) {
+            snprintf(out_id, bytes, "emu:%s", target->name);
+            return true;
+        }
+    return false;
+}
+
+/* The remedy of both checks: every emulated device, as it is typed there. */
+static clab_status list_emulated(struct clab_error *error, const char *lead, size_t skip)
+{
+    struct clab_str list = {0};
+    char id[32];
+    for (size_t i = 0; clab_device_emulated(i, id, sizeof id); i++)
+        clab_str_addf(&list, "%s%s", i > 0 ? ", " : "", id + skip);
+    clab_error_remedy(error, "%s%s", lead, list.text != NULL ? list.text : "");
+    clab_str_free(&list);
+    return CLAB_USAGE;
+}
+
+static bool is_emulated_arch(const char *arch)
+{
+    const struct clab_target *target = clab_target_find(arch);
+    return target != NULL && target->has_clusters && strcmp(target->name, arch) == 0;
+}
+
+clab_status clab_device_arch_check(const char *arch, struct clab_error *error)
+{
+    if (is_emulated_arch(arch))
+        return CLAB_OK;
+    clab_error_set(error, CLAB_USAGE, "no emulated device is called '%s'", arch);
+    return list_emulated(error, "one of: ", strlen("emu:"));
+}
+
+clab_status clab_device_check(const char *id, struct clab_error *error)
+{
+    const char *p = id + strlen("cuda:");
+    if (strncmp(id, "emu:", 4) == 0) {
+        if (is_emulated_arch(id + 4))
+            return CLAB_OK;
+        clab_error_set(error, CLAB_USAGE, "no emulated device is called '%s'", id);
+        return list_emulated(error, "one of: ", 0);
     }
-    if (strncmp(id, "cuda:", 5) != 0 || id[5] == '\0')
-        return false;
-    for (const char *p = id + 5; *p != '\0'; p++)
-        if (!isdigit((unsigned char)*p) || p - id > 8)
-            return false;
-    return true;
+    size_t digits = strncmp(id, "cuda:", 5) == 0 ? strspn(p, "0123456789") : 0;
+    if (digits >= 1 && digits <= 4 && p[digits] == '\0')
+        return CLAB_OK;
+    clab_error_set(error, CLAB_USAGE, "'%s' is not a device", id);
+    return list_emulated(error, "cuda:0 is the first GPU; emulated devices: ", 0);
 }
 
 static int attribute(const struct clab_device *device, CUdevice_attribute which)
@@ -38,14 +79,11 @@ static int attribute(const struct clab_device *device, CUdevice_attribute which)
 clab_status clab_device_open(struct clab_device *device, const char *id, struct clab_error *error)
 {
     memset(device, 0, sizeof *device);
-    const char *arch = NULL;
-    if (!clab_device_id_valid(id, &arch)) {
-        clab_error_set(error, CLAB_USAGE, "'%s' is not a device", id);
-        return clab_error_remedy(
-            error, "cuda:0 is the first GPU, emu:sm_90 the stand-in for compute capability 9.0");
-    }
+    const char *arch = strncmp(id, "emu:", 4) == 0 ? id + 4 : NULL;
+    clab_status status = clab_device_check(id, error);
+    if (status != CLAB_OK)
+        return status;
     snprintf(device->id, sizeof device->id, "%s", id);
-    clab_status status;
     int ordinal = 0;
     const uint64_t start_ns = clab_now_ns();
     if (arch != NULL) {

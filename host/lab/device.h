@@ -33,9 +33,13 @@ clab_status clab_device_open(struct clab_device *device, const char *id, struct 
 /* Facts as an object: what a record's "device" holds (id, uuid, name, cc, emulated, sms, driver) and what
    experiment files and `clusterlab devices` may ask besides. Owned by the caller. */
 json_t *clab_device_facts(const struct clab_device *device);
-/* Whether `id` has the form of a device name. "emu:sm_100a" is; *out_arch (may be NULL) then points at
- * "sm_100a". */
-bool clab_device_id_valid(const char *id, const char **out_arch);
+/* CLAB_OK for "cuda:N" and for "emu:ARCH" where there is such an emulated device ("emu:sm_100a" is: sm_100,
+   compiled for sm_100a); CLAB_USAGE with the list of them otherwise. Asks no driver. */
+clab_status clab_device_check(const char *id, struct clab_error *error);
+/* The same for the architecture alone, "sm_100". */
+clab_status clab_device_arch_check(const char *arch, struct clab_error *error);
+/* "emu:sm_90" and its like, the index-th of them; false past the last. */
+bool clab_device_emulated(size_t index, char *out_id, size_t bytes);
 /* Frees what this process holds for the device; what the driver holds ends with the process. */
 void clab_device_fini(struct clab_device *device);
 

@@ -40,7 +40,7 @@ clab_status clab_fill_from_json(const json_t *object, struct clab_fill *out_fill
     const char *kind = json_string_value(json_object_get(object, "kind"));
     memset(out_fill, 0, sizeof *out_fill);
     out_fill->seed = (uint64_t)json_integer_value(json_object_get(object, "seed"));
-    out_fill->value = json_number_value(json_object_get(object, "value"));
+    out_fill->value = clab_json_number(json_object_get(object, "value"));
     out_fill->values = json_object_get(object, "values");
     for (size_t i = 0; kind != NULL && i < sizeof kind_names / sizeof *kind_names; i++)
         if (strcmp(kind, kind_names[i]) == 0) {
@@ -57,7 +57,7 @@ const char *clab_fill_text(const struct clab_fill *fill, char *text, size_t byte
     if (fill->kind == CLAB_FILL_BITS || fill->kind == CLAB_FILL_RANDOM)
         snprintf(text, bytes, "%s(%llu)", kind_names[fill->kind], (unsigned long long)fill->seed);
     else if (fill->kind == CLAB_FILL_VALUE)
-        snprintf(text, bytes, "%g", fill->value);
+        snprintf(text, bytes, "%Lg", fill->value);
     else
         snprintf(text, bytes, "%s", kind_names[fill->kind]);
     return text;
@@ -224,6 +224,12 @@ void clab_element_store(enum clab_element element, long double value, void *data
 
 long double clab_json_number(const json_t *value)
 {
+    const char *text = json_string_value(value);
+    if (text != NULL)
+        return strcmp(text, "nan") == 0    ? (long double)NAN
+               : strcmp(text, "inf") == 0  ? (long double)INFINITY
+               : strcmp(text, "-inf") == 0 ? -(long double)INFINITY
+                                           : 0;
     return json_is_integer(value) ? (long double)json_integer_value(value)
                                   : (long double)json_number_value(value);
 }

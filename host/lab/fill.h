@@ -39,7 +39,7 @@ enum clab_fill_kind {
 struct clab_fill {
     enum clab_fill_kind kind;
     uint64_t seed;
-    double value;
+    long double value;    /* of 64-bit integers too, without loss where long double holds them */
     const json_t *values; /* array of numbers, borrowed; elements beyond its end are 0 */
 };
 /* From a plan's {"kind":…,"seed":…,"value":…,"values":[…]}. CLAB_EXPERIMENT for an unknown kind. */
@@ -66,7 +66,9 @@ long double clab_element_load(enum clab_element element, const void *data, size_
 /* Stores a number; floats round to nearest even, integers wrap. */
 void clab_element_store(enum clab_element element, long double value, void *data, size_t index);
 
-/* A JSON number without loss: integers of 64 bits too, where long double holds them. 0 for anything else. */
+/* A JSON number without loss: integers of 64 bits too, where long double holds them (a u64 above 2^63 is its
+   two's complement, which stores the same). The texts "nan", "inf" and "-inf" are those, which JSON has no
+   numbers for. 0 for anything else. */
 long double clab_json_number(const json_t *value);
 
 /* |got - wanted| <= abs + rel * |wanted|, NaN equal only to NaN, infinities only to themselves. */

@@ -140,9 +140,7 @@ clab_status clab_measure_hot(const struct clab_device *device, const struct clab
                              struct clab_error *error)
 {
     struct hot hot = {.options = options, .sink = sink, .outcome = out_outcome, .n_rows = n_rows};
-    *out_outcome =
-        (struct clab_outcome){.failed = n_rows != 0 ? rows[0].id : 0, .reference_mhz = (double)NAN};
-    if (n_rows == 0)
+    if (!clab_stand_begin(rows, n_rows, out_outcome))
         return CLAB_OK;
     hot.rows = calloc(n_rows, sizeof *hot.rows);
     hot.order = calloc(n_rows, sizeof *hot.order);
@@ -165,9 +163,7 @@ clab_status clab_measure_hot(const struct clab_device *device, const struct clab
         clab_stand_look(&hot.stand, true);
     }
     out_outcome->spent_s = options->spent_s + (double)(clab_now_ns() - start_ns) * 1e-9;
-    clab_stand_report(&hot.stand, out_outcome);
-    clab_stand_fini(&hot.stand,
-                    status != CLAB_OK && error != NULL && clab_call_is_sticky((CUresult)error->native_code));
+    clab_stand_end(&hot.stand, status, error, out_outcome);
     free(hot.rows);
     free(hot.order);
     return status;

@@ -104,7 +104,7 @@ clab_status clab_load(const struct clab_device *device, const char *path, const 
     clab_status status = clab_image_read(path, &image, error);
     if (status == CLAB_OK && driver->channel != NULL) {
         name_text(&name, source);
-        status = driver->channel->set_option("source", name.text, error);
+        (void)driver->channel->set_option("source", name.text, NULL); /* only words depend on it */
         clab_str_free(&name);
     }
     if (status == CLAB_OK)

@@ -272,9 +272,7 @@ clab_status clab_measure_cold(const struct clab_device *device, const struct cla
                               struct clab_error *error)
 {
     struct cold cold = {.options = options, .sink = sink, .outcome = out_outcome, .n_rows = n_rows};
-    *out_outcome =
-        (struct clab_outcome){.failed = n_rows != 0 ? rows[0].id : 0, .reference_mhz = (double)NAN};
-    if (n_rows == 0)
+    if (!clab_stand_begin(rows, n_rows, out_outcome))
         return CLAB_OK;
     clab_status status = cold_init(&cold, rows, error);
     bool standing = false;
@@ -291,11 +289,8 @@ clab_status clab_measure_cold(const struct clab_device *device, const struct cla
         clab_stand_look(&cold.stand, true);
     }
     out_outcome->spent_s = spent_s(&cold);
-    if (standing) {
-        clab_stand_report(&cold.stand, out_outcome);
-        clab_stand_fini(&cold.stand, status != CLAB_OK && error != NULL &&
-                                         clab_call_is_sticky((CUresult)error->native_code));
-    }
+    if (standing)
+        clab_stand_end(&cold.stand, status, error, out_outcome);
     for (size_t i = 0; i < n_rows && cold.rows != NULL; i++)
         free(cold.rows[i].kept);
     free(cold.rows);

@@ -54,8 +54,10 @@ static json_t *read_fill(struct clab_plan *plan, const struct clab_path *path, i
     index = lua_absindex(L, index);
     if (lua_type(L, index) == LUA_TNUMBER) {
         double value = clab_read_number(eval, path, index);
-        return value == 0 ? json_pack("{s:s}", "kind", "zero")
-                          : json_pack("{s:s,s:f}", "kind", "value", "value", value);
+        if (value == 0)
+            return json_pack("{s:s}", "kind", "zero");
+        return json_pack("{s:s,s:o}", "kind", "value", "value",
+                         lua_isinteger(L, index) ? json_integer(lua_tointeger(L, index)) : json_real(value));
     }
     if (clab_plan_made_by(L, index, CLAB_META_VALUES))
         return json_pack("{s:s,s:o}", "kind", "values", "values", read_values(plan, path, index, count));

@@ -291,7 +291,8 @@ static clab_status place_images(struct clab_run_state *run, struct clab_error *e
                 json_object_set_new(
                     run->rows[j].record, "image",
                     json_pack("{s:s,s:s,s:s,s:s?,s:s,s:s}", "kind", clab_image_kind_name(image->kind), "arch",
-                              image->arch, "source", clab_path_shown(clab_json_text(variant->plan, "source", "")), "entry",
+                              image->arch, "source",
+                              clab_path_shown(clab_json_text(variant->plan, "source", "")), "entry",
                               image->entry, "sha256", image->sha256, "compiler", image->compiler));
         if (status != CLAB_OK)
             close_variant(run, i, status, &why);

@@ -45,19 +45,18 @@ static bool samples_put(struct clab_run_samples *samples, size_t round, double n
     return true;
 }
 
-/* The known values of a series, in ascending order: heap memory, NULL when there is none. */
-static double *known(const double *values, size_t count, size_t *out_count)
+/* Of the known values of a series. False when there are none. */
+static bool summarize(const double *values, size_t count, struct clab_summary *out_summary, size_t *out_count)
 {
-    double *out = calloc(count + 1, sizeof *out);
+    double *known = calloc(count + 1, sizeof *known);
     *out_count = 0;
-    for (size_t i = 0; i < count && out != NULL; i++)
+    for (size_t i = 0; i < count && known != NULL; i++)
         if (!isnan(values[i]))
-            out[(*out_count)++] = values[i];
-    if (*out_count == 0) {
-        free(out);
-        return NULL;
-    }
-    return out;
+            known[(*out_count)++] = values[i];
+    if (*out_count != 0)
+        clab_summary_of(known, *out_count, out_summary);
+    free(known);
+    return *out_count != 0;
 }
 
 static bool resets(const struct clab_run_row *row, const char *when)
@@ -203,11 +202,8 @@ static void record_cold(const struct clab_run_state *run, struct clab_run_row *r
 {
     struct clab_summary summary;
     size_t n;
-    double *kept = known(row->cold.ns, row->cold.count, &n);
-    if (kept == NULL)
+    if (!summarize(row->cold.ns, row->cold.count, &summary, &n))
         return;
-    clab_summary_of(kept, n, &summary);
-    free(kept);
     json_object_set_new(time, "kind", json_string("measured"));
     json_object_set_new(time, "cold_ns",
                         json_pack("{s:f,s:f,s:f,s:f,s:I,s:I,s:b}", "median", summary.median, "min",
@@ -236,11 +232,8 @@ static void record_hot(struct clab_run_row *row, json_t *time)
 {
     struct clab_summary summary;
     size_t n;
-    double *kept = known(row->hot.ns, row->hot.count, &n);
-    if (kept == NULL)
+    if (!summarize(row->hot.ns, row->hot.count, &summary, &n))
         return;
-    clab_summary_of(kept, n, &summary);
-    free(kept);
     json_object_set_new(time, "kind", json_string("measured"));
     json_object_set_new(time, "hot_ns",
                         json_pack("{s:f,s:f,s:f,s:f,s:I,s:I,s:I,s:b,s:b}", "median", summary.median, "min",
@@ -257,17 +250,14 @@ static void record_clock(const struct clab_run_state *run, struct clab_run_row *
     json_t *clock = json_object();
     size_t n;
     struct clab_summary summary;
-    double *mhz = known(row->cold.mhz, row->cold.count, &n);
-    if (mhz != NULL)
-        clab_summary_of(mhz, n, &summary);
-    json_object_set_new(clock, "sm_mhz", mhz != NULL ? json_real(summary.median) : json_null());
+    const bool known = summarize(row->cold.mhz, row->cold.count, &summary, &n);
+    json_object_set_new(clock, "sm_mhz", known ? json_real(summary.median) : json_null());
     static const char *const words[] = {"throttle", "reference_mhz", "other_processes"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         json_t *value = json_object_get(run->cold_outcome, words[i]);
         json_object_set(clock, words[i], value != NULL ? value : json_null());
     }
     json_object_set_new(row->record, "clock", clock);
-    free(mhz);
 }
 
 void clab_run_finish_timed(struct clab_run_state *run)

@@ -49,7 +49,7 @@ clab_status clab_stand_init(struct clab_stand *stand, const struct clab_device *
     return status;
 }
 
-void clab_stand_fini(struct clab_stand *stand, bool unusable)
+static void stand_fini(struct clab_stand *stand, bool unusable)
 {
     const struct clab_driver *driver = stand->device->driver;
     if (!unusable) {
@@ -130,11 +130,21 @@ void clab_stand_look(struct clab_stand *stand, bool now)
     clab_watch_text(stand->watch, stand->throttle, sizeof stand->throttle);
 }
 
-void clab_stand_report(const struct clab_stand *stand, struct clab_outcome *outcome)
+void clab_stand_end(struct clab_stand *stand, clab_status status, const struct clab_error *error,
+                    struct clab_outcome *outcome)
 {
     outcome->reference_mhz = stand->clock.reference_mhz;
     outcome->throttle_known = stand->throttle_known;
     snprintf(outcome->throttle, sizeof outcome->throttle, "%s", stand->throttle);
+    stand_fini(stand,
+               status != CLAB_OK && error != NULL && clab_call_is_sticky((CUresult)error->native_code));
+}
+
+bool clab_stand_begin(const struct clab_measured_row *rows, size_t n_rows, struct clab_outcome *out_outcome)
+{
+    *out_outcome =
+        (struct clab_outcome){.failed = n_rows != 0 ? rows[0].id : 0, .reference_mhz = (double)NAN};
+    return n_rows != 0;
 }
 
 void clab_stand_shuffle(struct clab_stand *stand, size_t *order, size_t count)

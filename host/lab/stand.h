@@ -25,8 +25,6 @@ struct clab_stand {
 
 clab_status clab_stand_init(struct clab_stand *stand, const struct clab_device *device,
                             const struct clab_measure_options *options, struct clab_error *error);
-/* Gives back what it holds, unless `unusable`: after a sticky error every call fails. */
-void clab_stand_fini(struct clab_stand *stand, bool unusable);
 /* Queues the L2 flush. */
 clab_status clab_stand_flush(struct clab_stand *stand, struct clab_error *error);
 /* Holds the stream until clab_stand_release, which every path must reach. */
@@ -38,8 +36,12 @@ clab_status clab_stand_read(struct clab_stand *stand, bool blocked, double *out_
                             struct clab_error *error);
 /* Reads throttle reasons when the last reading is older than 200 ms, or `now`. */
 void clab_stand_look(struct clab_stand *stand, bool now);
-/* Fills in what the stand knows of the outcome. */
-void clab_stand_report(const struct clab_stand *stand, struct clab_outcome *outcome);
+/* The outcome before anything is known: the first row is to blame. False: there are no rows. */
+bool clab_stand_begin(const struct clab_measured_row *rows, size_t n_rows, struct clab_outcome *out_outcome);
+/* Fills in what the stand knows of the outcome, and gives back what it holds; not after a sticky error, of
+   which status and error tell, since every call fails then. For a stand whose init failed, too. */
+void clab_stand_end(struct clab_stand *stand, clab_status status, const struct clab_error *error,
+                    struct clab_outcome *outcome);
 void clab_stand_shuffle(struct clab_stand *stand, size_t *order, size_t count);
 void clab_sleep_ms(unsigned ms);
 

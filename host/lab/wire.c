@@ -52,12 +52,27 @@ static json_t *triple(const uint32_t v[3])
     return json_pack("[I,I,I]", (json_int_t)v[0], (json_int_t)v[1], (json_int_t)v[2]);
 }
 
+/* Records outlive the order of errors.def, so a status travels by its id there. */
+static const char *const status_ids[CLAB_STATUS_COUNT] = {
+#define CLAB_STATUS(id, text, exit_status) [CLAB_##id] = #id,
+#include "base/errors.def"
+#undef CLAB_STATUS
+};
+
+static clab_status status_of_id(const char *id)
+{
+    for (int i = 0; i < CLAB_STATUS_COUNT; i++)
+        if (strcmp(status_ids[i], id) == 0)
+            return (clab_status)i;
+    return CLAB_OK;
+}
+
 json_t *clab_error_to_json(const struct clab_error *error)
 {
     json_t *object = json_object();
     if (object == NULL)
         return NULL;
-    json_object_set_new(object, "status", json_integer(error->status));
+    json_object_set_new(object, "status", json_string(status_ids[error->status]));
     set_text(object, "message", error->message);
     set_text(object, "file", error->file);
     if (error->line != 0)
@@ -105,10 +120,10 @@ static bool get_triple(const json_t *object, const char *key, uint32_t out[3])
 
 clab_status clab_error_from_json(const json_t *object, struct clab_error *out_error)
 {
-    int64_t status = clab_json_int(object, "status", -1);
-    if (status <= 0 || status >= CLAB_STATUS_COUNT)
+    const clab_status status = status_of_id(clab_json_text(object, "status", ""));
+    if (status == CLAB_OK)
         return clab_error_set(out_error, CLAB_INTERNAL, "worker sent an error without a status");
-    clab_error_set(out_error, (clab_status)status, "%s", clab_json_text(object, "message", ""));
+    clab_error_set(out_error, status, "%s", clab_json_text(object, "message", ""));
     get_text(object, "file", out_error->file, sizeof out_error->file);
     out_error->line = (uint32_t)clab_json_int(object, "line", 0);
     out_error->column = (uint32_t)clab_json_int(object, "column", 0);
@@ -136,41 +151,44 @@ clab_status clab_error_from_json(const json_t *object, struct clab_error *out_er
 }
 
 /* The counters that are single numbers; traffic tables are named by direction and space below. */
-#define EACH_COUNTER(X)                                                                                      \
-    X(warp_instructions)                                                                                     \
-    X(thread_instructions)                                                                                   \
-    X(atomics_global)                                                                                        \
-    X(atomics_shared)                                                                                        \
-    X(atomics_remote)                                                                                        \
-    X(barriers)                                                                                              \
-    X(cluster_barriers)                                                                                      \
-    X(mbarrier_arrives)                                                                                      \
-    X(mbarrier_phases)                                                                                       \
-    X(async_stores)                                                                                          \
-    X(bulk_copies)                                                                                           \
-    X(bulk_requested_bytes)                                                                                  \
-    X(bulk_delivered_bytes)                                                                                  \
-    X(clc_granted)                                                                                           \
-    X(clc_declined)                                                                                          \
-    X(ctas)                                                                                                  \
-    X(clusters)                                                                                              \
-    X(spin_warp_instructions)                                                                                \
+#define EACH_COUNTER(X)       \
+    X(warp_instructions)      \
+    X(thread_instructions)    \
+    X(atomics_global)         \
+    X(atomics_shared)         \
+    X(atomics_remote)         \
+    X(barriers)               \
+    X(cluster_barriers)       \
+    X(mbarrier_arrives)       \
+    X(mbarrier_phases)        \
+    X(async_stores)           \
+    X(bulk_copies)            \
+    X(bulk_requested_bytes)   \
+    X(bulk_delivered_bytes)   \
+    X(clc_granted)            \
+    X(clc_declined)           \
+    X(ctas)                   \
+    X(clusters)               \
+    X(spin_warp_instructions) \
     X(spin_thread_instructions)
 
-static const char *const space_names[CLAB_SPACE_COUNT] = {"global", "shared", "remote", "local", "const", "param"};
+static const char *const space_names[CLAB_SPACE_COUNT] = {"global", "shared", "remote",
+                                                          "local",  "const",  "param"};
 
 /* Calls `each` for every counter; stops when it returns true. */
-static bool visit(const struct clab_counters *counters, bool (*each)(const char *, uint64_t, void *), void *context)
+static bool visit(const struct clab_counters *counters, bool (*each)(const char *, uint64_t, void *),
+                  void *context)
 {
-#define X(field)                                                                                             \
-    if (each(#field, counters->field, context))                                                              \
+#define X(field)                                \
+    if (each(#field, counters->field, context)) \
         return true;
     EACH_COUNTER(X)
 #undef X
     char name[64];
     for (unsigned direction = 0; direction < 2; direction++)
         for (unsigned space = 0; space < CLAB_SPACE_COUNT; space++) {
-            const struct clab_traffic *traffic = direction == 0 ? &counters->loads[space] : &counters->stores[space];
+            const struct clab_traffic *traffic =
+                direction == 0 ? &counters->loads[space] : &counters->stores[space];
             const char *verb = direction == 0 ? "loads" : "stores";
             snprintf(name, sizeof name, "%s_%s", verb, space_names[space]);
             if (each(name, traffic->accesses, context))

@@ -7,12 +7,14 @@
 #include "base/error.h"
 #include "driver/channel.h"
 
-/* Every known part of an error as an object; clab_error_from_json is its inverse (unknown parts stay empty; a missing
-   or malformed object gives CLAB_INTERNAL). The caller owns the result; NULL when memory is out. */
+/* Every known part of an error as an object, its "status" by the id in errors.def ("PTX_SYNTAX");
+   clab_error_from_json is its inverse (unknown parts stay empty; a missing or malformed object gives
+   CLAB_INTERNAL). The caller owns the result; NULL when memory is out. */
 json_t *clab_error_to_json(const struct clab_error *error);
 clab_status clab_error_from_json(const json_t *object, struct clab_error *out_error);
 
-/* Counters as an object of named integers ("warp_instructions", "loads_global_bytes", …); zero fields are kept. */
+/* Counters as an object of named integers ("warp_instructions", "loads_global_bytes", …); zero fields are
+ * kept. */
 json_t *clab_counters_to_json(const struct clab_counters *counters);
 /* One counter by the name it has in that object; false for an unknown name. */
 bool clab_counter_get(const struct clab_counters *counters, const char *name, uint64_t *out_value);

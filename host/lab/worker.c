@@ -21,8 +21,8 @@
 
 /* Warp instructions of a launch that is given no budget: some minutes to an hour of emulation. */
 #define DEFAULT_BUDGET "200000000000"
-#define MAX_IMAGES 256
-#define MAX_SETS   64
+#define MAX_IMAGES     256
+#define MAX_SETS       64
 
 struct image {
     bool used;

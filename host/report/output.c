@@ -1,5 +1,5 @@
-/* Output files: opened first, emptied late (POSIX.1-2008 open, ftruncate). Leaves out: replacing by rename, since
-   records are read while a run goes on, and what was measured before a crash stays. */
+/* Output files: opened first, emptied late (POSIX.1-2008 open, ftruncate). Leaves out: replacing by rename,
+   since records are read while a run goes on, and what was measured before a crash stays. */
 #include "report/output.h"
 
 #include <errno.h>

@@ -26,8 +26,9 @@ void clab_table_cell(struct clab_table *table, size_t column, const char *format
 void clab_table_print(const struct clab_table *table, struct clab_str *out);
 void clab_table_free(struct clab_table *table);
 
-/* The table of a run's row records (design 4.4): variant, cluster, swept parameters that differ, the experiment's columns,
-   time, GB/s and vs baseline (empty where nothing was measured), verdict with the reason. */
+/* The table of a run's row records (design 4.4): variant, cluster, swept parameters that differ, the
+   experiment's columns, time, GB/s and vs baseline (empty where nothing was measured), verdict with the
+   reason. */
 void clab_run_table(const json_t *rows, struct clab_str *out);
 
 #endif

@@ -113,7 +113,7 @@ def run(clusterlab, isa, programs):
     if done.returncode != 0:
         sys.exit(f"{file.name}: status {done.returncode}\n{done.stderr}")
     words = done.stdout.split("counted on")[0].replace("out =", "").split()
-    return [int(word) for word in words], file.name
+    return [int(word) for word in words if word[0] != "["], file.name  # [16] leads a line: the index
 
 
 def main():

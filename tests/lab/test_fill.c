@@ -168,6 +168,39 @@ static void values_are_stored_as_listed(void **state)
     clab_error_clear(&error);
 }
 
+/* 64-bit integers from a plan or a command line, and what JSON has no numbers for. */
+static void values_arrive_exactly(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *json;
+        enum clab_element element;
+        uint64_t bits;
+    } known[] = {
+        {"{\"kind\":\"value\",\"value\":-1}", CLAB_U64, UINT64_MAX},
+        {"{\"kind\":\"value\",\"value\":9007199254740993}", CLAB_S64, UINT64_C(9007199254740993)},
+        {"{\"kind\":\"value\",\"value\":9223372036854775807}", CLAB_U64, INT64_MAX},
+        {"{\"kind\":\"value\",\"value\":-9223372036854775807}", CLAB_S64, UINT64_C(0x8000000000000001)},
+        {"{\"kind\":\"value\",\"value\":-0.0}", CLAB_F64, UINT64_C(0x8000000000000000)},
+        {"{\"kind\":\"value\",\"value\":\"inf\"}", CLAB_F64, UINT64_C(0x7ff0000000000000)},
+        {"{\"kind\":\"value\",\"value\":\"-inf\"}", CLAB_F64, UINT64_C(0xfff0000000000000)},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        struct clab_fill fill;
+        uint64_t out[2] = {0};
+        json_t *object = json_loads(known[i].json, 0, NULL);
+        assert_int_equal(clab_fill_from_json(object, &fill, NULL), CLAB_OK);
+        clab_fill_store(&fill, known[i].element, 0, 2, out);
+        assert_true(out[0] == known[i].bits && out[1] == known[i].bits);
+        json_decref(object);
+    }
+    json_t *nan = json_string("nan"), *other = json_string("seven");
+    assert_true(isnan(clab_json_number(nan)));
+    assert_true(clab_json_number(other) == 0);
+    json_decref(nan);
+    json_decref(other);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -179,6 +212,7 @@ int main(void)
         cmocka_unit_test(closeness),
         cmocka_unit_test(unknown_names_are_refused),
         cmocka_unit_test(values_are_stored_as_listed),
+        cmocka_unit_test(values_arrive_exactly),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

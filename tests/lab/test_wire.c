@@ -34,6 +34,7 @@ static void an_error_survives_the_pipe(void **state)
                                      .warp = 7,
                                      .lane = 31};
     json_t *object = clab_error_to_json(&sent);
+    assert_string_equal(clab_json_text(object, "status", ""), "FAULT");
     char *text = json_dumps(object, JSON_COMPACT);
     json_t *parsed = json_loads(text, 0, NULL);
     assert_int_equal(clab_error_from_json(parsed, &got), CLAB_FAULT);
@@ -76,6 +77,29 @@ static void an_answer_without_status_is_an_internal_error(void **state)
     assert_int_equal(clab_error_from_json(NULL, &got), CLAB_INTERNAL);
     json_decref(empty);
     clab_error_clear(&got);
+}
+
+/* Every id finds its status again; what is no id, a number of old or "OK" is no error's status. */
+static void a_status_travels_by_its_id(void **state)
+{
+    (void)state;
+    for (int i = 1; i < CLAB_STATUS_COUNT; i++) {
+        struct clab_error sent = {0}, got = {0};
+        clab_error_set(&sent, (clab_status)i, "x");
+        json_t *object = clab_error_to_json(&sent);
+        assert_true(json_is_string(json_object_get(object, "status")));
+        assert_int_equal(clab_error_from_json(object, &got), i);
+        json_decref(object);
+        clab_error_clear(&got);
+    }
+    json_t *const wrong[] = {json_pack("{s:i}", "status", 10), json_pack("{s:s}", "status", "OK"),
+                             json_pack("{s:s}", "status", "ptx_syntax")};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct clab_error got = {0};
+        assert_int_equal(clab_error_from_json(wrong[i], &got), CLAB_INTERNAL);
+        json_decref(wrong[i]);
+        clab_error_clear(&got);
+    }
 }
 
 static void counters_have_names(void **state)
@@ -134,6 +158,7 @@ int main(void)
         cmocka_unit_test(an_error_survives_the_pipe),
         cmocka_unit_test(text_that_is_not_utf8_is_not_lost),
         cmocka_unit_test(an_answer_without_status_is_an_internal_error),
+        cmocka_unit_test(a_status_travels_by_its_id),
         cmocka_unit_test(counters_have_names),
         cmocka_unit_test(proof_wants_instructions),
     };
