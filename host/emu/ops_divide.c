@@ -11,14 +11,14 @@
 
 /* --- integer division. A divisor of 0 is undefined in the manual: quotient and remainder are all ones on an
    H200 (driver 13.0, 2026-11-30). The least value divided by -1 wraps. */
-#define SIGNED_DIVISION(NAME, T, U)                                    \
-    static inline T NAME##_quotient(T x, T y)                          \
-    {                                                                  \
+#define SIGNED_DIVISION(NAME, T, U)                                         \
+    static inline T NAME##_quotient(T x, T y)                               \
+    {                                                                       \
         return (T)(y == 0 ? (T)-1 : y == -1 ? (T)(0u - (U)x) : (T)(x / y)); \
-    }                                                                  \
-    static inline T NAME##_remainder(T x, T y)                         \
-    {                                                                  \
-        return (T)(y == 0 ? (T)-1 : y == -1 ? (T)0 : (T)(x % y));              \
+    }                                                                       \
+    static inline T NAME##_remainder(T x, T y)                              \
+    {                                                                       \
+        return (T)(y == 0 ? (T)-1 : y == -1 ? (T)0 : (T)(x % y));           \
     }
 SIGNED_DIVISION(s16, int16_t, uint16_t)
 SIGNED_DIVISION(s32, int32_t, uint32_t)
