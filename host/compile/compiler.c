@@ -292,7 +292,8 @@ static clab_status start_worker(struct clab_compiler *compiler, struct worker *w
     if (clab_process_start(&worker->process, argv, NULL, false) != 0)
         return clab_error_set(error, CLAB_WORKER, "cannot start the compile worker %s: %s", program,
                               strerror(errno));
-    (void)clab_temporary_folder("pch", worker->pch_dir, sizeof worker->pch_dir); /* without: slower, nothing else */
+    (void)clab_temporary_folder("pch", worker->pch_dir,
+                                sizeof worker->pch_dir); /* without: slower, nothing else */
     return CLAB_OK;
 }
 

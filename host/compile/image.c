@@ -341,8 +341,8 @@ clab_status clab_image_choose_entry(struct clab_image *image, const char *entry,
         if (count == 0) {
             status = clab_error_set(error, CLAB_NOT_FOUND, "%s has no entry at all", file);
             if (entry == NULL && dot != NULL && strcmp(dot, ".cu") == 0)
-                clab_error_remedy(error, "a template becomes an entry once an instance of it is named: %s:ns::k<4>",
-                                  file);
+                clab_error_remedy(
+                    error, "a template becomes an entry once an instance of it is named: %s:ns::k<4>", file);
         } else if (entry == NULL) {
             status = clab_error_set(error, CLAB_NOT_FOUND, "%s has %zu entries; name one of: %s", file, count,
                                     list.text != NULL ? list.text : "");

@@ -18,7 +18,7 @@
 /* b1e9566d-0486-454f-affb-04923a83c30d, as the 16 bytes of a CUuuid: compare with memcmp(..., 16). */
 #define CLAB_CHANNEL_UUID "\xb1\xe9\x56\x6d\x04\x86\x45\x4f\xaf\xfb\x04\x92\x3a\x83\xc3\x0d"
 /* Raised by every change to this file or to struct clab_error. */
-#define CLAB_CHANNEL_VERSION 1u
+#define CLAB_CHANNEL_VERSION 2u
 
 /* State spaces that are counted. `shared` is the CTA's own window, however it was named (ld.shared, a generic
    address, mapa of the CTA's own rank); `remote` is another CTA's window (DSMEM). */

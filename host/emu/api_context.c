@@ -57,7 +57,8 @@ void api_contexts_end(struct api_context *context)
         next = stream->next;
         api_stream_destroy(stream);
     }
-    while (context->streams != NULL || context->workers > 0) /* queued work is dropped, what runs is cancelled */
+    while (context->streams != NULL ||
+           context->workers > 0) /* queued work is dropped, what runs is cancelled */
         api_wait_for_change();
     context->legacy = NULL;
     size_t cursor = 0;

@@ -8,8 +8,8 @@
    again whenever threads end.
 
    On an H200 (driver 13.0, 2026-11-30) arrivals with different thread counts end the launch with
-   CUDA_ERROR_ILLEGAL_INSTRUCTION, as here; bar.red reached by lanes of one warp in different branches hangs it, and
-   completes here: the manual leaves that undefined, since bar.red is .aligned. */
+   CUDA_ERROR_ILLEGAL_INSTRUCTION, as here; bar.red reached by lanes of one warp in different branches hangs
+   it, and completes here: the manual leaves that undefined, since bar.red is .aligned. */
 #include "emu/fragment.h"
 #include "emu/hook.h"
 

@@ -11,7 +11,7 @@ struct emu_export {
 /* NULL past the end. */
 const struct emu_export *emu_export_get(unsigned index);
 /* What cuGetProcAddress answers for a base name and a CUDA version (12050 is 12.5); NULL: none so old.
-   *out_known: is there any form of that name? */
+ *out_known: is there any form of that name? */
 const struct emu_export *emu_export_find(const char *base, int version, int per_thread, int *out_known);
 
 #endif

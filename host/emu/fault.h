@@ -20,7 +20,7 @@ enum emu_fault_kind {
                               */
     EMU_FAULT_ILLEGAL_INSTRUCTION, /* CUDA_ERROR_ILLEGAL_INSTRUCTION: trap, undefined uses of an instruction
                                     */
-    EMU_FAULT_INVALID_PC,            /* CUDA_ERROR_INVALID_PC: a call of something that is no function */
+    EMU_FAULT_INVALID_PC,          /* CUDA_ERROR_INVALID_PC: a call of something that is no function */
     EMU_FAULT_ASSERT               /* CUDA_ERROR_ASSERT */
 };
 

@@ -1,13 +1,14 @@
-/* The decoded form of a kernel: a compact array of warp-wide operations, and the part of a warp that handlers touch.
+/* The decoded form of a kernel: a compact array of warp-wide operations, and the part of a warp that handlers
+   touch.
 
-   A virtual register is a row of 32 lanes side by side in the warp's register file; a predicate is one 32-bit mask
-   (bit = lane). Constants (immediates, symbol addresses) are rows too, filled once per register file and never
-   written. Every operation has two handlers: `full` is called when all 32 lanes execute, `masked` when only the lanes
-   in warp->exec do (warp->lane_mask[i] is all ones for those, 0 for the others).
+   A virtual register is a row of 32 lanes side by side in the warp's register file; a predicate is one 32-bit
+   mask (bit = lane). Constants (immediates, symbol addresses) are rows too, filled once per register file and
+   never written. Every operation has two handlers: `full` is called when all 32 lanes execute, `masked` when
+   only the lanes in warp->exec do (warp->lane_mask[i] is all ones for those, 0 for the others).
 
-   A handler returns the next operation to run (op + 1, or a branch target), or NULL to leave the run loop, after
-   having set warp->stop. The same sources are compiled once per instruction set and twice per set (without and with
-   hooks): see set.h. */
+   A handler returns the next operation to run (op + 1, or a branch target), or NULL to leave the run loop,
+   after having set warp->stop. The same sources are compiled once per instruction set and twice per set
+   (without and with hooks): see set.h. */
 #ifndef CLAB_EMU_OP_H
 #define CLAB_EMU_OP_H
 
@@ -28,18 +29,18 @@ typedef const struct emu_op *emu_handler(struct emu_warp *warp, const struct emu
 
 struct emu_op {
     emu_handler *full, *masked;
-    uint32_t d, a, b, c;                     /* byte offsets of rows (or predicate words) from warp->regs */
-    uint64_t imm;                            /* offset, count, flags: the handler's own */
+    uint32_t d, a, b, c; /* byte offsets of rows (or predicate words) from warp->regs */
+    uint64_t imm;        /* offset, count, flags: the handler's own */
     union {
-        const struct emu_op *target;         /* branches */
-        const void *extra;                   /* side list for long operand lists; owned by the kernel's arena */
+        const struct emu_op *target; /* branches */
+        const void *extra;           /* side list for long operand lists; owned by the kernel's arena */
     };
-    emu_handler *inner_full, *inner_masked;  /* behind a guard */
-    uint32_t guard;                          /* byte offset of the guard's predicate word, EMU_NO_GUARD none */
+    emu_handler *inner_full, *inner_masked; /* behind a guard */
+    uint32_t guard;                         /* byte offset of the guard's predicate word, EMU_NO_GUARD none */
     uint8_t guard_negated;
-    uint8_t u8[3];                           /* small immediates: the handler's own */
-    uint32_t insn;                           /* index into the ptx_function's insns, for diagnostics and counters */
-    uint8_t spin;                            /* 1: part of a polling loop, counted apart */
+    uint8_t u8[3]; /* small immediates: the handler's own */
+    uint32_t insn; /* index into the ptx_function's insns, for diagnostics and counters */
+    uint8_t spin;  /* 1: part of a polling loop, counted apart */
 };
 
 /* Why a handler left the run loop. */
@@ -69,8 +70,8 @@ struct emu_warp {
     uint32_t live;                 /* present lanes that have not exited */
     _Alignas(64) uint32_t lane_mask[EMU_LANES];
 
-    /* Counts. Memory operations add to *traffic (private to the host thread that runs the warp) and raise `progress`
-       for every store, changed atomic, arrival or completed copy: see emu_progress in warp.h. */
+    /* Counts. Memory operations add to *traffic (private to the host thread that runs the warp) and raise
+       `progress` for every store, changed atomic, arrival or completed copy: see emu_progress in warp.h. */
     struct emu_traffic *traffic;
     uint64_t progress;
     uint64_t warp_insns[2], thread_insns[2]; /* counted so far; [1]: inside polling loops */
@@ -80,9 +81,9 @@ struct emu_warp {
     struct emu_fragment *fragments; /* EMU_LANES of them */
     uint64_t state_hash;            /* registers at an earlier turn: see resident.c */
     uint32_t state_turns, state_limit;
-    struct emu_gather *gather;      /* collective.c; NULL until the warp needs one */
-    uint32_t gathered;              /* lanes that have arrived at the warp's open collective */
-    uint32_t used;                  /* bit per fragment that is not EMU_FRAGMENT_FREE */
+    struct emu_gather *gather; /* collective.c; NULL until the warp needs one */
+    uint32_t gathered;         /* lanes that have arrived at the warp's open collective */
+    uint32_t used;             /* bit per fragment that is not EMU_FRAGMENT_FREE */
 };
 
 /* Row access: T is the lane's C type. */
@@ -103,10 +104,11 @@ static inline uint32_t emu_lane_count(uint32_t mask)
 /* Lanes are independent: a destination row is either disjoint from a source row or the same row. */
 #define EMU_EACH_LANE(i) EMU_VECTORIZE for (unsigned i = 0; i < EMU_LANES; i++)
 
-/* Reports a kernel fault at `op` for `lane` (EMU_LANES: no one lane): fills the launch's error (kernel, file:line,
-   instruction, cluster/CTA/warp/lane), sets warp->stop and returns NULL so that a handler can `return` it.
-   space NULL: no address. */
-const struct emu_op *emu_fault(struct emu_warp *warp, const struct emu_op *op, unsigned lane, clab_status status,
-                               const char *space, uint64_t address, const char *format, ...) CLAB_PRINTF(7, 8);
+/* Reports a kernel fault at `op` for `lane` (EMU_LANES: no one lane): fills the launch's error (kernel,
+   file:line, instruction, cluster/CTA/warp/lane), sets warp->stop and returns NULL so that a handler can
+   `return` it. space NULL: no address. */
+const struct emu_op *emu_fault(struct emu_warp *warp, const struct emu_op *op, unsigned lane,
+                               clab_status status, const char *space, uint64_t address, const char *format,
+                               ...) CLAB_PRINTF(7, 8);
 
 #endif

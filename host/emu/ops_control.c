@@ -1,8 +1,8 @@
 /* Control flow: bra, brx.idx, call, ret, exit, trap, brkpt, nanosleep, griddepcontrol and hints. PTX
    ISA 9.0, 9.7.12 "Control Flow Instructions" and 9.7.19 "Miscellaneous Instructions". Compiled per set.
 
-   alloca takes as much for all lanes as for the one that asks for most. griddepcontrol does nothing: a launch of the emulator starts
-   after the one before it in its stream has ended. */
+   alloca takes as much for all lanes as for the one that asks for most. griddepcontrol does nothing: a launch
+   of the emulator starts after the one before it in its stream has ended. */
 #include <string.h>
 
 #include "emu/builtin.h"
@@ -560,8 +560,8 @@ EMU_EMITTER(emu_griddepcontrol)
     return CLAB_OK;
 }
 
-/* --- alloca, stacksave, stackrestore: the stack grows upwards, above the function's variables. PTX ISA 9.0, 9.7.15
-   "Stack Manipulation Instructions". */
+/* --- alloca, stacksave, stackrestore: the stack grows upwards, above the function's variables. PTX
+   ISA 9.0, 9.7.15 "Stack Manipulation Instructions". */
 
 static void put_address(struct emu_warp *warp, const struct emu_op *op, uint32_t address)
 {

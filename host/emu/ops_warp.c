@@ -390,7 +390,8 @@ EMU_EMITTER(emu_redux)
     return CLAB_OK;
 }
 
-/* --- elect.sync: the lowest live lane of the mask, as an H200 does for a full mask (driver 13.0, 2026-11-30). */
+/* --- elect.sync: the lowest live lane of the mask, as an H200 does for a full mask (driver 13.0,
+ * 2026-11-30). */
 static void elect_compute(const struct emu_op *op, const struct emu_brought *in, uint32_t participants,
                           struct emu_got *out)
 {

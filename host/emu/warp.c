@@ -438,7 +438,8 @@ static void run_stepped(struct emu_warp *warp, const struct emu_op *op)
 enum emu_stop emu_warp_run(struct emu_warp *warp)
 {
     struct emu_fragment *fragment = NULL;
-    /* Not refilled when a parked fragment is released: lanes that meet and part for ever must give way too. */
+    /* Not refilled when a parked fragment is released: lanes that meet and part for ever must give way too.
+     */
     warp->fuel = warp->cta->run->slice_fuel;
     for (;;) {
         if (!fragment || fragment->state != EMU_FRAGMENT_READY ||

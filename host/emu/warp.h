@@ -1,8 +1,9 @@
-/* The running machine's state: host thread, launch, cluster, CTA, warp fragment, call frame; and how an operation
-   waits and is woken.
+/* The running machine's state: host thread, launch, cluster, CTA, warp fragment, call frame; and how an
+   operation waits and is woken.
 
-   All CTAs of a cluster run on one host thread, so that everything below struct emu_cluster is used by one host
-   thread at a time and needs no host atomics. Global memory and struct emu_run are shared between host threads. */
+   All CTAs of a cluster run on one host thread, so that everything below struct emu_cluster is used by one
+   host thread at a time and needs no host atomics. Global memory and struct emu_run are shared between host
+   threads. */
 #ifndef CLAB_EMU_WARP_H
 #define CLAB_EMU_WARP_H
 
@@ -15,16 +16,16 @@
 #include "emu/op.h"
 #include "emu/traffic.h"
 
-#define EMU_MAX_WARPS       32     /* of a CTA */
-#define EMU_MAX_CLUSTER     32     /* CTAs; the hardware's limit is 16 */
-#define EMU_NAMED_BARRIERS  16
+#define EMU_MAX_WARPS      32 /* of a CTA */
+#define EMU_MAX_CLUSTER    32 /* CTAs; the hardware's limit is 16 */
+#define EMU_NAMED_BARRIERS 16
 
 struct emu_code;
 struct emu_hooks;
 struct emu_kernel;
 
-/* One activation of a function: a register file and a piece of the threads' local memory. Shared by the fragments
-   that diverged inside it. */
+/* One activation of a function: a register file and a piece of the threads' local memory. Shared by the
+   fragments that diverged inside it. */
 struct emu_frame {
     struct emu_frame *caller; /* NULL for the entry */
     const struct emu_code *code;
@@ -69,10 +70,10 @@ struct emu_fragment {
     struct emu_frame *frame;
     enum emu_wait_kind wait;
     enum emu_wake wake;
-    bool bounded;        /* the wait may time out (try_wait, nanosleep) */
+    bool bounded; /* the wait may time out (try_wait, nanosleep) */
     uint64_t wait_key;
     uint64_t wait_value; /* delivered by the waker (bar.red) */
-    uint32_t returned; /* `arguments` of the function that returned last */
+    uint32_t returned;   /* `arguments` of the function that returned last */
     uint32_t parked_round, age;
 };
 
@@ -98,11 +99,11 @@ struct emu_cta {
     uint32_t ctaid[3]; /* %ctaid */
     uint64_t linear;   /* ctaid.x + nctaid.x * (ctaid.y + nctaid.y * ctaid.z) */
     uint32_t n_warps, n_threads, live_threads;
-    uint32_t started; /* bit per warp that has run */
+    uint32_t started;        /* bit per warp that has run */
     uint32_t ready, polling; /* bit per warp: has something to run; runs, but only polled the last time */
     struct emu_warp *warps;
-    /* Shared memory: `shared` is byte EMU_SHARED_FIRST of the window; shared_bytes static and dynamic together,
-       without the reserved 1 KiB. Zeroed when the CTA starts. */
+    /* Shared memory: `shared` is byte EMU_SHARED_FIRST of the window; shared_bytes static and dynamic
+       together, without the reserved 1 KiB. Zeroed when the CTA starts. */
     unsigned char *shared;
     uint32_t shared_bytes;
     /* Local memory: thread t (linear in the CTA, t = 32 * warp + lane) owns local_bytes bytes at
@@ -111,17 +112,18 @@ struct emu_cta {
     uint32_t local_bytes;
     struct emu_barrier barriers[EMU_NAMED_BARRIERS];
     uint32_t barriers_active; /* bit per barrier at which something arrived */
-    /* barrier.cluster, by warp: lanes between their arrive and their wait, and the phase parity they arrived in. */
+    /* barrier.cluster, by warp: lanes between their arrive and their wait, and the phase parity they arrived
+     * in. */
     uint32_t cluster_arrived[EMU_MAX_WARPS], cluster_parity[EMU_MAX_WARPS];
     uint32_t cluster_waiting; /* bit per warp with a fragment that waits */
-    /* Owned by the memory files (mbarrier.c, async.c): NULL when the CTA starts; emu_cta_memory_reset is called when
-       it has exited and its cluster ends. */
+    /* Owned by the memory files (mbarrier.c, async.c): NULL when the CTA starts; emu_cta_memory_reset is
+       called when it has exited and its cluster ends. */
     void *memory;
 };
 
-/* A completion that happens later: a bulk copy's payload, a remote store, a CLC response. The poster owns the memory;
-   `complete` is called once, on the cluster's host thread and outside any operation, and frees it. cluster NULL: the
-   launch was abandoned, free only. */
+/* A completion that happens later: a bulk copy's payload, a remote store, a CLC response. The poster owns the
+   memory; `complete` is called once, on the cluster's host thread and outside any operation, and frees it.
+   cluster NULL: the launch was abandoned, free only. */
 struct emu_async {
     struct emu_async *next, *child; /* of the cluster's heap (resident.c) */
     uint64_t due;                   /* cluster->steps at which it is due */
@@ -137,17 +139,17 @@ struct emu_cluster {
     uint32_t size;         /* CTAs */
     uint32_t n_all_warps;  /* of the context */
     uint32_t live_threads, live_ctas;
-    uint32_t ready;        /* bit per CTA with a ready warp */
-    struct emu_cta *ctas;  /* by rank */
-    uint32_t barrier_arrived; /* live threads that arrived in this phase of barrier.cluster */
-    uint32_t barrier_phase;   /* completed phases */
-    uint64_t steps;           /* warp slices run so far */
-    uint64_t random;          /* state of emu_random */
+    uint32_t ready;            /* bit per CTA with a ready warp */
+    struct emu_cta *ctas;      /* by rank */
+    uint32_t barrier_arrived;  /* live threads that arrived in this phase of barrier.cluster */
+    uint32_t barrier_phase;    /* completed phases */
+    uint64_t steps;            /* warp slices run so far */
+    uint64_t random;           /* state of emu_random */
     struct emu_async *pending; /* the first due, on top of a pairing heap */
     uint64_t posted;           /* completions posted so far */
     uint32_t n_pending;
-    struct emu_warp *running;  /* whose slice runs now */
-    uint64_t progress; /* as thread->progress, raised also by completions */
+    struct emu_warp *running; /* whose slice runs now */
+    uint64_t progress;        /* as thread->progress, raised also by completions */
     struct emu_cluster *next;
 };
 
@@ -155,16 +157,17 @@ struct emu_cluster {
 struct emu_thread {
     struct emu_run *run;
     struct emu_traffic traffic;
-    uint64_t skipped_cycles;   /* virtual clock: warp instructions issued here, plus what waiting for time skipped */
-    uint64_t progress;         /* stores, arrivals, completions, exits so far */
+    uint64_t
+        skipped_cycles; /* virtual clock: warp instructions issued here, plus what waiting for time skipped */
+    uint64_t progress;  /* stores, arrivals, completions, exits so far */
     uint64_t barriers, cluster_barriers, ctas, clusters; /* for clab_counters */
-    uint64_t warp_insns[2], thread_insns[2]; /* as in struct emu_warp */
-    enum emu_fault_kind fault_kind; /* of the next fault, see emu_fault_kind_set */
-    bool clock_read;           /* some warp read a clock since this was last cleared */
+    uint64_t warp_insns[2], thread_insns[2];             /* as in struct emu_warp */
+    enum emu_fault_kind fault_kind;                      /* of the next fault, see emu_fault_kind_set */
+    bool clock_read; /* some warp read a clock since this was last cleared */
     struct emu_cluster *residents;
-    struct emu_pool *pool;     /* register files, shared memory and cluster contexts to reuse */
-    uint64_t issued_told;      /* instructions already in run->issued */
-    uint64_t ctas_told;        /* CTAs already in run->ended */
+    struct emu_pool *pool; /* register files, shared memory and cluster contexts to reuse */
+    uint64_t issued_told;  /* instructions already in run->issued */
+    uint64_t ctas_told;    /* CTAs already in run->ended */
     /* No-progress detection; the atomic ones are read by the launch's other host threads. */
     _Atomic bool stuck, done;
     _Atomic uint64_t stuck_epoch;
@@ -177,35 +180,35 @@ struct emu_thread {
 struct emu_run {
     struct emu_machine *machine;
     const struct emu_launch *launch;
-    const struct emu_code *code;        /* the entry, decoded for the instruction set in use */
+    const struct emu_code *code;            /* the entry, decoded for the instruction set in use */
     uint32_t grid[3], block[3], cluster[3]; /* in CTAs, threads, CTAs */
-    uint32_t clusters[3];               /* grid / cluster */
+    uint32_t clusters[3];                   /* grid / cluster */
     uint64_t n_clusters;
     uint32_t cluster_size, threads_per_cta, warps_per_cta;
-    uint64_t params;                    /* address of the parameter block, readable by generic and param accesses */
+    uint64_t params; /* address of the parameter block, readable by generic and param accesses */
     uint32_t param_bytes;
     uint32_t shared_bytes, dynamic_shared_bytes, local_bytes;
-    uint64_t grid_id;                   /* %gridid */
-    uint64_t start_ns;                  /* host clock when the launch began: origin of %globaltimer */
-    _Atomic uint64_t time_ns;           /* virtual time since then, the latest of all host threads */
-    _Atomic uint64_t next_cluster;      /* index of the next cluster to start, for emu_cluster_take */
-    _Atomic uint32_t clc_requests;      /* answered so far, for options.decline */
-    _Atomic uint32_t resident;          /* CTAs */
-    _Atomic uint64_t issued;            /* warp instructions, for the budget; updated between slices */
-    _Atomic uint64_t ended;             /* CTAs, likewise */
-    uint32_t resident_limit;            /* CTAs */
-    int32_t slice_fuel;                 /* backward branches, weighted, before a fragment gives way */
+    uint64_t grid_id;              /* %gridid */
+    uint64_t start_ns;             /* host clock when the launch began: origin of %globaltimer */
+    _Atomic uint64_t time_ns;      /* virtual time since then, the latest of all host threads */
+    _Atomic uint64_t next_cluster; /* index of the next cluster to start, for emu_cluster_take */
+    _Atomic uint32_t clc_requests; /* answered so far, for options.decline */
+    _Atomic uint32_t resident;     /* CTAs */
+    _Atomic uint64_t issued;       /* warp instructions, for the budget; updated between slices */
+    _Atomic uint64_t ended;        /* CTAs, likewise */
+    uint32_t resident_limit;       /* CTAs */
+    int32_t slice_fuel;            /* backward branches, weighted, before a fragment gives way */
     struct emu_thread *threads;
     uint32_t n_threads;
-    _Atomic int stop;                   /* not 0: host threads leave as soon as they can */
-    pthread_mutex_t lock;               /* for what follows */
+    _Atomic int stop;     /* not 0: host threads leave as soon as they can */
+    pthread_mutex_t lock; /* for what follows */
     clab_status status;
     enum emu_fault_kind fault_kind; /* emu_fault_kind_set; EMU_FAULT_NONE while nothing failed */
-    struct clab_error *error;           /* the caller's; may be NULL */
-    struct clab_error own_error;        /* used when it is */
-    struct clab_str report;             /* who waits where: becomes the error's log */
-    unsigned report_lines;              /* that may still be added */
-    const struct emu_hooks *hooks;      /* hook.h; NULL without */
+    struct clab_error *error;       /* the caller's; may be NULL */
+    struct clab_error own_error;    /* used when it is */
+    struct clab_str report;         /* who waits where: becomes the error's log */
+    unsigned report_lines;          /* that may still be added */
+    const struct emu_hooks *hooks;  /* hook.h; NULL without */
 };
 
 /* A store, an atomic that changed memory, an arrival: something another thread may be waiting for. */
@@ -214,21 +217,24 @@ static inline void emu_progress(struct emu_warp *warp)
     warp->progress++;
 }
 
-/* --- waiting. A handler that cannot go on does `return emu_wait(warp, op, KIND, key);`: the fragment stops, and `op`
-   is executed again after emu_wake_all. The handler's first act is therefore to look at emu_woken: NONE for a first
-   execution; DONE when it was woken: it checks its condition again, and may wait again; TIMEOUT for a bounded wait
-   that ended because nothing else in the cluster could run (or virtual time has come): it must not wait again.
-   Emitters of such operations call emu_guard_branch (emit.h), so that only the guarded lanes wait. */
-const struct emu_op *emu_wait(struct emu_warp *warp, const struct emu_op *op, enum emu_wait_kind kind, uint64_t key);
+/* --- waiting. A handler that cannot go on does `return emu_wait(warp, op, KIND, key);`: the fragment stops,
+   and `op` is executed again after emu_wake_all. The handler's first act is therefore to look at emu_woken:
+   NONE for a first execution; DONE when it was woken: it checks its condition again, and may wait again;
+   TIMEOUT for a bounded wait that ended because nothing else in the cluster could run (or virtual time has
+   come): it must not wait again. Emitters of such operations call emu_guard_branch (emit.h), so that only the
+   guarded lanes wait. */
+const struct emu_op *emu_wait(struct emu_warp *warp, const struct emu_op *op, enum emu_wait_kind kind,
+                              uint64_t key);
 const struct emu_op *emu_wait_bounded(struct emu_warp *warp, const struct emu_op *op, enum emu_wait_kind kind,
                                       uint64_t key);
-/* Reads and clears how the running fragment was woken; *out_value (may be NULL) is what the waker delivered. */
+/* Reads and clears how the running fragment was woken; *out_value (may be NULL) is what the waker delivered.
+ */
 enum emu_wake emu_woken(struct emu_warp *warp, uint64_t *out_value);
 /* Makes every fragment of `cta` (NULL: of the whole cluster) that waits for (kind, key) ready. */
 void emu_wake_all(struct emu_cluster *cluster, struct emu_cta *cta, enum emu_wait_kind kind, uint64_t key);
 
-/* --- asynchronous completions. Calls item->complete after `delay` further warp slices of this cluster, or as soon as
-   nothing else in it can run. Items posted with the same due step complete in the order posted. */
+/* --- asynchronous completions. Calls item->complete after `delay` further warp slices of this cluster, or as
+   soon as nothing else in it can run. Items posted with the same due step complete in the order posted. */
 void emu_async_post(struct emu_cluster *cluster, struct emu_async *item, uint64_t delay);
 /* The next number of the cluster's own sequence: depends on the seed and the cluster's index only. */
 uint64_t emu_random(struct emu_cluster *cluster);

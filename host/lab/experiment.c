@@ -343,7 +343,8 @@ static clab_status check_utf8(const char *text, struct clab_error *error)
     return CLAB_OK;
 }
 
-static clab_status check_request(const struct clab_lab_request *request, const char *path, struct clab_error *error)
+static clab_status check_request(const struct clab_lab_request *request, const char *path,
+                                 struct clab_error *error)
 {
     clab_status status = check_utf8(path, error);
     if (status == CLAB_OK)

@@ -189,7 +189,8 @@ _Noreturn static void unknown_name(struct clab_plan *plan, const char *what, con
         clab_str_addf(&known, "%s%s", i > 0 ? ", " : "", names[i]);
     clab_eval_refuse(plan->eval, CLAB_USAGE, "unknown %s '%s'%s%s%s; %s%s", what, name,
                      near != NULL ? "; did you mean '" : "", near != NULL ? near : "",
-                     near != NULL ? "'?" : "", n > 0 ? "there are: " : "there are none", n > 0 ? known.text : "");
+                     near != NULL ? "'?" : "", n > 0 ? "there are: " : "there are none",
+                     n > 0 ? known.text : "");
 }
 
 void clab_plan_requested(struct clab_plan *plan)

@@ -1,5 +1,5 @@
-/* Looks for instructions in PTX text: a name counts at the start of a statement (after a guard), followed by a dot, a
-   space or a semicolon. The SASS half of must_contain belongs to the inspector. */
+/* Looks for instructions in PTX text: a name counts at the start of a statement (after a guard), followed by
+   a dot, a space or a semicolon. The SASS half of must_contain belongs to the inspector. */
 #include "lab/proof.h"
 
 #include <ctype.h>
@@ -52,7 +52,8 @@ static bool contains(const char *text, size_t bytes, const char *name)
     return false;
 }
 
-clab_status clab_proof_check(const struct clab_image *image, const json_t *instructions, struct clab_error *error)
+clab_status clab_proof_check(const struct clab_image *image, const json_t *instructions,
+                             struct clab_error *error)
 {
     const char *text = image->kind == CLAB_IMAGE_PTX ? image->data : image->ptx;
     size_t bytes = image->kind == CLAB_IMAGE_PTX ? image->bytes : image->ptx_bytes;
@@ -60,7 +61,8 @@ clab_status clab_proof_check(const struct clab_image *image, const json_t *instr
         const char *name = json_string_value(json_array_get(instructions, i));
         if (name == NULL || contains(text, bytes, name))
             continue;
-        clab_error_set(error, CLAB_COMPILE, "the image has no '%s' instruction, which this variant is about", name);
+        clab_error_set(error, CLAB_COMPILE, "the image has no '%s' instruction, which this variant is about",
+                       name);
         clab_error_at(error, image->source_path != NULL ? image->source_path : "", 0, 0);
         return CLAB_COMPILE;
     }

@@ -1083,16 +1083,19 @@ static void fault(const char *name, uint64_t argument)
         CUdeviceptr pointer = 0;
         CUresult launched = cu.cuLaunchKernel(get(name), 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL);
         CUresult synchronized = cu.cuCtxSynchronize();
+        /* The last call of a line comes first here and below: h200.txt was recorded in that order. */
+        const CUresult freed = cu.cuMemFree_v2(pointer), allocated = cu.cuMemAlloc_v2(&pointer, 4);
         say("fault %s %llx: %d %d, then alloc %d free %d", name, (unsigned long long)argument, (int)launched,
-            (int)synchronized, (int)cu.cuMemAlloc_v2(&pointer, 4), (int)cu.cuMemFree_v2(pointer));
+            (int)synchronized, (int)allocated, (int)freed);
         CUevent event = NULL;
         say(" event %d", (int)cu.cuEventCreate(&event, 0));
         CUcontext other = NULL;
         say(" device %d\n", (int)cu.cuDeviceGetCount(&(int){0}));
         fflush(stdout);
         CUresult made = cu.cuCtxCreate_v2(&other, 0, 0);
+        const CUresult reset = cu.cuDevicePrimaryCtxReset_v2(0), again = cu.cuMemAlloc_v2(&pointer, 4);
         say("fault %s %llx: new context %d alloc in it %d reset %d\n", name, (unsigned long long)argument,
-            (int)made, (int)cu.cuMemAlloc_v2(&pointer, 4), (int)cu.cuDevicePrimaryCtxReset_v2(0));
+            (int)made, (int)again, (int)reset);
         fflush(stdout);
         _exit(0);
     }

@@ -9,8 +9,8 @@
    in the formatted error; may repeat EXPECT-COUNT: warp_instructions = 12   a member of struct clab_counters;
    may repeat
 
-   Every file runs with one host thread and with three, without hooks and with them, and with the schedule `fair`. Usage: emu_kernels FILE.
-   A file without any expectation is an error. */
+   Every file runs with one host thread and with three, without hooks and with them, and with the schedule
+   `fair`. Usage: emu_kernels FILE. A file without any expectation is an error. */
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
