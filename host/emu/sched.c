@@ -29,7 +29,7 @@
 #define FAIRNESS_ROUNDS 16               /* rounds of ready warps before polling ones get a turn */
 #define TIME_LEAP_NS    UINT64_C(100000) /* virtual time that passes while all wait and clocks are read */
 #define TIME_LIMIT_NS   UINT64_C(20000000000) /* and how much of it may pass without any progress */
-#define GRACE_NS        UINT64_C(500000000)   /* real time before loops are declared dead */
+#define GRACE_NS        UINT64_C(1000000000)  /* real time before loops are declared dead */
 #define GRACE_HOST_NS   UINT64_C(10000000000) /* the same when the host program can write memory they see */
 
 enum outcome { OUTCOME_DONE, OUTCOME_STUCK, OUTCOME_DEAD, OUTCOME_STOP };
