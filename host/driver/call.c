@@ -95,7 +95,7 @@ static const char *remedy(CUresult result)
     case CUDA_ERROR_ILLEGAL_ADDRESS:
     case CUDA_ERROR_MISALIGNED_ADDRESS:
     case CUDA_ERROR_LAUNCH_FAILED:
-        return "clusterlab check on an emu: device names the instruction and the thread";
+        return "the same run with --device emu:sm_90 names the instruction and the thread";
     default:
         return NULL;
     }
