@@ -374,9 +374,9 @@ static uint32_t room_of(const struct tensor_copy *t)
     return (uint32_t)(t->bytes > most || room > most ? most : room);
 }
 
-/* What faults with CUDA_ERROR_ILLEGAL_INSTRUCTION (H200, driver 13.0, 2026-11-30): an innermost coordinate of 1, 2,
-   3, 6, -1 or -2 words where 0, 4, -4 and -8 work, for loads, im2col too, and stores; any negative coordinate of a
-   store or reduction, where coordinates beyond the tensor's end only store nothing. */
+/* What faults with CUDA_ERROR_ILLEGAL_INSTRUCTION (H200, driver 13.0, 2026-11-30): an innermost coordinate of
+   1, 2, 3, 6, -1 or -2 words where 0, 4, -4 and -8 work, for loads, im2col too, and stores; any negative
+   coordinate of a store or reduction, where coordinates beyond the tensor's end only store nothing. */
 static bool coordinates_allowed(struct emu_warp *warp, const struct emu_op *op, unsigned lane,
                                 const struct tensor_copy *t, uint32_t n_coords)
 {
