@@ -19,6 +19,11 @@ struct emu_module {
     uint64_t *addresses;           /* of ptx->vars; 0: no storage */
     uint64_t **function_addresses; /* of each function's vars; NULL rows */
     struct emu_kernel *kernels;
+    struct emu_kernel **kernel_of; /* by function; NULL: not fetched yet */
+    struct clab_map names;         /* of the functions: struct ptx_function */
+    const char **entries;
+    uint32_t n_entries;
+    uint64_t const_bytes;
     uint32_t serial;
     struct clab_arena arena;
 };
@@ -44,10 +49,11 @@ uint64_t emu_function_address(const struct emu_module *module, const struct ptx_
 const struct emu_code *emu_function_find(const struct emu_image *image, uint64_t address)
 {
     const uint64_t offset = address - FUNCTION_BASE - ((uint64_t)image->module->serial << 32);
-    if (offset >> FUNCTION_SHIFT >= image->n_codes || offset % (1u << FUNCTION_SHIFT) != 0) {
+    const struct ptx_module *ptx = image->module->ptx;
+    if (offset >> FUNCTION_SHIFT >= ptx->n_functions || offset % (1u << FUNCTION_SHIFT) != 0) {
         return NULL;
     }
-    return image->codes[offset >> FUNCTION_SHIFT];
+    return emu_image_code(image, ptx->functions[offset >> FUNCTION_SHIFT]);
 }
 
 /* --- variables */
@@ -150,7 +156,8 @@ static clab_status vars_load(struct emu_module *module, struct clab_error *error
 
 static void vars_free(struct emu_module *module, const uint64_t *addresses, uint32_t n)
 {
-    for (uint32_t i = 0; addresses && i < n; i++) {
+    /* The last first: that is how the table of allocations likes it. */
+    for (uint32_t i = addresses ? n : 0; i-- > 0;) {
         if (addresses[i]) {
             emu_memory_free(module->machine, addresses[i]);
         }
@@ -158,6 +165,28 @@ static void vars_free(struct emu_module *module, const uint64_t *addresses, uint
 }
 
 /* --- modules */
+
+/* Tables of the functions and entries, so that none is looked for in a list. */
+static clab_status names_load(struct emu_module *module, struct clab_error *error)
+{
+    const struct ptx_module *ptx = module->ptx;
+    module->kernel_of = clab_arena_array(&module->arena, ptx->n_functions + 1, sizeof(struct emu_kernel *));
+    module->entries = clab_arena_array(&module->arena, ptx->n_functions + 1, sizeof *module->entries);
+    bool good = module->kernel_of && module->entries;
+    for (uint32_t i = 0; i < ptx->n_functions && good; i++) {
+        struct ptx_function *function = ptx->functions[i];
+        if (function->entry && function->defined) {
+            module->entries[module->n_entries++] = function->name;
+        }
+        if (!clab_map_get(&module->names, function->name, strlen(function->name))) {
+            good = clab_map_set(&module->names, function->name, strlen(function->name), function);
+        }
+    }
+    for (uint32_t i = 0; i < ptx->n_vars; i++) {
+        module->const_bytes += ptx->vars[i]->space == PTX_SPACE_CONST ? ptx->vars[i]->bytes : 0;
+    }
+    return good ? CLAB_OK : clab_error_set(error, CLAB_NO_MEMORY, "out of memory while loading a module");
+}
 
 clab_status emu_module_load(struct emu_machine *machine, const char *text, size_t bytes, const char *name,
                             struct emu_module **out_module, struct clab_error *error)
@@ -197,7 +226,10 @@ clab_status emu_module_load(struct emu_machine *machine, const char *text, size_
     pthread_mutex_lock(&machine->lock);
     module->serial = machine->next_module++ & 0xffffff;
     pthread_mutex_unlock(&machine->lock);
-    status = vars_load(module, error);
+    status = names_load(module, error);
+    if (status == CLAB_OK) {
+        status = vars_load(module, error);
+    }
     if (status != CLAB_OK) {
         emu_module_unload(module);
         return status;
@@ -220,10 +252,11 @@ void emu_module_unload(struct emu_module *module)
         }
         free(kernel);
     }
-    vars_free(module, module->addresses, module->ptx->n_vars);
-    for (uint32_t f = 0; module->function_addresses && f < module->ptx->n_functions; f++) {
+    for (uint32_t f = module->function_addresses ? module->ptx->n_functions : 0; f-- > 0;) {
         vars_free(module, module->function_addresses[f], module->ptx->functions[f]->n_vars);
     }
+    vars_free(module, module->addresses, module->ptx->n_vars);
+    clab_map_free(&module->names);
     ptx_module_free(module->ptx);
     clab_arena_free(&module->arena);
     free(module);
@@ -231,12 +264,7 @@ void emu_module_unload(struct emu_module *module)
 
 const char *emu_module_entry_name(const struct emu_module *module, unsigned index)
 {
-    for (uint32_t i = 0; i < module->ptx->n_functions; i++) {
-        if (module->ptx->functions[i]->entry && module->ptx->functions[i]->defined && index-- == 0) {
-            return module->ptx->functions[i]->name;
-        }
-    }
-    return NULL;
+    return index < module->n_entries ? module->entries[index] : NULL;
 }
 
 bool emu_module_global(const struct emu_module *module, const char *name, uint64_t *out_address,
@@ -305,35 +333,24 @@ static clab_status kernel_fill(struct emu_kernel *kernel, struct clab_error *err
     kernel->info.module = module;
     kernel->info.static_shared_bytes = kernel->image->static_shared_bytes;
     kernel->info.local_bytes = kernel->image->local_bytes;
-    for (uint32_t i = 0; i < module->ptx->n_vars; i++) {
-        const struct ptx_var *var = module->ptx->vars[i];
-        kernel->info.const_bytes += var->space == PTX_SPACE_CONST ? (uint32_t)var->bytes : 0;
-    }
+    kernel->info.const_bytes = (uint32_t)module->const_bytes;
     if (params_lay_out(module, &kernel->info) != CLAB_OK) {
         return clab_error_set(error, CLAB_NO_MEMORY, "out of memory while decoding '%s'", function->name);
     }
-    struct clab_arena arena = {0};
-    struct ptx_cfg cfg;
-    status = ptx_cfg_build(function, &arena, &cfg, error);
-    if (status == CLAB_OK) {
-        status = ptx_live_estimate(function, &cfg, &arena, &kernel->info.registers_modelled, error);
-    }
-    clab_arena_free(&arena);
-    return status;
+    kernel->info.registers_modelled = kernel->image->entry->registers;
+    return CLAB_OK;
 }
 
 static clab_status kernel_get(struct emu_module *module, const char *name, struct emu_kernel **out_kernel,
                               struct clab_error *error)
 {
-    for (struct emu_kernel *kernel = module->kernels; kernel; kernel = kernel->next) {
-        if (strcmp(kernel->info.function->name, name) == 0) {
-            *out_kernel = kernel;
-            return CLAB_OK;
-        }
-    }
-    const struct ptx_function *function = ptx_function_get(module->ptx, name);
+    const struct ptx_function *function = clab_map_get(&module->names, name, strlen(name));
     if (!function || !function->entry || !function->defined) {
         return no_entry(module, name, error);
+    }
+    if (module->kernel_of[function->index]) {
+        *out_kernel = module->kernel_of[function->index];
+        return CLAB_OK;
     }
     struct emu_kernel *kernel = calloc(1, sizeof *kernel);
     if (!kernel) {
@@ -348,7 +365,7 @@ static clab_status kernel_get(struct emu_module *module, const char *name, struc
         return status;
     }
     kernel->next = module->kernels;
-    module->kernels = kernel;
+    module->kernels = module->kernel_of[function->index] = kernel;
     *out_kernel = kernel;
     return CLAB_OK;
 }

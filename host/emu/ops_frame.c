@@ -310,6 +310,12 @@ static const struct emu_op *param(struct emu_warp *warp, const struct emu_op *op
     return op + 1;
 }
 
+static const struct emu_op *constant(struct emu_warp *warp, const struct emu_op *op)
+{
+    emu_const_fill(op->extra, warp->regs + op->d, warp->cta->rank);
+    return op + 1;
+}
+
 /* Handlers of ops_control.c, which has the branches. */
 void EMU_SETNAME(emu_framework_branches)(struct emu_framework *framework);
 
@@ -337,6 +343,7 @@ void EMU_SETNAME(emu_framework_fill)(void)
     f->count = count;
     f->local_full = f->local_masked = local_masked;
     f->param = param;
+    f->constant = constant;
 #define CONVERT(from, to, unsigned_, signed_)            \
     f->convert_full[from][to][0] = unsigned_##_full;     \
     f->convert_masked[from][to][0] = unsigned_##_masked; \

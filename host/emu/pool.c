@@ -33,28 +33,12 @@ void emu_pool_free(struct emu_pool *pool)
     free(pool);
 }
 
-static void fill_row(unsigned char *row, const struct emu_const *c, uint64_t low)
-{
-    if (c->bytes == 0) {
-        memcpy(row, &low, 4);
-        return;
-    }
-    for (unsigned i = 0; i < EMU_LANES; i++) {
-        unsigned char *lane = row + (size_t)i * c->bytes;
-        memcpy(lane, &low, c->bytes < 8 ? c->bytes : 8);
-        if (c->bytes == 16) {
-            memcpy(lane + 8, &c->high, 8);
-        }
-    }
-}
-
 static void fill_rank(struct emu_frame *frame, uint32_t rank)
 {
     const struct emu_code *code = frame->code;
     frame->rank = rank;
     for (uint32_t i = 0; i < code->n_rank_consts; i++) {
-        fill_row(frame->regs + code->consts[i].offset, &code->consts[i],
-                 code->consts[i].low + ((uint64_t)rank << EMU_RANK_SHIFT));
+        emu_const_fill(&code->consts[i], frame->regs + code->consts[i].offset, rank);
     }
 }
 
@@ -75,7 +59,7 @@ struct emu_frame *emu_frame_take(struct emu_thread *thread, const struct emu_cod
         frame->code = code;
         frame->regs = (unsigned char *)frame + FRAME_HEAD;
         for (uint32_t i = code->n_rank_consts; i < code->n_consts; i++) {
-            fill_row(frame->regs + code->consts[i].offset, &code->consts[i], code->consts[i].low);
+            emu_const_fill(&code->consts[i], frame->regs + code->consts[i].offset, rank);
         }
         fill_rank(frame, rank);
     }
