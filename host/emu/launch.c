@@ -194,10 +194,11 @@ static clab_status run_init(struct emu_run *run, struct clab_error *error)
         memcpy((void *)(uintptr_t)run->params, launch->params, run->param_bytes);
     }
     run->n_threads = thread_count(run);
-    run->threads = calloc(run->n_threads, sizeof *run->threads);
+    run->threads = aligned_alloc(_Alignof(struct emu_thread), run->n_threads * sizeof *run->threads);
     if (!run->threads) {
         return clab_error_set(error, CLAB_NO_MEMORY, "out of memory for %u host threads", run->n_threads);
     }
+    memset(run->threads, 0, run->n_threads * sizeof *run->threads);
     for (uint32_t i = 0; i < run->n_threads; i++) {
         run->threads[i].run = run;
         run->threads[i].pool = emu_pool_new(image->n_codes);
