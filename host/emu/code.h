@@ -59,6 +59,14 @@ static inline void emu_const_fill(const struct emu_const *c, unsigned char *row,
         memcpy(row, &low, 4);
         return;
     }
+    if (c->bytes == 4) {
+        uint32_t *words = (uint32_t *)(void *)row;
+        EMU_EACH_LANE(i)
+        {
+            words[i] = (uint32_t)low;
+        }
+        return;
+    }
     for (unsigned i = 0; i < EMU_LANES; i++) {
         unsigned char *lane = row + (size_t)i * c->bytes;
         memcpy(lane, &low, c->bytes < 8 ? c->bytes : 8);

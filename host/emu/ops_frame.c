@@ -168,12 +168,25 @@ static const struct emu_op *sreg_tid(struct emu_warp *warp, const struct emu_op 
 {
     uint32_t *d = EMU_ROW(uint32_t, warp, op->d);
     const uint32_t *block = warp->cta->run->block;
+    const uint32_t first = warp->index * EMU_LANES;
+    const unsigned component = op->u8[0] < 4 ? op->u8[0] : 0;
+    if (component == 0 && first + EMU_LANES <= block[0]) { /* a row of threads lies within x, most often */
+        EMU_EACH_LANE(i)
+        {
+            d[i] = first + i;
+        }
+        return op + 1;
+    }
+    uint32_t at[4] = {first % block[0], first / block[0] % block[1], first / block[0] / block[1], 0};
     for (unsigned i = 0; i < EMU_LANES; i++) {
-        const uint32_t t = warp->index * EMU_LANES + i;
-        d[i] = op->u8[0] == 1   ? t / block[0] % block[1]
-               : op->u8[0] == 2 ? t / block[0] / block[1]
-               : op->u8[0] == 3 ? 0
-                                : t % block[0];
+        d[i] = at[component];
+        if (++at[0] == block[0]) {
+            at[0] = 0;
+            if (++at[1] == block[1]) {
+                at[1] = 0;
+                at[2]++;
+            }
+        }
     }
     return op + 1;
 }
