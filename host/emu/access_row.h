@@ -59,7 +59,7 @@ static inline bool emu_is_row64(const uint64_t *a, uint64_t step)
 }
 
 /* Where lane 0's element of 1 << size bytes lies in the CTA's own shared memory, the others' behind it; NULL:
-   not of this kind. Counts the access when it is. */
+   not of this kind. Counts the access when it is. Not for handlers with hooks: tells no observer. */
 static inline unsigned char *emu_row_shared(const struct emu_warp *warp, const struct emu_op *op,
                                             const unsigned size, const enum emu_access_mode mode)
 {
@@ -67,7 +67,7 @@ static inline unsigned char *emu_row_shared(const struct emu_warp *warp, const s
     const uint32_t *a = EMU_ROW(uint32_t, warp, op->a);
     /* Another CTA's window starts 16 MiB away, further than shared memory is long. */
     const uint32_t start = a[0] + (uint32_t)op->imm - (cta->rank << EMU_RANK_SHIFT) - EMU_SHARED_FIRST;
-    if (emu_access_observed(warp) || start + ((uint64_t)EMU_LANES << size) > cta->shared_bytes ||
+    if (start + ((uint64_t)EMU_LANES << size) > cta->shared_bytes ||
         (start & ((1u << size) - 1)) || !emu_is_row32(a, 1u << size)) {
         return NULL;
     }
@@ -84,7 +84,7 @@ static inline unsigned char *emu_row_global(const struct emu_warp *warp, const s
     const uint64_t *a = EMU_ROW(uint64_t, warp, op->a);
     const uint64_t start = a[0] + op->imm;
     uint16_t flags;
-    if (emu_access_observed(warp) || (start & ((1u << size) - 1)) || !emu_is_row64(a, 1u << size) ||
+    if ((start & ((1u << size) - 1)) || !emu_is_row64(a, 1u << size) ||
         !emu_access_near(emu_warp_space(warp), start, EMU_LANES << size, mode != EMU_LOAD, &flags) ||
         (flags & (EMU_GRANULE_CONST | EMU_GRANULE_PARAM))) {
         return NULL;

@@ -5,6 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "emu/float_mode.h"
 #include "emu/log.h"
 #include "emu/module.h"
 #include "emu/pool.h"
@@ -240,8 +241,11 @@ clab_status emu_launch_run(struct emu_machine *machine, const struct emu_launch 
     }
     if (status == CLAB_OK) {
         note_absent(&run);
+        fenv_t program;
         atomic_fetch_add(&machine->running, run.n_threads);
+        emu_float_enter(&program);
         run_threads(&run);
+        emu_float_leave(&program);
         add_counters(&run, out_counters);
         end_time(machine, run.start_ns + atomic_load(&run.time_ns));
         emu_machine_progress(machine);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "emu/float_mode.h"
 #include "emu/log.h"
 #include "emu/module.h"
 
@@ -193,8 +194,11 @@ clab_status emu_module_load(struct emu_machine *machine, const char *text, size_
 {
     const struct ptx_parse_options options = {.max_version = machine->options.driver_version};
     struct ptx_module *ptx = NULL;
+    fenv_t program;
     *out_module = NULL;
+    emu_float_enter(&program);
     clab_status status = ptx_parse(text, bytes, name, &options, &ptx, error);
+    emu_float_leave(&program);
     if (status != CLAB_OK) {
         return status;
     }
@@ -373,10 +377,13 @@ static clab_status kernel_get(struct emu_module *module, const char *name, struc
 clab_status emu_module_kernel(struct emu_module *module, const char *name, struct emu_kernel **out_kernel,
                               struct clab_error *error)
 {
+    fenv_t program;
     *out_kernel = NULL;
+    emu_float_enter(&program);
     pthread_mutex_lock(&module->machine->lock);
     const clab_status status = kernel_get(module, name, out_kernel, error);
     pthread_mutex_unlock(&module->machine->lock);
+    emu_float_leave(&program);
     return status;
 }
 
@@ -416,8 +423,11 @@ clab_status emu_kernel_image(struct emu_kernel *kernel, const char *isa, bool ho
         return clab_error_set(error, CLAB_USAGE,
                               "instruction set '%s' is unknown, or this processor lacks it", isa);
     }
+    fenv_t program;
+    emu_float_enter(&program);
     pthread_mutex_lock(&kernel->module->machine->lock);
     const clab_status status = image_get(kernel, set, out_image, error);
     pthread_mutex_unlock(&kernel->module->machine->lock);
+    emu_float_leave(&program);
     return status;
 }

@@ -264,7 +264,7 @@ ANY(m128, 2, 5)
     static const struct emu_op *NAME##_row(struct emu_warp *warp, const struct emu_op *op) \
     {                                                                                      \
         const uint32_t *rows = (n) == 1 ? &op->d : op->extra;                              \
-        const T *at = (const T *)(const void *)(AT);                                       \
+        const T *at = EMU_HOOKS ? NULL : (const T *)(const void *)(AT);                    \
         if (__builtin_expect(!at, 0)) {                                                    \
             return NAME##_full(warp, op);                                                  \
         }                                                                                  \
@@ -275,7 +275,7 @@ ANY(m128, 2, 5)
     static const struct emu_op *NAME##_row(struct emu_warp *warp, const struct emu_op *op) \
     {                                                                                      \
         const uint32_t *rows = (n) == 1 ? &op->b : op->extra;                              \
-        T *at = (T *)(void *)(AT);                                                         \
+        T *at = EMU_HOOKS ? NULL : (T *)(void *)(AT);                                      \
         if (__builtin_expect(!at, 0)) {                                                    \
             return NAME##_full(warp, op);                                                  \
         }                                                                                  \

@@ -1,5 +1,6 @@
 /* The machine through core.h: what data files cannot say. Modules and their errors, cancellation, kernels
-   that wait for the host or for another launch, hooks and the trace. */
+   that wait for the host or for another launch, the program's floating-point mode, hooks and the trace. */
+#include <fenv.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,6 +12,10 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+
+#if defined(__SSE__)
+#include <xmmintrin.h>
+#endif
 
 #include "base/str.h"
 #include "emu/core.h"
@@ -210,6 +215,49 @@ static void test_globals(void **state)
     emu_machine_free(machine);
 }
 
+/* A program that rounds upwards and flushes subnormals keeps its mode, and gets the results of any other. */
+static void test_float_mode(void **state)
+{
+    (void)state;
+    static const char text[] = HEAD ".visible .entry main(.param .u64 out)\n{\n"
+                                    ".reg .f32 %f<6>; .reg .b64 %rd<2>;\n"
+                                    "ld.param.u64 %rd1, [out];\n"
+                                    "ld.global.f32 %f1, [%rd1];\n"
+                                    "add.rn.f32 %f2, %f1, %f1;\n" /* of the least subnormal */
+                                    "mov.f32 %f3, 0.7;\n"         /* lies just above 3f333333 */
+                                    "mov.f32 %f4, 0f40400000;\n"
+                                    "rcp.rn.f32 %f4, %f4;\n" /* a third: just below 3eaaaaab */
+                                    "add.rn.f32 %f5, %f3, %f4;\n"
+                                    "st.global.v4.f32 [%rd1], {%f2, %f3, %f4, %f5};\n"
+                                    "ret;\n}\n";
+    struct emu_machine *machine = machine_new();
+    struct job job = {.machine = machine, .entry = "main"};
+    const int rounding = fegetround();
+    assert_int_equal(fesetround(FE_UPWARD), 0);
+#if defined(__SSE__)
+    const unsigned csr = _mm_getcsr() | 0x8040; /* flush to zero, denormals are zero */
+    _mm_setcsr(csr);
+#endif
+    job.module = load(machine, text);
+    job.argument = emu_memory_alloc(machine, 16, EMU_MEMORY_DEVICE);
+    *(uint32_t *)(uintptr_t)job.argument = 1;
+    job_run(&job);
+#if defined(__SSE__)
+    assert_int_equal(_mm_getcsr(), csr);
+    _mm_setcsr(csr & ~0x8040u);
+#endif
+    assert_int_equal(fegetround(), FE_UPWARD);
+    fesetround(rounding);
+    assert_int_equal(job.status, CLAB_OK);
+    const uint32_t *got = (const uint32_t *)(uintptr_t)job.argument;
+    assert_int_equal(got[0], 2);
+    assert_int_equal(got[1], 0x3f333333);
+    assert_int_equal(got[2], 0x3eaaaaab);
+    assert_int_equal(got[3], 0x3f844444);
+    emu_module_unload(job.module);
+    emu_machine_free(machine);
+}
+
 struct seen {
     unsigned ops, starts, exits, arrives, passes;
 };
@@ -306,6 +354,7 @@ int main(void)
         cmocka_unit_test(test_cancel),        cmocka_unit_test(test_load_errors),
         cmocka_unit_test(test_kernel_errors), cmocka_unit_test(test_globals),
         cmocka_unit_test(test_hooks),         cmocka_unit_test(test_trace),
+        cmocka_unit_test(test_float_mode),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
