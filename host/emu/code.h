@@ -86,7 +86,6 @@ struct emu_image {
     uint32_t n_codes;
     struct emu_code *entry;
     uint32_t static_shared_bytes; /* of the .shared variables that the kernel can reach */
-    uint32_t dynamic_shared_offset; /* where the dynamic ones start: static_shared_bytes, aligned */
     uint32_t local_bytes;         /* per thread, along the deepest chain of calls; with recursion see deep */
     bool deep; /* calls itself or through pointers: local memory is the stack limit instead */
     struct clab_arena arena;
@@ -124,6 +123,8 @@ struct emu_set {
  * lacks it. */
 const struct emu_set *emu_set_get(const char *name, bool hooks);
 
+/* The greatest alignment of an .extern .shared array without a size at module scope; 0: there is none. */
+uint32_t emu_module_dynamic_align(const struct emu_module *module);
 /* Variables placed by the module: .global and .const. False when `var` has no storage. */
 bool emu_module_place(const struct emu_module *module, const struct ptx_var *var, uint64_t *out_address);
 /* The value of a function's address in PTX: opaque, never readable. */

@@ -119,59 +119,103 @@ static int by_function(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Those of the functions first, in their order; then the module's. */
+/* The order in which ptxas 13.0 places shared variables: those that functions declare before the module's, of
+   a function those that it uses before the others, and otherwise as declared. */
+struct shared_var {
+    const struct ptx_var *var;
+    bool unused;
+};
+
 static int by_place(const void *a, const void *b)
 {
-    const struct ptx_var *x = *(const struct ptx_var *const *)a, *y = *(const struct ptx_var *const *)b;
-    const uint32_t f = x->function ? x->function->index : UINT32_MAX,
-                   g = y->function ? y->function->index : UINT32_MAX;
-    return f != g ? (f < g ? -1 : 1) : x->index < y->index ? -1 : x->index > y->index;
+    const struct shared_var *x = a, *y = b;
+    const uint32_t f = x->var->function ? x->var->function->index : UINT32_MAX,
+                   g = y->var->function ? y->var->function->index : UINT32_MAX;
+    if (f != g) {
+        return f < g ? -1 : 1;
+    }
+    if (x->unused != y->unused) {
+        return x->unused ? 1 : -1;
+    }
+    return x->var->index < y->var->index ? -1 : x->var->index > y->var->index;
+}
+
+/* Variables that the kernel names, and all that its functions declare: the latter take room without being
+   used. NULL when memory is out. */
+static struct shared_var *list_shared(struct reach *reach, uint32_t *out_n)
+{
+    uint32_t n = 0;
+    struct shared_var *list;
+    for (unsigned pass = 0; pass < 2; pass++) {
+        if (pass && !(list = clab_arena_array(&reach->arena, n + 1, sizeof *list))) {
+            return NULL;
+        }
+        n = 0;
+        for (size_t i = 0; i < reach->n_vars; i++) {
+            if (reach->vars[i]->space == PTX_SPACE_SHARED) {
+                if (pass) {
+                    list[n] = (struct shared_var){reach->vars[i], false};
+                }
+                n++;
+            }
+        }
+        for (size_t f = 0; f < reach->n_functions; f++) {
+            const struct ptx_function *function = reach->functions[f].function;
+            for (uint32_t i = 0; i < function->n_vars; i++) {
+                if (function->vars[i]->space == PTX_SPACE_SHARED &&
+                    !emu_index_get(&reach->seen, function->vars[i])) {
+                    if (pass) {
+                        list[n] = (struct shared_var){function->vars[i], true};
+                    }
+                    n++;
+                }
+            }
+        }
+    }
+    qsort(list, n, sizeof *list, by_place);
+    *out_n = n;
+    return list;
 }
 
 /* Shared variables with a size, then the unsized .extern ones, which all start where the dynamic memory does.
- */
+   A module that declares one of those pads what lies before it, also for kernels that do not use it. */
 static bool lay_out_shared(struct reach *reach, struct emu_layout *layout, struct emu_image *image,
                            struct clab_error *error)
 {
-    uint64_t bytes = 0, most_align = 16;
-    uint32_t n = 0;
-    for (size_t i = 0; i < reach->n_vars; i++) {
-        if (reach->vars[i]->space == PTX_SPACE_SHARED) {
-            reach->vars[n++] = reach->vars[i];
+    uint64_t bytes = 0, dynamic_align = emu_module_dynamic_align(image->module);
+    uint32_t n;
+    const struct shared_var *list = list_shared(reach, &n);
+    bool good = list != NULL;
+    for (uint32_t i = 0; good && i < n; i++) {
+        const struct ptx_var *var = list[i].var;
+        const uint64_t align = var->align_bytes ? var->align_bytes : 1;
+        if (var->is_unsized) {
+            dynamic_align = align > dynamic_align ? align : dynamic_align;
+            continue;
+        }
+        bytes = (bytes + align - 1) / align * align;
+        good = emu_index_add(&layout->shared_offsets, &reach->arena, var, (uint32_t)bytes);
+        bytes += var->bytes;
+        if (bytes >= UINT32_C(1) << EMU_RANK_SHIFT) {
+            clab_error_set(error, CLAB_LOAD, "shared variables need more than 16 MiB ('%s' is the last)",
+                           var->name);
+            return false;
         }
     }
-    if (n > 1) {
-        qsort((void *)reach->vars, n, sizeof *reach->vars, by_place);
+    if (dynamic_align) {
+        dynamic_align = dynamic_align > 16 ? dynamic_align : 16;
+        bytes = (bytes + dynamic_align - 1) / dynamic_align * dynamic_align;
     }
-    for (unsigned unsized = 0; unsized < 2; unsized++) {
-        if (unsized) {
-            image->static_shared_bytes = (uint32_t)bytes;
-            bytes = (bytes + most_align - 1) / most_align * most_align;
-        }
-        for (uint32_t i = 0; i < n; i++) {
-            const struct ptx_var *var = reach->vars[i];
-            const uint64_t align = var->align_bytes ? var->align_bytes : 1;
-            if (var->is_unsized) {
-                most_align = align > most_align ? align : most_align;
-            }
-            if (var->is_unsized != (unsized == 1)) {
-                continue;
-            }
-            bytes = unsized ? bytes : (bytes + align - 1) / align * align;
-            if (!emu_index_add(&layout->shared_offsets, &reach->arena, var, (uint32_t)bytes)) {
-                clab_error_set(error, CLAB_NO_MEMORY, "out of memory while laying out shared variables");
-                return false;
-            }
-            bytes += unsized ? 0 : var->bytes;
-            if (bytes >= UINT32_C(1) << EMU_RANK_SHIFT) {
-                clab_error_set(error, CLAB_LOAD, "shared variables need more than 16 MiB ('%s' is the last)",
-                               var->name);
-                return false;
-            }
+    image->static_shared_bytes = (uint32_t)bytes;
+    for (uint32_t i = 0; good && i < n; i++) {
+        if (list[i].var->is_unsized) {
+            good = emu_index_add(&layout->shared_offsets, &reach->arena, list[i].var, (uint32_t)bytes);
         }
     }
-    image->dynamic_shared_offset = (uint32_t)bytes;
-    return true;
+    if (!good) {
+        clab_error_set(error, CLAB_NO_MEMORY, "out of memory while laying out shared variables");
+    }
+    return good;
 }
 
 struct emu_code *emu_image_code(const struct emu_image *image, const struct ptx_function *function)

@@ -178,9 +178,7 @@ static clab_status run_init(struct emu_run *run, struct clab_error *error)
     }
     run->warps_per_cta = (run->threads_per_cta + EMU_LANES - 1) / EMU_LANES;
     run->dynamic_shared_bytes = launch->dynamic_shared_bytes;
-    run->shared_bytes = launch->dynamic_shared_bytes
-                            ? image->dynamic_shared_offset + launch->dynamic_shared_bytes
-                            : image->static_shared_bytes;
+    run->shared_bytes = image->static_shared_bytes + launch->dynamic_shared_bytes;
     run->local_bytes = (image->local_bytes + 15) & ~UINT32_C(15);
     run->local_bytes += image->deep ? DEEP_STACK_BYTES : 0;
     run->resident_limit = residency(run);

@@ -25,6 +25,7 @@ struct emu_module {
     const char **entries;
     uint32_t n_entries;
     uint64_t const_bytes;
+    uint32_t dynamic_align;
     uint32_t serial;
     struct clab_arena arena;
 };
@@ -40,6 +41,11 @@ bool emu_module_place(const struct emu_module *module, const struct ptx_var *var
         var->function ? module->function_addresses[var->function->index] : module->addresses;
     *out_address = addresses ? addresses[var->index] : 0;
     return *out_address != 0;
+}
+
+uint32_t emu_module_dynamic_align(const struct emu_module *module)
+{
+    return module->dynamic_align;
 }
 
 uint64_t emu_function_address(const struct emu_module *module, const struct ptx_function *function)
@@ -184,7 +190,12 @@ static clab_status names_load(struct emu_module *module, struct clab_error *erro
         }
     }
     for (uint32_t i = 0; i < ptx->n_vars; i++) {
-        module->const_bytes += ptx->vars[i]->space == PTX_SPACE_CONST ? ptx->vars[i]->bytes : 0;
+        const struct ptx_var *var = ptx->vars[i];
+        module->const_bytes += var->space == PTX_SPACE_CONST ? var->bytes : 0;
+        if (var->space == PTX_SPACE_SHARED && var->is_unsized) {
+            const uint32_t align = var->align_bytes ? var->align_bytes : 1;
+            module->dynamic_align = align > module->dynamic_align ? align : module->dynamic_align;
+        }
     }
     return good ? CLAB_OK : clab_error_set(error, CLAB_NO_MEMORY, "out of memory while loading a module");
 }
