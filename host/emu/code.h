@@ -48,7 +48,8 @@ struct emu_code {
     uint32_t index;                    /* in image->codes */
     uint32_t *reg_rows;  /* row (or predicate word) of each PTX register, for traces; shared with others that
                             do not live at the same time */
-    uint32_t registers;  /* modelled demand of this function alone */
+    uint32_t registers;  /* modelled demand of this function alone (ptx_live.demand) */
+    bool calls;          /* has a call instruction */
 };
 
 /* Fills the constant's row at `row`; `rank` is the CTA's. */

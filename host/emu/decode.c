@@ -392,7 +392,7 @@ static bool finish(struct emu_emit *emit)
     code->file_bytes = (emit->file_bytes + 63) & ~UINT32_C(63);
     code->local_bytes = emit->local_bytes;
     code->reg_rows = emit->reg_rows;
-    code->registers = emit->live.registers;
+    code->registers = emit->live.demand;
     return true;
 }
 

@@ -11,7 +11,7 @@
 
 struct reached {
     const struct ptx_function *function;
-    bool indirect; /* has an indirect call */
+    bool indirect, calls; /* has an indirect call; any call */
 };
 
 struct reach {
@@ -78,9 +78,10 @@ static void reach_operand(struct reach *reach, const struct ptx_operand *operand
     }
 }
 
-static bool reach_body(struct reach *reach, const struct ptx_function *function)
+static void reach_body(struct reach *reach, size_t index)
 {
-    bool indirect = false;
+    const struct ptx_function *function = reach->functions[index].function;
+    bool indirect = false, calls = false;
     for (uint32_t i = 0; i < function->n_insns; i++) {
         const struct ptx_insn *insn = &function->insns[i];
         bool direct = false;
@@ -88,9 +89,11 @@ static bool reach_body(struct reach *reach, const struct ptx_function *function)
             direct |= insn->operands[k].func != NULL;
             reach_operand(reach, &insn->operands[k]);
         }
+        calls |= insn->row == PTX_CALL;
         indirect |= insn->row == PTX_CALL && !direct;
     }
-    return indirect;
+    reach->functions[index].indirect = indirect;
+    reach->functions[index].calls = calls;
 }
 
 static bool reach_all(struct reach *reach, const struct ptx_function *entry)
@@ -99,8 +102,7 @@ static bool reach_all(struct reach *reach, const struct ptx_function *entry)
     size_t done_functions = 0, done_vars = 0;
     while (!reach->failed && (done_functions < reach->n_functions || done_vars < reach->n_vars)) {
         if (done_functions < reach->n_functions) {
-            const bool indirect = reach_body(reach, reach->functions[done_functions].function);
-            reach->functions[done_functions++].indirect = indirect;
+            reach_body(reach, done_functions++);
         } else {
             const struct ptx_var *var = reach->vars[done_vars++];
             for (uint32_t i = 0; i < var->n_relocs; i++) {
@@ -303,6 +305,7 @@ static clab_status build(struct emu_image *image, const struct ptx_module *ptx,
             return no_memory(entry, error);
         }
         code->function = reach->functions[i].function;
+        code->calls = reach->functions[i].calls;
         code->image = image;
         code->index = i;
         image->codes[image->n_codes++] = code;

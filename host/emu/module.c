@@ -336,6 +336,30 @@ static clab_status params_lay_out(struct emu_module *module, struct emu_kernel_i
     return CLAB_OK;
 }
 
+/* Registers that a thread of the kernel has. ptxas stays within 255, .maxnreg, and what the CTAs that
+   .maxntid or .reqntid and .minnctapersm speak of have room for (PTX ISA 9.0, 11.4 "Performance-Tuning
+   Directives"); the calling convention takes 24. */
+static uint32_t registers_of(const struct emu_image *image)
+{
+    enum { MOST = 255, OF_SM = 65536, CALLING = 24, UNIT = 8 };
+    const struct ptx_directives *directives = &image->entry->function->directives;
+    uint32_t registers = 0, limit = MOST;
+    for (uint32_t i = 0; i < image->n_codes; i++) {
+        const struct emu_code *code = image->codes[i];
+        registers = code->registers > registers ? code->registers : registers;
+        registers = code->calls && registers < CALLING ? CALLING : registers;
+    }
+    if (directives->has_reqntid || directives->has_maxntid) {
+        const uint32_t *size = directives->has_reqntid ? directives->reqntid : directives->maxntid;
+        const uint64_t threads = (uint64_t)size[0] * size[1] * size[2];
+        const uint64_t ctas = directives->minnctapersm ? directives->minnctapersm : 1;
+        const uint64_t each = threads && threads <= 1024 ? OF_SM / threads / ctas / UNIT * UNIT : 0;
+        limit = each && each < limit ? (uint32_t)each : limit;
+    }
+    limit = directives->maxnreg && directives->maxnreg < limit ? directives->maxnreg : limit;
+    return registers < limit ? registers : limit;
+}
+
 static clab_status kernel_fill(struct emu_kernel *kernel, struct clab_error *error)
 {
     struct emu_module *module = kernel->module;
@@ -352,7 +376,7 @@ static clab_status kernel_fill(struct emu_kernel *kernel, struct clab_error *err
     if (params_lay_out(module, &kernel->info) != CLAB_OK) {
         return clab_error_set(error, CLAB_NO_MEMORY, "out of memory while decoding '%s'", function->name);
     }
-    kernel->info.registers_modelled = kernel->image->entry->registers;
+    kernel->info.registers_modelled = registers_of(kernel->image);
     return CLAB_OK;
 }
 

@@ -368,6 +368,7 @@ struct ptx_span {
 };
 struct ptx_live {
     uint32_t registers;     /* as ptx_live_estimate's */
+    uint32_t demand;        /* modelled: what ptxas gives such a function, before any limit */
     struct ptx_span *spans; /* by register; holes inside are left out */
 };
 /* requires: function defined, no error; its graph. breaks: nothing. Memory of the spans from `arena`. */
