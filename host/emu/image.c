@@ -121,8 +121,8 @@ static int by_function(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* The order in which ptxas 13.0 places shared variables: those that functions declare before the module's, of
-   a function those that it uses before the others, and otherwise as declared. */
+/* The order in which ptxas 13.0 places shared variables: those that are used first, those that functions
+   declare before the module's, and otherwise as declared. */
 struct shared_var {
     const struct ptx_var *var;
     bool unused;
@@ -133,11 +133,11 @@ static int by_place(const void *a, const void *b)
     const struct shared_var *x = a, *y = b;
     const uint32_t f = x->var->function ? x->var->function->index : UINT32_MAX,
                    g = y->var->function ? y->var->function->index : UINT32_MAX;
-    if (f != g) {
-        return f < g ? -1 : 1;
-    }
     if (x->unused != y->unused) {
         return x->unused ? 1 : -1;
+    }
+    if (f != g) {
+        return f < g ? -1 : 1;
     }
     return x->var->index < y->var->index ? -1 : x->var->index > y->var->index;
 }
