@@ -360,9 +360,9 @@ static void put_memory(struct text *text, const struct form *form)
                   "    shr.u32 %%j, %%i, 5;\n    mad.wide.u32 %%wdata, %%j, 1024, %%data;\n");
     if (names(form, "%map"))
         put(text, "    .reg .b64 %%map;\n    mov.b64 %%map, map;\n    cvta.param.u64 %%map, %%map;\n");
-    if (names(form, "%box"))
+    if (names(form, "_box") || names(form, "%box"))
         put(text, "    .shared .align 1024 .b8 large[8192];\n    .reg .b32 %%box;\n    mov.u32 %%box, large;\n");
-    if (names(form, "%cbar"))
+    if (names(form, "_cbar") || names(form, "%cbar"))
         put(text, "    .shared .align 8 .b64 one;\n    .reg .b32 %%cbar;\n    mov.u32 %%cbar, one;\n");
     if (names(form, "%mbar") || names(form, "%gmbar") || names(form, "_mbar") || names(form, "_gmbar"))
         put(text, "    .shared .align 8 .b64 bars[128];\n    .reg .b32 %%mbar;\n    .reg .b64 %%gmbar;\n"
@@ -388,14 +388,17 @@ static void put_memory(struct text *text, const struct form *form)
     } peers[] = {{"%peer", "%shared", ".shared::cluster.u32"},
                  {"%peer_generic", "%generic", ".u64"},
                  {"%peer_mbar", "%mbar", ".shared::cluster.u32"},
-                 {"%peer_gmbar", "%gmbar", ".u64"}};
+                 {"%peer_gmbar", "%gmbar", ".u64"},
+                 {"%peer_box", "%box", ".shared::cluster.u32"},
+                 {"%peer_cbar", "%cbar", ".shared::cluster.u32"}};
     for (unsigned i = 0; i < sizeof peers / sizeof *peers; i++) {
         const char *at = strstr(form->body, peers[i].name);
         while (at && (isalnum((unsigned char)at[strlen(peers[i].name)]) || at[strlen(peers[i].name)] == '_'))
             at = strstr(at + 1, peers[i].name);
         if (at)
-            put(text, "    .reg .b%s %s;\n    mapa%s %s, %s, %%other;\n", i % 2 ? "64" : "32", peers[i].name,
-                peers[i].type, peers[i].name, peers[i].of);
+            put(text, "    .reg .b%s %s;\n    mapa%s %s, %s, %%other;\n",
+                strcmp(peers[i].type, ".u64") == 0 ? "64" : "32", peers[i].name, peers[i].type, peers[i].name,
+                peers[i].of);
     }
     for (const char *c = "hwqp"; *c; c++) {
         const char first[] = {'%', *c, '\0'};

@@ -31,7 +31,7 @@ struct form {
 /* What a form may use beside its operands; each is declared only where the text names it.
    %global, %shared, %local, %generic   addresses of 32 bytes of the thread's own (%generic: the shared ones)
    %mbar, %gmbar                        address of 8 bytes of its own, shared and generic
-   %peer, %peer_generic, %peer_mbar, %peer_gmbar
+   %peer, %peer_generic, %peer_mbar, %peer_gmbar, %peer_box, %peer_cbar
                                         the same addresses in the other CTA of a cluster of two
    %box, %cbar                          address of 8 KiB, of 8 bytes of the CTA's own (shared)
    %warp, %gwarp                        address of the 1 KiB of the warp's threads' %shared, shared and generic
