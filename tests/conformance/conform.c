@@ -5,6 +5,9 @@
    FILE]
    [--except FILE] [--dump] FORMS…
 
+   or:    conform --ptx TARGET FORMS     prints the PTX of a file's forms
+
+   --part I/N: the I-th of N parts of each file, from 0, for several processes at once.
    --only: forms that contain TEXT; --later: forms that need sm_100 or later.
    --record writes one line per form: `form | hash of the outputs`, or `form | error x of bound y` for an
    approximate form, or `form | refused` when the driver does not take it. --check reads such files (any
@@ -114,6 +117,7 @@ struct run {
     FILE *record, *raw;
     bool dump, stopped;
     size_t done; /* forms run, and those skipped */
+    char key[1024], value[128]; /* of the form before */
     struct table expected, excepted;
     size_t checked, differing, known, refused, unknown;
 };
@@ -171,8 +175,18 @@ static void free_table(struct table *table)
  */
 static void conclude(struct run *run, const struct form *form, const char *value)
 {
-    if (run->record)
-        fprintf(run->record, "%s | %s\n", form->text, value);
+    const bool repeats = strcmp(form->key, run->key) == 0; /* another alternative of the line before */
+    if (run->record && !(repeats && strcmp(value, run->value) == 0))
+        fprintf(run->record, "%s | %s\n", repeats ? form->text : form->key,
+                value);
+    if (repeats && strcmp(value, run->value) != 0) {
+        run->differing++;
+        printf("%s: %s, an alternative before it %s\n", form->text, value, run->value);
+    }
+    if (!repeats) {
+        snprintf(run->key, sizeof run->key, "%s", form->key);
+        snprintf(run->value, sizeof run->value, "%s", value);
+    }
     if (strncmp(value, "failed", 6) == 0 || strstr(value, "EXCEEDED")) {
         run->differing++;
         printf("%s: %s\n", form->text, value);
@@ -180,7 +194,7 @@ static void conclude(struct run *run, const struct form *form, const char *value
     }
     if (!run->expected.count)
         return;
-    const char *expected = find(&run->expected, form->text);
+    const char *expected = find(&run->expected, form->key);
     if (!expected) {
         run->unknown++;
         return;
@@ -188,7 +202,7 @@ static void conclude(struct run *run, const struct form *form, const char *value
     run->checked++;
     const bool bounded = strncmp(value, "error", 5) == 0 && strncmp(expected, "error", 5) == 0;
     const bool same = bounded || strcmp(value, expected) == 0;
-    const char *why = find(&run->excepted, form->text);
+    const char *why = find(&run->excepted, form->key);
     if (why && !same) {
         run->known++;
     } else if (why) {
@@ -385,11 +399,25 @@ static int start_device(struct run *run)
     return 10 * major + minor;
 }
 
+/* The PTX of a file's forms, for an assembler. */
+static int print_ptx(const char *target, const char *path)
+{
+    struct forms_file file;
+    if (!forms_read(path, &file))
+        return 2;
+    char *text = forms_ptx(file.module, file.forms, file.n_forms, target, "9.0");
+    fputs(text, stdout);
+    free(text);
+    forms_free(&file);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     struct run run = {.n = 2048};
     const char *library = "libcuda.so.1", *only = NULL, *check = NULL;
     bool later = false;
+    size_t part = 0, of = 1, parts = 1;
     int at = 1;
     for (; at < argc && strncmp(argv[at], "--", 2) == 0; at++) {
         const char *option = argv[at];
@@ -404,6 +432,8 @@ int main(int argc, char **argv)
         const char *value = at + 1 < argc ? argv[++at] : NULL;
         if (!value)
             return fprintf(stderr, "conform: %s wants a value\n", option), 2;
+        if (strcmp(option, "--ptx") == 0 && at + 1 < argc)
+            return print_ptx(value, argv[at + 1]);
         if (strcmp(option, "--libcuda") == 0)
             library = value;
         else if (strcmp(option, "--only") == 0)
@@ -419,6 +449,8 @@ int main(int argc, char **argv)
                 return 2;
         } else if (strcmp(option, "--from") == 0)
             run.done = strtoull(value, NULL, 10);
+        else if (strcmp(option, "--part") == 0)
+            parts = sscanf(value, "%zu/%zu", &part, &of) == 2 && part < of ? of : 0;
         else if (strcmp(option, "--record") == 0)
             run.record = strcmp(value, "-") == 0 ? stdout : fopen(value, run.done ? "a" : "w");
         else if (strcmp(option, "--raw") == 0)
@@ -428,6 +460,8 @@ int main(int argc, char **argv)
     }
     if (at == argc || run.n == 0)
         return fprintf(stderr, "conform: no forms file\n"), 2;
+    if (!parts)
+        return fprintf(stderr, "conform: --part wants I/N\n"), 2;
     run.inputs = calloc(run.n, sizeof *run.inputs);
     run.outputs = calloc(run.n, sizeof *run.outputs);
     run.data_bytes = malloc(DATA_BYTES);
@@ -453,11 +487,13 @@ int main(int argc, char **argv)
             if (runs && (!later || form->sm >= 100) && (!only || strstr(form->text, only)))
                 chosen[kept++] = *form;
         }
-        const size_t first = skip < kept ? skip : kept;
+        const size_t start = kept * part / of, end = kept * (part + 1) / of;
+        const size_t first = skip < end - start ? skip : end - start;
         skip -= first;
-        for (size_t i = first; i < kept && !run.stopped; i += BATCH)
+        kept = end;
+        for (size_t i = start + first; i < end && !run.stopped; i += BATCH)
             run_batch(&run, file.module, chosen + i, kept - i < BATCH ? kept - i : BATCH);
-        total += kept;
+        total += end - start;
         free(chosen);
         forms_free(&file);
     }

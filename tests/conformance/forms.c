@@ -195,7 +195,7 @@ static bool read_map(char *line, struct tensor_map *map)
 }
 
 /* --- Forms. */
-static bool read_form(char *text, const struct words *words, struct form *form)
+static bool read_form(char *text, const char *key, const struct words *words, struct form *form)
 {
     char *parts[4] = {text};
     for (unsigned i = 1; i < 4; i++) {
@@ -215,6 +215,9 @@ static bool read_form(char *text, const struct words *words, struct form *form)
     form->sm = (unsigned)strtoul(trimmed(parts[3]), &end, 10);
     form->only_arch = *end == 'a';
     snprintf(form->map, sizeof form->map, "%s", trimmed(end + form->only_arch));
+    struct text whole = {NULL, 0, 0};
+    put(&whole, "%s%s%s", key, form->map[0] ? " @" : "", form->map);
+    form->key = whole.data;
     form->body = replaced(words, form->text, 0);
     return form->body != NULL;
 }
@@ -228,6 +231,33 @@ static void *grown(void *array, size_t count, size_t size)
     if (!more)
         abort();
     return more;
+}
+
+/* One form for every choice of alternatives. */
+static bool read_alternatives(const char *text, const char *key, const struct words *words,
+                              struct forms_file *out, unsigned line)
+{
+    const char *open = strstr(text, "<<"), *close = open ? strstr(open, ">>") : NULL;
+    if (!close) {
+        out->forms = grown(out->forms, out->n_forms, sizeof *out->forms);
+        struct form *form = &out->forms[out->n_forms++];
+        memset(form, 0, sizeof *form);
+        form->line = line;
+        char *copy = copy_of(text);
+        const bool ok = read_form(copy, key, words, form);
+        free(copy);
+        return ok;
+    }
+    bool ok = true;
+    for (const char *at = open + 2; ok && at <= close;) {
+        const size_t length = strcspn(at, "|>");
+        struct text one = {NULL, 0, 0};
+        put(&one, "%.*s%.*s%s", (int)(open - text), text, (int)length, at, close + 2);
+        ok = read_alternatives(one.data, key, words, out, line);
+        free(one.data);
+        at += length + 1;
+    }
+    return ok;
 }
 
 static bool read_line(char *text, struct words *words, struct text *module, struct forms_file *out,
@@ -251,11 +281,13 @@ static bool read_line(char *text, struct words *words, struct text *module, stru
         out->maps = grown(out->maps, out->n_maps, sizeof *out->maps);
         return read_map(text + 4, &out->maps[out->n_maps++]);
     }
-    out->forms = grown(out->forms, out->n_forms, sizeof *out->forms);
-    struct form *form = &out->forms[out->n_forms++];
-    memset(form, 0, sizeof *form);
-    form->line = line;
-    return read_form(text, words, form);
+    /* The key ends where the operands' types begin. */
+    char *key = copy_of(text), *bar = strstr(key, " |");
+    if (bar)
+        *bar = '\0';
+    const bool ok = read_alternatives(text, key, words, out, line);
+    free(key);
+    return ok;
 }
 
 bool forms_read(const char *path, struct forms_file *out)
@@ -293,8 +325,10 @@ bool forms_read(const char *path, struct forms_file *out)
 
 void forms_free(struct forms_file *file)
 {
-    for (size_t i = 0; i < file->n_forms; i++)
+    for (size_t i = 0; i < file->n_forms; i++) {
         free(file->forms[i].body);
+        free(file->forms[i].key);
+    }
     free(file->forms);
     free(file->maps);
     free(file->module);
@@ -357,9 +391,14 @@ static void put_memory(struct text *text, const struct form *form)
         put(text, "    .local .align 32 .b8 own[32];\n    .reg .b64 %%local;\n    mov.u64 %%local, own;\n");
     if (names(form, "%data") || names(form, "%wdata"))
         put(text, "    .reg .b64 %%data, %%wdata;\n    ld.param.u64 %%data, [data];\n"
-                  "    shr.u32 %%j, %%i, 5;\n    mad.wide.u32 %%wdata, %%j, 1024, %%data;\n");
+                  "    shr.u32 %%j, %%i, 5;\n    mad.wide.u32 %%wdata, %%j, 2048, %%data;\n");
     if (names(form, "%map"))
         put(text, "    .reg .b64 %%map;\n    mov.b64 %%map, map;\n    cvta.param.u64 %%map, %%map;\n");
+    if (names(form, "%wbox"))
+        put(text, "    .shared .align 1024 .b8 windows[8192];\n    .reg .b32 %%wbox;\n    .reg .b64 %%gwbox;\n"
+                  "    mov.u32 %%wbox, windows;\n    shr.u32 %%j, %%k, 5;\n"
+                  "    mad.lo.u32 %%wbox, %%j, 2048, %%wbox;\n    cvt.u64.u32 %%gwbox, %%wbox;\n"
+                  "    cvta.shared.u64 %%gwbox, %%gwbox;\n");
     if (names(form, "_box") || names(form, "%box"))
         put(text, "    .shared .align 1024 .b8 large[8192];\n    .reg .b32 %%box;\n    mov.u32 %%box, large;\n");
     if (names(form, "_cbar") || names(form, "%cbar"))
@@ -369,15 +408,11 @@ static void put_memory(struct text *text, const struct form *form)
                   "    mov.u32 %%mbar, bars;\n    mad.lo.u32 %%mbar, %%k, 8, %%mbar;\n"
                   "    cvt.u64.u32 %%gmbar, %%mbar;\n    cvta.shared.u64 %%gmbar, %%gmbar;\n");
     if (names(form, "%shared") || names(form, "%generic") || names(form, "%peer ") || names(form, "%peer]") ||
-        names(form, "%peer+") || names(form, "%peer_generic") || names(form, "warp"))
+        names(form, "%peer+") || names(form, "%peer_generic"))
         put(text, "    .shared .align 1024 .b8 common[4096];\n    .reg .b32 %%shared;\n"
                   "    .reg .b64 %%generic;\n"
                   "    mov.u32 %%shared, common;\n    mad.lo.u32 %%shared, %%k, 32, %%shared;\n"
                   "    cvt.u64.u32 %%generic, %%shared;\n    cvta.shared.u64 %%generic, %%generic;\n");
-    if (names(form, "%warp") || names(form, "%gwarp"))
-        put(text, "    .reg .b32 %%warp;\n    .reg .b64 %%gwarp;\n    shl.b32 %%j, %%k, 5;\n"
-                  "    and.b32 %%j, %%j, 1023;\n    sub.u32 %%warp, %%shared, %%j;\n"
-                  "    cvt.u64.u32 %%gwarp, %%warp;\n    cvta.shared.u64 %%gwarp, %%gwarp;\n");
     if (names(form, "%cta"))
         put(text, "    .reg .b32 %%cta;\n    mov.u32 %%cta, %%ctaid.x;\n");
     if (names(form, "%peer") || names(form, "%rank"))
