@@ -2,11 +2,17 @@
    vshr, vmad, vset) and SIMD ones of two halves or four bytes (vadd2, vsub2, vavrg2, vabsdiff2, vmin2, vmax2,
    vset2 and their fours).
 
-   Everything follows the manual's pseudo code: parts are selected and extended, the operation gives a wider
-   result, which is saturated, then combined with c or merged into it. */
+   Parts are selected and extended, the operation gives a wider result, which is saturated, then combined with
+   c or merged into it, as in the manual's pseudo code. No recent GPU has the scalar ones; where the driver's
+   compiler (13.0, on an H200: tests/conformance/video.forms) departs from the manual, this file goes with it:
+   - .sat of vadd, vsub and vabsdiff to .u32 has no upper limit: the sum wraps;
+   - .sat of a merged part: shifts are limited to 32 bits only; of the others a negative result, too, becomes
+     the part's largest number;
+   - merging into .h1 takes the upper half of the result;
+   - .min and .max compare, in 64 bits, sums and saturated shifts as numbers of 32 bits with a sign, others as they
+     are; to .u32 without a sign; with vset by a's type;
+   - vmad multiplies, and extends c, as if all were .s32 (parts of .u32 are zero-extended). */
 #include "emu/alu.h"
-
-__extension__ typedef __int128 wide;
 
 enum operation { ADD, SUB, ABSDIFF, MIN, MAX, SHL, SHR, SET, AVERAGE, MAD };
 enum second { NO_SECOND, SECOND_ADD, SECOND_MIN, SECOND_MAX };
@@ -52,10 +58,10 @@ static int64_t part_of(uint32_t x, uint8_t part, bool is_signed)
     return extended(x >> part_shift(part), part_bits(part), is_signed);
 }
 
-static wide clamped(wide x, unsigned bits, bool is_signed)
+static int64_t clamped(int64_t x, unsigned bits, bool is_signed)
 {
-    const wide top = is_signed ? ((wide)1 << (bits - 1)) - 1 : ((wide)1 << bits) - 1;
-    const wide bottom = is_signed ? -top - 1 : 0;
+    const int64_t top = is_signed ? (INT64_C(1) << (bits - 1)) - 1 : (INT64_C(1) << bits) - 1;
+    const int64_t bottom = is_signed ? -top - 1 : 0;
     return x < bottom ? bottom : x > top ? top : x;
 }
 
@@ -77,7 +83,7 @@ static bool compared(enum compare how, int64_t a, int64_t b)
     }
 }
 
-static wide operated(const struct video *x, int64_t a, int64_t b)
+static int64_t operated(const struct video *x, int64_t a, int64_t b)
 {
     switch (x->operation) {
     case ADD:
@@ -93,7 +99,7 @@ static wide operated(const struct video *x, int64_t a, int64_t b)
     case SHL:
     case SHR: {
         const unsigned by = x->clamps ? (unsigned)(b > 32 ? 32 : b) : (unsigned)b & 31;
-        return x->operation == SHL ? (wide)a * ((wide)1 << by) : (wide)(a >> by);
+        return x->operation == SHL ? (int64_t)((uint64_t)a << by) : a >> by;
     }
     case AVERAGE:
         return a + b >= 0 ? (a + b + 1) >> 1 : (a + b) >> 1;
@@ -102,24 +108,41 @@ static wide operated(const struct video *x, int64_t a, int64_t b)
     }
 }
 
+/* .sat of the scalar instructions other than vmad. */
+static int64_t saturated(const struct video *x, int64_t t, unsigned bits)
+{
+    const bool shifts = x->operation == SHL || x->operation == SHR;
+    if (shifts) /* 34 bits */
+        return clamped((int64_t)((uint64_t)t << 30) >> 30, 32, x->d_signed);
+    const bool sums = x->operation == ADD || x->operation == SUB || x->operation == ABSDIFF;
+    if (bits == 32)
+        return sums && !x->d_signed ? (t < 0 ? 0 : t) : clamped(t, 32, x->d_signed);
+    return t < 0 ? clamped(INT64_MAX, bits, x->d_signed) : clamped(t, bits, x->d_signed);
+}
+
 static uint32_t scalar(const struct video *x, uint32_t a, uint32_t b, uint32_t c)
 {
-    wide t = operated(x, part_of(a, x->a_part, x->a_signed), part_of(b, x->b_part, x->b_signed));
+    int64_t t = operated(x, part_of(a, x->a_part, x->a_signed), part_of(b, x->b_part, x->b_signed));
     const unsigned bits = part_bits(x->d_part), shift = part_shift(x->d_part);
     if (x->saturates)
-        t = clamped(t, bits, x->d_signed);
+        t = saturated(x, t, bits);
     if (x->merges) {
-        const uint32_t mask = (bits == 32 ? EMU_ALL : (UINT32_C(1) << bits) - 1) << shift;
-        return ((uint32_t)t << shift & mask) | (c & ~mask);
+        const uint32_t mask = ((UINT32_C(1) << bits) - 1) << shift;
+        const uint32_t placed = x->d_part == PTX_SELECT_H1 ? (uint32_t)t : (uint32_t)t << shift;
+        return (placed & mask) | (c & ~mask);
     }
-    const int64_t other = extended(c, 32, x->d_signed);
+    const bool as_signed = x->operation == SET ? x->a_signed : x->d_signed;
+    const bool shifts = x->operation == SHL || x->operation == SHR;
+    const bool narrow = x->operation == ADD || x->operation == SUB || (shifts && x->saturates);
+    const int64_t one = narrow ? extended((uint32_t)t, 32, true) : t, other = extended(c, 32, as_signed);
+    const bool less = as_signed ? one < other : (uint64_t)one < (uint64_t)other;
     switch (x->second) {
     case SECOND_ADD:
         return (uint32_t)t + c;
     case SECOND_MIN:
-        return (uint32_t)(t < other ? t : other);
+        return less ? (uint32_t)t : c;
     case SECOND_MAX:
-        return (uint32_t)(t < other ? other : t);
+        return less ? c : (uint32_t)t;
     default:
         return (uint32_t)t;
     }
@@ -129,14 +152,12 @@ static uint32_t scalar(const struct video *x, uint32_t a, uint32_t b, uint32_t c
 static uint32_t multiplied(const struct video *x, uint32_t a, uint32_t b, uint32_t c)
 {
     const bool is_signed = x->a_signed || x->b_signed || x->negates_product || x->negates_c;
-    wide t = (wide)part_of(a, x->a_part, x->a_signed) * part_of(b, x->b_part, x->b_signed);
-    if (x->negates_product)
-        t = -t;
-    if (x->negates_c)
-        t += extended(~c, 32, true) + 1;
-    else
-        t += extended(c, 32, is_signed) + x->po;
-    t >>= x->shift;
+    const int64_t af = (int32_t)part_of(a, x->a_part, x->a_signed);
+    const int64_t bf = (int32_t)part_of(b, x->b_part, x->b_signed);
+    const int64_t cf = extended(x->negates_c ? ~c : c, 32, true);
+    const uint64_t product = (uint64_t)(x->negates_product ? ~(af * bf) : af * bf);
+    const uint64_t sum = product + (uint64_t)cf + (x->po || x->negates_product || x->negates_c);
+    const int64_t t = is_signed ? (int64_t)sum >> x->shift : (int64_t)(sum >> x->shift);
     return (uint32_t)(x->saturates ? clamped(t, 32, is_signed) : t);
 }
 
@@ -147,7 +168,7 @@ static uint32_t simd(const struct video *x, uint32_t a, uint32_t b, uint32_t c)
     const uint64_t both = (uint64_t)b << 32 | a;
     uint32_t d = x->second ? c : 0;
     for (unsigned i = 0; i < x->count; i++) {
-        wide t = operated(x, extended((uint32_t)(both >> bits * x->a_pick[i]), bits, x->a_signed),
+        int64_t t = operated(x, extended((uint32_t)(both >> bits * x->a_pick[i]), bits, x->a_signed),
                           extended((uint32_t)(both >> bits * x->b_pick[i]), bits, x->b_signed));
         if (x->saturates)
             t = clamped(t, bits, x->d_signed);
