@@ -119,6 +119,26 @@ const struct clab_command_info clab_commands[] = {
      "\n"
      "Exit status 4 when it does not compile or assemble, or there is no such entry; PTX that does not assemble is shown\n"
      "all the same.\n"},
+    {"diff", clab_cmd_diff, "two kernels, or one compiled twice, beside each other",
+     "clusterlab diff A[:ENTRY] B[:ENTRY] [options]\n"
+     "clusterlab diff FILE[:ENTRY] --arch sm_90,sm_100 [options]\n"
+     "clusterlab diff FILE[:ENTRY] --a -DTILE=32 --b -DTILE=64 [options]\n"
+     "\n"
+     "Aligns PTX and SASS of both sides; registers, labels and parameters are renamed by what they hold, so that only real\n"
+     "differences remain. Under the code: the notes that are not alike, the costly instructions that differ in number,\n"
+     "resources and instruction mix.\n"
+     "\n"
+     "  --arch A[,B]         compile both for A, or each for its own\n"
+     "  --a WORD, --b WORD   a word for one side's compiler: -DNAME[=V], -IDIR, or another option as it is; again for "
+     "more\n"
+     "  --level ptx|sass     one level only (default: both, where both sides have them)\n"
+     "  --all                equal stretches of code too\n"
+     "  --unified            a unified diff of the renamed code instead, for a review\n"
+     "  --json               one JSON object instead (host/inspect/README.md has its fields)\n"
+     "  --records FILE       records of `run --json FILE`: measured times of both kernels beside the difference\n"
+     "  -I DIR, -D NAME[=V], --option RAW   for both sides, as in compile\n"
+     "\n"
+     "Exit status 0 whether they differ or not; 4 when a side does not compile or has no such entry.\n"},
     {"with-emulator", clab_cmd_with_emulator, "run another program on the stand-in driver",
      "clusterlab with-emulator [--arch sm_100] -- PROGRAM ARGUMENTS...\n"
      "\n"

@@ -11,10 +11,10 @@ enum how { HOW_INSN, HOW_HAS, HOW_SEQ, HOW_KIND, HOW_FACT };
 static const struct row {
     struct clab_note_info info;
     enum how how;
-    const char *pattern, *unless;
+    const char *pattern;
 } rows[] = {
-#define NOTE(id, level, how, pattern, unless, title, cost, measured)                                                 \
-    {{id, CLAB_LEVEL_##level, title, cost, measured}, HOW_##how, pattern, unless},
+#define NOTE(id, level, how, pattern, title, cost, measured)                                                 \
+    {{id, CLAB_LEVEL_##level, title, cost, measured}, HOW_##how, pattern},
 #include "inspect/notes.def"
 #undef NOTE
 };
@@ -54,9 +54,9 @@ static bool has_words(const char *opcode, const char *words)
     return true;
 }
 
-/* The instruction where the sequence ends, or UINT32_MAX. */
 #define SEQ_REACH 6
-static bool starts_sequence(const struct clab_listing *listing, uint32_t first, const char *pattern)
+/* Behind the instruction where the sequence that begins at `first` ends, or UINT32_MAX. */
+static uint32_t end_of_sequence(const struct clab_listing *listing, uint32_t first, const char *pattern)
 {
     uint32_t at = first;
     for (const char *glob = pattern; *glob != '\0';) {
@@ -68,11 +68,27 @@ static bool starts_sequence(const struct clab_listing *listing, uint32_t first, 
         while (at < reach && at < listing->n_insns && !fits(&listing->insns[at], one))
             at++;
         if (at >= reach || at >= listing->n_insns)
-            return false;
+            return UINT32_MAX;
         at++;
         glob += bytes + (end != NULL ? 3 : 0);
     }
-    return true;
+    return at;
+}
+
+/* Sequences that end at one instruction are one hit: the shortest. */
+static void find_sequences(const struct row *row, const struct clab_listing *listing, struct clab_hits *hits)
+{
+    uint32_t last_end = UINT32_MAX;
+    for (uint32_t i = 0; i < listing->n_insns; i++) {
+        const uint32_t end = end_of_sequence(listing, i, row->pattern);
+        if (end == UINT32_MAX)
+            continue;
+        if (end == last_end)
+            hits->insns[hits->count - 1] = i;
+        else
+            clab_hit(hits, i);
+        last_end = hits->failed ? UINT32_MAX : end;
+    }
 }
 
 static bool find(const struct row *row, const struct clab_listing *listing, const struct clab_resources *resources,
@@ -82,14 +98,13 @@ static bool find(const struct row *row, const struct clab_listing *listing, cons
         clab_fact *fact = clab_fact_get(row->pattern);
         return fact != NULL && fact(listing, resources, hits);
     }
-    for (uint32_t i = 0; i < listing->n_insns; i++) {
+    if (row->how == HOW_SEQ)
+        find_sequences(row, listing, hits);
+    for (uint32_t i = 0; i < listing->n_insns && row->how != HOW_SEQ; i++) {
         const struct clab_code_insn *insn = &listing->insns[i];
-        if (row->unless[0] != '\0' && fits(insn, row->unless))
-            return false;
-        if (row->how == HOW_INSN   ? fits(insn, row->pattern)
-            : row->how == HOW_HAS  ? has_words(insn->opcode, row->pattern)
-            : row->how == HOW_KIND ? clab_glob(row->pattern, insn->what)
-                                   : starts_sequence(listing, i, row->pattern))
+        if (row->how == HOW_INSN  ? fits(insn, row->pattern)
+            : row->how == HOW_HAS ? has_words(insn->opcode, row->pattern)
+                                  : clab_glob(row->pattern, insn->what))
             clab_hit(hits, i);
     }
     return hits->count > 0;

@@ -38,6 +38,13 @@ static bool add_names(struct clab_listing *out, const struct ptx_function *funct
         good = add_name(out, function->regs[i].name, CLAB_NAME_REGISTER, register_prefix(function->regs[i].type), 0);
     for (uint32_t i = 0; i < function->n_params && good; i++)
         good = add_name(out, function->params[i]->name, CLAB_NAME_PARAMETER, "param", i);
+    /* Variables are told apart as registers are: by what they are used for. */
+    for (unsigned pass = 0; pass < 2; pass++) {
+        struct ptx_var *const *vars = pass == 0 ? out->module->vars : function->vars;
+        const uint32_t n = pass == 0 ? out->module->n_vars : function->n_vars;
+        for (uint32_t i = 0; i < n && good; i++)
+            good = add_name(out, vars[i]->name, CLAB_NAME_REGISTER, "var", 0);
+    }
     for (uint32_t i = 0; i < function->n_labels && good; i++) {
         const uint32_t at = function->labels[i].insn;
         const uint32_t block = at < function->n_insns ? cfg->block_of[at] : cfg->n_blocks;
