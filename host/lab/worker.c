@@ -557,6 +557,10 @@ static clab_status do_clusters(struct worker *worker, const json_t *request, jso
     if (status != CLAB_OK)
         return status;
     json_object_set_new(answer, "potential", json_integer(potential));
+    int ctas = 0;
+    if (driver->cuOccupancyMaxActiveBlocksPerMultiprocessor(&ctas, loaded->function, (int)config.blockDimX,
+                                                            config.sharedMemBytes) == CUDA_SUCCESS)
+        json_object_set_new(answer, "ctas_per_sm", json_integer(ctas));
     json_t *active = json_array();
     config.attrs = &attribute;
     config.numAttrs = 1;
