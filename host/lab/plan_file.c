@@ -303,7 +303,7 @@ static json_t *read_sweep(struct clab_plan *plan)
 
 static void read_columns(struct clab_plan *plan, json_t *out_columns)
 {
-    static const char *const fields[] = {"name", "value", "counter"};
+    static const char *const fields[] = {"name", "value", "counter", "timed"};
     struct clab_eval *eval = plan->eval;
     lua_State *L = eval->L;
     struct clab_path root = {0}, path = {.up = &root, .key = "columns"};
@@ -339,9 +339,15 @@ static void read_columns(struct clab_plan *plan, json_t *out_columns)
                 struct clab_path at = {.up = &item, .key = "counter"};
                 clab_eval_fail(eval, &at, "the emulator has no counter named '%s'", counter);
             }
+            const bool timed = clab_field_bool(eval, &item, -1, "timed", false);
+            if (timed && counter != NULL) {
+                struct clab_path at = {.up = &item, .key = "timed"};
+                clab_eval_fail(eval, &at, "a column made of a time cannot be held against a counter");
+            }
             clab_eval_append(eval, out_columns,
-                             json_pack("{s:s,s:o}", "name", name, "counter",
-                                       counter != NULL ? json_string(counter) : json_null()));
+                             json_pack("{s:s,s:o,s:b}", "name", name, "counter",
+                                       counter != NULL ? json_string(counter) : json_null(), "timed",
+                                       (int)timed));
             lua_pop(L, 1);
         }
     }
