@@ -21,8 +21,8 @@ local function cut(p, dev)
   assert(tile >= 4 * KiB, "a tile must be at least 4 KiB: 16 shares of 256 bytes")
   assert(stages >= 1, "flight, in KiB, must hold a tile")
   -- What is counted does not depend on the size; without a GPU a small one does.
-  local source = dev.emulated and 8 * MiB or p.source == "L2" and 16 * MiB or 2048 * MiB
-  local rounds = p.rounds ~= 0 and p.rounds or dev.emulated and 2 * stages + 1 or 64 * MiB // tile
+  local source = dev.emulated and 4 * MiB or p.source == "L2" and 16 * MiB or 2048 * MiB
+  local rounds = p.rounds ~= 0 and p.rounds or dev.emulated and stages + 2 or 64 * MiB // tile
   assert(rounds >= stages, "there must be as many rounds as stages, or more")
   return { tile = tile, stages = stages, rounds = rounds, source = source, tiles = source // tile }
 end

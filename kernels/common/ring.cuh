@@ -3,13 +3,13 @@
 
      way.fill(round, stage, full)     start this CTA's copies of a round into the ring (one thread; every CTA of the
                                       cluster does so, and together they bring each CTA exactly a tile)
-     way.frees(rank)                  whether the CTA of that rank copies into this CTA's ring, and so has to hear that a
-                                      stage is free
      way.hears()                      how many CTAs tell this one that their stage is free
      way.release(empty)               tell them (warp 1, all lanes)
      way.wait(barrier, parity)        a wait for a phase
+     way.prepare(extra)               make ready what the way keeps behind the mbarriers (one thread)
+     way.help(r, tiles, full, empty)  what threads beyond RING_THREADS do
 
-   Shared memory: guard, ring, guard, then the full and the empty mbarrier of each stage.
+   Shared memory: guard, ring, guard, the full and the empty mbarrier of each stage, then what the way has of its own.
 
    Verified launches read every tile (`read_all`), timed ones only free it: reading would take as much of the shared
    memory's bandwidth as the copies do. Both read what the ring holds at the end. */
@@ -21,6 +21,13 @@
 #define CONSUMER_THREADS (CONSUMER_WARPS * 32)
 #define RING_THREADS     (32 + CONSUMER_THREADS)
 
+/* What most ways have nothing to do for. */
+struct plain_way {
+    __device__ __forceinline__ void prepare(u32) const {}
+    template <class Ring> __device__ __forceinline__ void help(const Ring &, u32, u32, u32) const {}
+    __device__ __forceinline__ void wait(u32 barrier, u32 parity) const { wait_phase(barrier, parity); }
+};
+
 struct ring {
     u32 *digests; /* [CTA][round], by cluster, then by rank */
     u32 *last;    /* [CTA][stage]: of the last `stages` rounds, in their order */
@@ -28,7 +35,24 @@ struct ring {
     u32 rounds, stages, tile_bytes, swizzle, read_all;
 };
 
-/* Where a walk over the stages is. */
+/* The next tile of a walk that starts at `unit` and goes `units` on each time. */
+struct walk {
+    u32 tile, units, tiles;
+    __device__ __forceinline__ walk(u32 unit, u32 all_units, u32 all_tiles)
+        : tile(unit % all_tiles), units(all_units % all_tiles), tiles(all_tiles)
+    {
+    }
+    __device__ __forceinline__ u32 next()
+    {
+        const u32 now = tile;
+        tile += units;
+        if (tile >= tiles)
+            tile -= tiles;
+        return now;
+    }
+};
+
+/* The stage of a round, and the parity of its phase. */
 struct place {
     u32 stage, parity;
     __device__ __forceinline__ void next(u32 stages)
@@ -85,7 +109,7 @@ __device__ __forceinline__ void look_back(const ring &r, u32 cta, u32 tiles, u32
     }
 }
 
-/* requires: RING_THREADS threads; rounds >= stages; dynamic shared memory as above. */
+/* requires: RING_THREADS threads, or whole warps more; rounds >= stages; dynamic shared memory as above. */
 template <class Way> __device__ __forceinline__ void ring_run(const ring &r, const Way &way)
 {
     extern __shared__ __align__(1024) unsigned char memory[];
@@ -100,6 +124,7 @@ template <class Way> __device__ __forceinline__ void ring_run(const ring &r, con
             barrier_init(full + i * 8, 1);
             barrier_init(empty + i * 8, way.hears());
         }
+        way.prepare(empty + r.stages * 8);
         barrier_init_visible();
         for (u32 i = 0; i < r.stages; i++)
             arrive_expect(full + i * 8, r.tile_bytes);
@@ -107,9 +132,11 @@ template <class Way> __device__ __forceinline__ void ring_run(const ring &r, con
     cluster_barrier(); /* every CTA of the cluster is there, its barriers are made */
     if (threadIdx.x == 0)
         produce(r, tiles, full, empty, way);
+    else if (threadIdx.x >= RING_THREADS)
+        way.help(r, tiles, full, empty);
     else if (threadIdx.x >= 32 && (r.read_all || threadIdx.x < 64))
         consume(r, cta, tiles, full, empty, way);
-    if (threadIdx.x >= 32) {
+    if (threadIdx.x >= 32 && threadIdx.x < RING_THREADS) {
         /* A phase's parity says nothing to a warp that is two phases behind. */
         asm volatile("bar.sync 1, %0;" ::"n"(CONSUMER_THREADS) : "memory");
         look_back(r, cta, tiles, full, way);

@@ -26,7 +26,7 @@ struct grid_own : alone {
     }
 };
 
-struct grid_masks {
+struct grid_masks : plain_way {
     parts p;
     u32 row = 0, column = 0;
     __device__ explicit grid_masks(const parts &its) : p(its)
@@ -37,7 +37,6 @@ struct grid_masks {
     }
     __device__ __forceinline__ u32 hears() const { return p.width + p.height - 1; }
     __device__ __forceinline__ void release(u32 empty) const { release_mask(empty, row | column); }
-    __device__ __forceinline__ void wait(u32 barrier, u32 parity) const { wait_phase(barrier, parity); }
     __device__ __forceinline__ void fill(u32, u32 stage, u32 full) const
     {
         const u32 a = p.bytes / p.width, b = p.bytes / p.height;

@@ -4,23 +4,6 @@
 
 #include "../common/ring.cuh"
 
-/* The next tile of a walk that starts at `unit` and goes `units` on each time. */
-struct walk {
-    u32 tile, units, tiles;
-    __device__ __forceinline__ walk(u32 unit, u32 all_units, u32 all_tiles)
-        : tile(unit % all_tiles), units(all_units % all_tiles), tiles(all_tiles)
-    {
-    }
-    __device__ __forceinline__ u32 next()
-    {
-        const u32 now = tile;
-        tile += units;
-        if (tile >= tiles)
-            tile -= tiles;
-        return now;
-    }
-};
-
 /* One arrival per CTA of `mask`, a lane each. */
 __device__ __forceinline__ void release_mask(u32 empty, u32 mask)
 {
@@ -30,23 +13,21 @@ __device__ __forceinline__ void release_mask(u32 empty, u32 mask)
 }
 
 /* A way in which nobody else copies into this CTA. */
-struct alone {
+struct alone : plain_way {
     __device__ __forceinline__ u32 hears() const { return 1; }
     __device__ __forceinline__ void release(u32 empty) const
     {
         if (threadIdx.x % 32 == 0)
             arrive(empty);
     }
-    __device__ __forceinline__ void wait(u32 barrier, u32 parity) const { wait_phase(barrier, parity); }
 };
 
 /* A way in which every CTA copies into every other. */
-struct together {
+struct together : plain_way {
     u32 size = cluster_size();
     __device__ __forceinline__ u32 all() const { return (1u << size) - 1; }
     __device__ __forceinline__ u32 hears() const { return size; }
     __device__ __forceinline__ void release(u32 empty) const { release_mask(empty, all()); }
-    __device__ __forceinline__ void wait(u32 barrier, u32 parity) const { wait_phase(barrier, parity); }
 };
 
 /* The arguments that all kernels of the experiment take. */
