@@ -75,6 +75,7 @@ static json_t *slot_list(const uint64_t *log, uint64_t n_slots, uint64_t origin)
         const struct slot slot = slot_at(log, i);
         if (slot.start == 0)
             continue;
+        json_array_append_new(list, json_integer((json_int_t)i));
         /* What began before the first item has a negative start. */
         json_array_append_new(list, json_integer((json_int_t)(slot.start - origin)));
         json_array_append_new(list, json_integer((json_int_t)(slot.end - origin)));
