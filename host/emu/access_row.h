@@ -85,7 +85,7 @@ static inline unsigned char *emu_row_global(const struct emu_warp *warp, const s
     const uint64_t start = a[0] + op->imm;
     uint16_t flags;
     if ((start & ((1u << size) - 1)) || !emu_is_row64(a, 1u << size) ||
-        !emu_access_near(emu_warp_space(warp), start, EMU_LANES << size, mode != EMU_LOAD, &flags) ||
+        !emu_access_near(emu_warp_space(warp), start, (unsigned)EMU_LANES << size, mode != EMU_LOAD, &flags) ||
         (flags & (EMU_GRANULE_CONST | EMU_GRANULE_PARAM))) {
         return NULL;
     }
