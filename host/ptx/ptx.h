@@ -130,7 +130,9 @@ enum {
     PTX_SELECT_B2,
     PTX_SELECT_B3,
     PTX_SELECT_H0,
-    PTX_SELECT_H1
+    PTX_SELECT_H1,
+    PTX_SELECT_HALVES, /* .h10: imm holds the digits as nibbles, and their number from bit 16 up */
+    PTX_SELECT_BYTES   /* .b3210: likewise */
 };
 
 struct ptx_var;
