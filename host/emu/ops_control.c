@@ -430,7 +430,8 @@ EMU_EMITTER(emu_call)
         return CLAB_NO_MEMORY;
     }
     *extra = (struct call){.code = function ? emu_image_code(emit->image, function) : NULL,
-                           .n_arguments = n_arguments, .n_returns = n_returns};
+                           .n_arguments = n_arguments,
+                           .n_returns = n_returns};
     uint64_t offset = 0;
     for (uint32_t i = 0; i < n_returns + n_arguments; i++) {
         const bool written = i < n_returns;
@@ -462,9 +463,8 @@ static void carry(struct emu_warp *warp, const struct emu_carried *carried, bool
 {
     const uint32_t base = warp->fragment->frame->local_base;
     for (uint32_t k = 0; k < carried->n; k++) {
-        const struct argument argument = {.place = carried->items[k].place,
-                                          .bytes = carried->items[k].bytes,
-                                          .row = carried->items[k].row};
+        const struct argument argument = {
+            .place = carried->items[k].place, .bytes = carried->items[k].bytes, .row = carried->items[k].row};
         copy_row(warp, &argument, base, in);
     }
 }

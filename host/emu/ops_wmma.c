@@ -253,8 +253,7 @@ static const struct emu_op *multiply(struct emu_warp *warp, const struct emu_op 
             uint64_t word = 0;
             for (unsigned j = 0; j < per_register(&x->d); j++) {
                 place_of(&x->d, lane, r, j, &row, &column);
-                word |= element_of_d(x, c[row][column], a[row], b[column])
-                        << (j * x->d.element_bits % 64);
+                word |= element_of_d(x, c[row][column], a[row], b[column]) << (j * x->d.element_bits % 64);
             }
             if (x->d.element_bits == 64)
                 EMU_ROW(uint64_t, warp, x->d.registers[r])[lane] = word;
@@ -348,7 +347,8 @@ EMU_EMITTER(emu_wmma_mma)
     unsigned mnk[3];
     /* Types: of D and C for f16; of D, A, B, C for the others. */
     const bool f16 = insn->n_types == 2;
-    const enum ptx_type a_type = f16 ? PTX_F16 : emu_type(insn, 1), b_type = f16 ? PTX_F16 : emu_type(insn, 2);
+    const enum ptx_type a_type = f16 ? PTX_F16 : emu_type(insn, 1),
+                        b_type = f16 ? PTX_F16 : emu_type(insn, 2);
     const enum ptx_type d_type = emu_type(insn, 0), c_type = emu_type(insn, f16 ? 1 : 3);
     if (!emu_shape_of(insn, mnk) || !emu_element_of(a_type, &x->a_type) ||
         !emu_element_of(b_type, &x->b_type) || mnk[2] > EMU_MAX_K / 2)

@@ -197,10 +197,10 @@ struct emu_run {
     uint64_t params; /* address of the parameter block, readable by generic and param accesses */
     uint32_t param_bytes;
     uint32_t shared_bytes, dynamic_shared_bytes, local_bytes;
-    uint64_t grid_id;              /* %gridid */
-    uint64_t start_ns;             /* host clock when the launch began: origin of %globaltimer */
-    uint32_t resident_limit;       /* CTAs */
-    int32_t slice_fuel;            /* backward branches, weighted, before a fragment gives way */
+    uint64_t grid_id;        /* %gridid */
+    uint64_t start_ns;       /* host clock when the launch began: origin of %globaltimer */
+    uint32_t resident_limit; /* CTAs */
+    int32_t slice_fuel;      /* backward branches, weighted, before a fragment gives way */
     struct emu_thread *threads;
     uint32_t n_threads;
     _Atomic int stop;     /* not 0: host threads leave as soon as they can */
@@ -213,12 +213,13 @@ struct emu_run {
     unsigned report_lines;          /* that may still be added */
     const struct emu_hooks *hooks;  /* hook.h; NULL without */
     /* What host threads write while they run, away from what they only read. */
-    _Alignas(128) _Atomic uint64_t next_cluster; /* index of the next cluster to start, for emu_cluster_take */
-    _Atomic uint32_t clc_requests;               /* answered so far, for options.decline */
-    _Atomic uint32_t resident;                   /* CTAs */
-    _Atomic uint64_t time_ns; /* virtual time since the launch began, the latest of all host threads */
-    _Atomic uint64_t issued;  /* warp instructions, for the budget; updated between slices */
-    _Atomic uint64_t ended;   /* CTAs, likewise */
+    _Alignas(128) _Atomic uint64_t
+        next_cluster;              /* index of the next cluster to start, for emu_cluster_take */
+    _Atomic uint32_t clc_requests; /* answered so far, for options.decline */
+    _Atomic uint32_t resident;     /* CTAs */
+    _Atomic uint64_t time_ns;      /* virtual time since the launch began, the latest of all host threads */
+    _Atomic uint64_t issued;       /* warp instructions, for the budget; updated between slices */
+    _Atomic uint64_t ended;        /* CTAs, likewise */
 };
 
 /* A store, an atomic that changed memory, an arrival: something another thread may be waiting for. */

@@ -230,8 +230,7 @@ static void read_variants(struct clab_plan *plan)
     }
     for (lua_Integer i = 1; i <= n; i++) {
         struct clab_path item = {.up = &path, .index = i}, at = {.up = &item, .key = "against"};
-        const char *against =
-            clab_json_text(json_array_get(plan->variants, (size_t)i - 1), "against", NULL);
+        const char *against = clab_json_text(json_array_get(plan->variants, (size_t)i - 1), "against", NULL);
         if (against != NULL && variant_index(plan->variants, against) < 0)
             clab_eval_fail(eval, &at, "there is no variant '%.60s'", against);
     }

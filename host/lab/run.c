@@ -127,15 +127,16 @@ static bool same_setting(const json_t *a, const json_t *b)
     return same;
 }
 
-/* The row of the baseline (or of the variant that this one is `against`) with the same parameters, cluster and
-   all; without one, the first that differs only in the cluster (a baseline without clusters, say). */
+/* The row of the baseline (or of the variant that this one is `against`) with the same parameters, cluster
+   and all; without one, the first that differs only in the cluster (a baseline without clusters, say). */
 static void find_baseline(const struct clab_run_state *run, struct clab_run_row *row)
 {
     const json_t *params = json_object_get(row->plan, "params");
     const char *against = clab_json_text(run->variants[row->variant].plan, "against", NULL);
     for (size_t j = 0; j < run->n_rows; j++) {
         const struct clab_run_row *other = &run->rows[j];
-        const json_t *variant = run->variants[other->variant].plan, *others = json_object_get(other->plan, "params");
+        const json_t *variant = run->variants[other->variant].plan,
+                     *others = json_object_get(other->plan, "params");
         const bool measure = against != NULL ? strcmp(clab_json_text(variant, "name", ""), against) == 0
                                              : clab_json_bool(variant, "baseline", false);
         if (!measure || !same_setting(params, others))

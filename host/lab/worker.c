@@ -337,7 +337,8 @@ static json_t *verifying(const json_t *request, bool *out_differs)
     return copy;
 }
 
-/* The launch as it will be timed, once, under the first fill, where its arguments are not the verified ones. */
+/* The launch as it will be timed, once, under the first fill, where its arguments are not the verified ones.
+ */
 static clab_status run_as_timed(struct worker *worker, const json_t *request, struct clab_buffer_set *set,
                                 struct clab_error *error)
 {
@@ -395,7 +396,8 @@ static clab_status do_verify(struct worker *worker, const json_t *request, json_
         status = work_prepare(worker, verified, set, work, error);
     if (status == CLAB_OK) {
         json_object_set_new(answer, "launch", clab_launch_to_json(&work->launch));
-        status = run_fills(worker, work, set, differs && worker->device.timed ? request : NULL, answer, error);
+        status =
+            run_fills(worker, work, set, differs && worker->device.timed ? request : NULL, answer, error);
     }
     if (status == CLAB_OK) {
         json_t *dumps = NULL;
