@@ -39,6 +39,7 @@ struct form {
    %wdata                               address of 2 KiB of %data of the warp's own
    %data                                address of DATA_BYTES of global memory that is part of the result
    %map                                 generic address of the form's tensor map
+   args                                 an entry parameter of 64 bytes, 3, 10, 17, …
    %k, %cta, %rank                      the thread's number in the CTA, the CTA's in the grid, in the cluster
    %w0… %q0… %p0…                       eight scratch registers each of 32 bits, 64 bits, predicates
    %h0…                                 of 16 bits */
@@ -70,10 +71,12 @@ struct forms_file {
 bool forms_read(const char *path, struct forms_file *out);
 void forms_free(struct forms_file *file);
 
-/* PTX of `count` forms, entries f0, f1, …: (in: u64[n][MAX_SOURCES], out: u64[n][MAX_RESULTS], n, data; the
- * tensor map where a form has one). The caller frees the text. */
+/* PTX of `count` forms, entries f0, f1, …: (in: u64[n][MAX_SOURCES], out: u64[n][MAX_RESULTS], n, data; args
+   and the tensor map where a form has them). The caller frees the text. */
 char *forms_ptx(const char *module, const struct form *forms, size_t count, const char *target,
                 const char *version);
+
+bool form_has_args(const struct form *form);
 
 /* Inputs of a form: n rows of MAX_SOURCES values, the low bits used. Depends on the form's text and the row
    only: special values in pairs in the even rows, random ones in the odd. */
