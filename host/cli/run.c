@@ -19,8 +19,8 @@ struct show {
     struct clab_timelines *timelines; /* NULL: none is wanted */
     const json_t *facts;              /* of the device at hand */
     char item[64];                    /* what a timeline's slots are called */
-    json_t *extra;      /* members every record of this experiment carries */
-    const char *device; /* id, of the session at hand */
+    json_t *extra;                    /* members every record of this experiment carries */
+    const char *device;               /* id, of the session at hand */
     bool progress_shown, quiet;
     bool is_planned;  /* this device's run record is written */
     bool is_followed; /* a table is above */

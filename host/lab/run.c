@@ -406,11 +406,12 @@ static double baseline_unit_ns(const struct clab_run_state *run, const struct cl
         json_object_get(json_object_get(run->rows[row->baseline].record, "timeline"), "unit_ns"));
 }
 
-/* Keeps the summary of a launch's timeline in the record, and in columns: times only where the device's clock means
-   something, and named for what they are. */
+/* Keeps the summary of a launch's timeline in the record, and in columns: times only where the device's clock
+   means something, and named for what they are. */
 static void record_timeline(const struct clab_run_state *run, struct clab_run_row *row, json_t *summary)
 {
-    static const char *const times[] = {"idle_end_ns", "makespan_ns", "shortest_ns", "longest_ns", "busy_ns", "held_ns"};
+    static const char *const times[] = {"idle_end_ns", "makespan_ns", "shortest_ns",
+                                        "longest_ns",  "busy_ns",     "held_ns"};
     if (!json_is_object(summary))
         return;
     json_t *columns = json_object_get(row->record, "columns");
@@ -421,9 +422,12 @@ static void record_timeline(const struct clab_run_state *run, struct clab_run_ro
     row->slots = json_incref(json_object_get(summary, "slots"));
     json_object_del(summary, "slots");
     json_object_set_new(summary, "kind",
-                        json_string(run->timed ? "measured" : run->modelled ? "modelled" : "none"));
+                        json_string(run->timed      ? "measured"
+                                    : run->modelled ? "modelled"
+                                                    : "none"));
     if (run->timed || run->modelled)
-        clab_timeline_judge(summary, baseline_unit_ns(run, row), (unsigned)clab_json_int(run->session->facts, "sms", 0));
+        clab_timeline_judge(summary, baseline_unit_ns(run, row),
+                            (unsigned)clab_json_int(run->session->facts, "sms", 0));
     for (size_t i = 0; i < sizeof times / sizeof *times && !run->timed && !run->modelled; i++)
         json_object_set_new(summary, times[i], json_null());
     const char *of = run->modelled ? " (modelled)" : "";
@@ -452,8 +456,8 @@ clab_status clab_row_verify(struct clab_run_state *run, struct clab_run_row *row
         return status;
     json_object_set(row->record, "resources", run->variants[row->variant].resources);
     json_t *answer = NULL;
-    json_t *request = json_pack("{s:s,s:I,s:O,s:O,s:o}", "op", "verify", "key", (json_int_t)row->variant, "row",
-                                row->plan, "buffers", row->buffers, "timeline", timeline_request(run));
+    json_t *request = json_pack("{s:s,s:I,s:O,s:O,s:o}", "op", "verify", "key", (json_int_t)row->variant,
+                                "row", row->plan, "buffers", row->buffers, "timeline", timeline_request(run));
     const bool watched = run->timed || run->options->timeout_always;
     status = clab_session_ask(run->session, request, watched ? run->options->timeout_ms : -1, NULL, NULL,
                               &answer, error);
@@ -552,12 +556,13 @@ static void run_free(struct clab_run_state *run)
     json_decref(run->plan);
 }
 
-/* On the stand-in driver an experiment with a timeline runs on the schedule whose clock means something, unless the
-   caller chose another. */
+/* On the stand-in driver an experiment with a timeline runs on the schedule whose clock means something,
+   unless the caller chose another. */
 static clab_status choose_schedule(struct clab_run_state *run, struct clab_error *error)
 {
     const struct clab_session *session = run->session;
-    if (!clab_json_bool(session->facts, "emulated", false) || !json_is_object(json_object_get(run->plan, "timeline")))
+    if (!clab_json_bool(session->facts, "emulated", false) ||
+        !json_is_object(json_object_get(run->plan, "timeline")))
         return CLAB_OK;
     const char *chosen = clab_json_text(session->options, "schedule", NULL);
     run->modelled = chosen == NULL || strcmp(chosen, "fair") == 0;
@@ -574,15 +579,17 @@ static clab_status check_timeline(const struct clab_run_state *run, struct clab_
         return clab_error_remedy(error, "`timeline` in its file names the buffer that its kernels log to");
     }
     if (!run->timed && !run->modelled)
-        return clab_error_set(error, CLAB_USAGE,
-                              "--timeline on an emulated device needs its clock: --emu-schedule fair (the default here)");
+        return clab_error_set(
+            error, CLAB_USAGE,
+            "--timeline on an emulated device needs its clock: --emu-schedule fair (the default here)");
     return CLAB_OK;
 }
 
 static void give_timelines(const struct clab_run_state *run)
 {
     for (size_t i = 0; i < run->n_rows && run->options->on_timeline != NULL; i++)
-        if (run->rows[i].slots != NULL && strcmp(clab_json_text(run->rows[i].record, "status", ""), "ok") == 0)
+        if (run->rows[i].slots != NULL &&
+            strcmp(clab_json_text(run->rows[i].record, "status", ""), "ok") == 0)
             run->options->on_timeline(run->options->context, run->rows[i].record, run->rows[i].slots);
 }
 

@@ -47,7 +47,7 @@ struct clab_run_state {
     json_t *others;       /* companions and references: variants without rows of their own */
     char folder[4096];    /* temporary images; "" none */
     json_t *cold_outcome; /* the worker's last words on the cold measurement, or NULL */
-    bool modelled; /* the device's clock follows the schedule `fair` */
+    bool modelled;        /* the device's clock follows the schedule `fair` */
     bool timed, stop;
     bool timing_hot; /* which series samples belong to */
     int exit_status;
