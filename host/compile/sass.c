@@ -101,10 +101,10 @@ clab_status clab_sass(const struct clab_toolkit *toolkit, const struct clab_imag
     return disassemble(toolkit, image, false, out_text, error);
 }
 
-/* The file of a disassembly in the cache: its folder as those of images, its name by content and program. Its first
-   line is the checksum of the rest. */
-static bool cache_path(const struct clab_toolkit *toolkit, const char *cache_dir, const struct clab_image *image,
-                       char *path, size_t bytes)
+/* The file of a disassembly in the cache: its folder as those of images, its name by content and program. Its
+   first line is the checksum of the rest. */
+static bool cache_path(const struct clab_toolkit *toolkit, const char *cache_dir,
+                       const struct clab_image *image, char *path, size_t bytes)
 {
     char identity[2][4400], key[65];
     if (cache_dir == NULL || cache_dir[0] == '\0' || image->sha256[0] == '\0')

@@ -42,7 +42,8 @@ static bool fits_one_of(const struct clab_code_insn *insn, const char *patterns)
     return false;
 }
 
-enum clab_found clab_lowered_find(const struct clab_listing *sass, const char *name, const char **out_patterns)
+enum clab_found clab_lowered_find(const struct clab_listing *sass, const char *name,
+                                  const char **out_patterns)
 {
     bool calls_outside = false;
     *out_patterns = patterns_of(name);

@@ -98,16 +98,18 @@ static clab_status check_sass(const struct clab_image *image, const json_t *inst
     }
     for (size_t i = 0; i < json_array_size(instructions) && status == CLAB_OK; i++) {
         const char *name = json_string_value(json_array_get(instructions, i)), *patterns;
-        const enum clab_found found = name != NULL ? clab_lowered_find(&listing, name, &patterns) : CLAB_NOT_JUDGED;
+        const enum clab_found found =
+            name != NULL ? clab_lowered_find(&listing, name, &patterns) : CLAB_NOT_JUDGED;
         if (found == CLAB_FOUND)
             json_object_set_new(proof, "sass", json_true());
         if (found != CLAB_NOT_THERE)
             continue;
         json_object_set_new(proof, "sass", json_false());
-        clab_error_set(error, CLAB_COMPILE,
-                       "the SASS of the image has nothing that a '%s' instruction becomes (%s), which this variant is "
-                       "about",
-                       name, patterns);
+        clab_error_set(
+            error, CLAB_COMPILE,
+            "the SASS of the image has nothing that a '%s' instruction becomes (%s), which this variant is "
+            "about",
+            name, patterns);
         status = missing(image, error);
     }
     clab_listing_free(&listing);

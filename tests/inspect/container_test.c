@@ -1,5 +1,5 @@
-/* Fatbins, object files and cubins: what is in them, and clear answers about those that are damaged. The fatbins are
-   fatbinary's own (tests/api/data); object files and cubins are made here, section by section. */
+/* Fatbins, object files and cubins: what is in them, and clear answers about those that are damaged. The
+   fatbins are fatbinary's own (tests/api/data); object files and cubins are made here, section by section. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,8 @@
 #include "inspect/container.h"
 #include "inspect/inspect.h"
 
-static const char *const fatbins[] = {"../api/data/plain.fatbin", "../api/data/lz4.fatbin", "../api/data/zstd.fatbin"};
+static const char *const fatbins[] = {"../api/data/plain.fatbin", "../api/data/lz4.fatbin",
+                                      "../api/data/zstd.fatbin"};
 
 static char *read_all(const char *path, size_t *out_bytes)
 {
@@ -63,9 +64,10 @@ struct section {
     size_t bytes;
 };
 
-/* An ELF file of the given sections behind the empty one; section names come last. Links of a symbol table go to the
-   section behind it. */
-static char *make_elf(uint16_t machine, uint16_t type, const struct section *sections, size_t count, size_t *out_bytes)
+/* An ELF file of the given sections behind the empty one; section names come last. Links of a symbol table go
+   to the section behind it. */
+static char *make_elf(uint16_t machine, uint16_t type, const struct section *sections, size_t count,
+                      size_t *out_bytes)
 {
     struct clab_str names = {0}, file = {0};
     Elf64_Ehdr header = {.e_type = type, .e_machine = machine, .e_shentsize = sizeof(Elf64_Shdr)};
@@ -110,7 +112,8 @@ static void an_object_file_holds_fatbins(void **state)
     char *fatbin = read_all(fatbins[0], &fatbin_bytes);
     struct clab_image *images;
     struct clab_error error = {0};
-    const struct section with[] = {{".text", SHT_PROGBITS, "code", 4}, {".nv_fatbin", SHT_PROGBITS, fatbin, fatbin_bytes}};
+    const struct section with[] = {{".text", SHT_PROGBITS, "code", 4},
+                                   {".nv_fatbin", SHT_PROGBITS, fatbin, fatbin_bytes}};
     char *file = make_elf(EM_X86_64, ET_REL, with, 2, &bytes);
     assert_true(clab_container_is(file, bytes));
     assert_int_equal(clab_container_read("a.o", file, bytes, &images, &count, &error), CLAB_OK);
@@ -141,12 +144,12 @@ static const unsigned char info[] = {
     0x04, 0x12, 8, 0, 1, 0, 0, 0, 32, 0, 0, 0, /* MIN_STACK_SIZE */
 };
 static const unsigned char info_k[] = {
-    0x02, 0x4c, 4, 0,                                           /* NUM_BARRIERS */
-    0x04, 0x10, 12, 0, 128, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0,    /* REQNTID */
-    0x04, 0x3d, 12, 0, 2, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0,      /* CTA_PER_CLUSTER */
-    0x01, 0x3e, 0, 0,                                           /* EXPLICIT_CLUSTER */
-    0x04, 0x3f, 4, 0, 8, 0, 0, 0,                               /* MAX_CLUSTER_RANK */
-    0x03, 0x19, 24, 0,                                          /* CBANK_PARAM_SIZE */
+    0x02, 0x4c, 4,  0,                                       /* NUM_BARRIERS */
+    0x04, 0x10, 12, 0, 128, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, /* REQNTID */
+    0x04, 0x3d, 12, 0, 2,   0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, /* CTA_PER_CLUSTER */
+    0x01, 0x3e, 0,  0,                                       /* EXPLICIT_CLUSTER */
+    0x04, 0x3f, 4,  0, 8,   0, 0, 0,                         /* MAX_CLUSTER_RANK */
+    0x03, 0x19, 24, 0,                                       /* CBANK_PARAM_SIZE */
 };
 
 static void image_of(const char *file, size_t bytes, struct clab_image *image)
@@ -157,12 +160,15 @@ static void image_of(const char *file, size_t bytes, struct clab_image *image)
 static void a_cubin_says_what_it_needs(void **state)
 {
     (void)state;
-    Elf64_Sym symbols[2] = {{0}, {.st_name = 1, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), .st_other = 0x10, .st_shndx = 1}};
-    const struct section sections[] = {
-        {".text.k", SHT_PROGBITS, "code", 4},   {".symtab", SHT_SYMTAB, symbols, sizeof symbols},
-        {".strtab", SHT_STRTAB, "\0k", 3},      {".nv.info", 0x70000000, info, sizeof info},
-        {".nv.info.k", 0x70000000, info_k, sizeof info_k}, {".nv.shared.k", SHT_NOBITS, NULL, 1024 + 512},
-        {".nv.shared.reserved.0", SHT_NOBITS, NULL, 64}};
+    Elf64_Sym symbols[2] = {
+        {0}, {.st_name = 1, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), .st_other = 0x10, .st_shndx = 1}};
+    const struct section sections[] = {{".text.k", SHT_PROGBITS, "code", 4},
+                                       {".symtab", SHT_SYMTAB, symbols, sizeof symbols},
+                                       {".strtab", SHT_STRTAB, "\0k", 3},
+                                       {".nv.info", 0x70000000, info, sizeof info},
+                                       {".nv.info.k", 0x70000000, info_k, sizeof info_k},
+                                       {".nv.shared.k", SHT_NOBITS, NULL, 1024 + 512},
+                                       {".nv.shared.reserved.0", SHT_NOBITS, NULL, 64}};
     struct clab_resources r;
     struct clab_image image;
     struct clab_error error = {0};
@@ -199,7 +205,8 @@ static void a_cubin_says_what_it_needs(void **state)
 static void a_stripped_cubin_is_read_by_its_sections(void **state)
 {
     (void)state;
-    const struct section sections[] = {{".text.k", SHT_PROGBITS, "code", 4}, {".nv.info.k", 0x70000000, info_k, sizeof info_k}};
+    const struct section sections[] = {{".text.k", SHT_PROGBITS, "code", 4},
+                                       {".nv.info.k", 0x70000000, info_k, sizeof info_k}};
     struct clab_resources r;
     struct clab_image image;
     char **names;

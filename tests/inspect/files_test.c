@@ -1,6 +1,6 @@
-/* Data files against listings, notes and differences. notes/: ID.ptx or ID.sass fires note ID, ID.silent.* does not, for
-   every row of notes.def. diff/: NAME.a.* and NAME.b.* give NAME.expect. listing/: NAME.sass gives NAME.expect. With
-   REBASE=1 in the environment expectations are rewritten. */
+/* Data files against listings, notes and differences. notes/: ID.ptx or ID.sass fires note ID, ID.silent.*
+   does not, for every row of notes.def. diff/: NAME.a.* and NAME.b.* give NAME.expect. listing/: NAME.sass
+   gives NAME.expect. With REBASE=1 in the environment expectations are rewritten. */
 #include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -42,7 +42,8 @@ static void file_open(struct file *file, const char *path, const char *entry)
     clab_status status;
     if (strstr(path, ".ptx") != NULL) {
         status = ptx_parse(file->text, bytes, path, NULL, &file->module, &error);
-        const struct ptx_function *function = status == CLAB_OK ? ptx_function_get(file->module, entry) : NULL;
+        const struct ptx_function *function =
+            status == CLAB_OK ? ptx_function_get(file->module, entry) : NULL;
         if (status == CLAB_OK && (function == NULL || function->error != NULL))
             fail_msg("%s: %s", path, function != NULL ? function->error->message : "no entry");
         if (status == CLAB_OK)
@@ -116,7 +117,11 @@ static void compare_with(const char *path, const char *text)
 
 static const char *op_text(enum clab_row_op op)
 {
-    return op == CLAB_ROW_SAME ? "=" : op == CLAB_ROW_SWAPPED ? "s" : op == CLAB_ROW_CHANGED ? "~" : op == CLAB_ROW_ONLY_A ? "<" : ">";
+    return op == CLAB_ROW_SAME      ? "="
+           : op == CLAB_ROW_SWAPPED ? "s"
+           : op == CLAB_ROW_CHANGED ? "~"
+           : op == CLAB_ROW_ONLY_A  ? "<"
+                                    : ">";
 }
 
 static void diff_text(const struct clab_listing *a, const struct clab_listing *b, struct clab_str *out)
@@ -135,7 +140,8 @@ static void diff_text(const struct clab_listing *a, const struct clab_listing *b
 }
 
 /* Names in `folder` that end in `ending`, without it; each once. visit() gets them in no order. */
-static unsigned each_file(const char *folder, const char *ending, void (*visit)(const char *name, const char *extension))
+static unsigned each_file(const char *folder, const char *ending,
+                          void (*visit)(const char *name, const char *extension))
 {
     DIR *list = opendir(folder);
     const struct dirent *item;
@@ -198,10 +204,11 @@ static void one_listing(const char *name, const char *extension)
             const struct clab_code_insn *insn = &file.listing.insns[i];
             char place[256];
             clab_place_text(&insn->place, place, sizeof place);
-            clab_str_addf(&text, "%04x %s%s%s w%u [%s] %s%s%s%s%s ptx %u\n", (unsigned)insn->address, insn->guard,
-                          insn->guard[0] != '\0' ? " " : "", insn->opcode, (unsigned)insn->n_written,
-                          clab_group_name(insn->group), insn->what, insn->is_generic ? " generic" : "",
-                          insn->is_mapped ? " mapped" : "", place[0] != '\0' ? " " : "", place, (unsigned)insn->ptx_line);
+            clab_str_addf(&text, "%04x %s%s%s w%u [%s] %s%s%s%s%s ptx %u\n", (unsigned)insn->address,
+                          insn->guard, insn->guard[0] != '\0' ? " " : "", insn->opcode,
+                          (unsigned)insn->n_written, clab_group_name(insn->group), insn->what,
+                          insn->is_generic ? " generic" : "", insn->is_mapped ? " mapped" : "",
+                          place[0] != '\0' ? " " : "", place, (unsigned)insn->ptx_line);
         }
     }
     if (file.listing.syscalls != NULL)

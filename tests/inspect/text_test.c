@@ -1,5 +1,5 @@
-/* Texts: hostile disassemblies, operands, globs, what PTX becomes, colours, and a probe that needs just the registers it
-   should. */
+/* Texts: hostile disassemblies, operands, globs, what PTX becomes, colours, and a probe that needs just the
+   registers it should. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -62,7 +62,8 @@ static void what_is_not_there_is_named(void **state)
     struct clab_listing listing;
     struct clab_error error = {0};
     assert_int_equal(clab_sass_listing("garbage\n", "k", NULL, &listing, &error), CLAB_LOAD);
-    assert_int_equal(clab_sass_listing("\t.section\t.text.other,\"ax\"\n\t.section\t.text.one,\"ax\"\n", "k", NULL, &listing, &error),
+    assert_int_equal(clab_sass_listing("\t.section\t.text.other,\"ax\"\n\t.section\t.text.one,\"ax\"\n", "k",
+                                       NULL, &listing, &error),
                      CLAB_NOT_FOUND);
     assert_non_null(strstr(error.message, "other, one"));
     clab_error_clear(&error);
@@ -137,7 +138,8 @@ static void a_graph_names_every_edge(void **state)
     (void)state;
     struct clab_listing listing;
     struct clab_str dot = {0};
-    listing_of(HEAD "/*0000*/ @P0 BRA `(.L_x_0) ;\n/*0010*/ MEMBAR.ALL.GPU ;\n.L_x_0:\n/*0020*/ EXIT ;\n", &listing);
+    listing_of(HEAD "/*0000*/ @P0 BRA `(.L_x_0) ;\n/*0010*/ MEMBAR.ALL.GPU ;\n.L_x_0:\n/*0020*/ EXIT ;\n",
+               &listing);
     clab_graph_dot(&listing, &dot);
     assert_non_null(strstr(dot.text, "b0 -> b1 [style=dashed];"));
     assert_non_null(strstr(dot.text, "b0 -> b2;"));

@@ -1,4 +1,5 @@
-/* The SASS half of must_contain (host/lab/proof.c), with a disassembler that prints a file, and without one. */
+/* The SASS half of must_contain (host/lab/proof.c), with a disassembler that prints a file, and without one.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -37,18 +38,25 @@ static int remove_program(void **state)
 static void prints(const char *sass)
 {
     struct clab_str script = {0};
-    clab_str_addf(&script, "#!/bin/sh\ncat <<'END'\n\t.section\t.text.k,\"ax\"\n%s/*0f00*/ EXIT ;\nEND\n", sass);
+    clab_str_addf(&script, "#!/bin/sh\ncat <<'END'\n\t.section\t.text.k,\"ax\"\n%s/*0f00*/ EXIT ;\nEND\n",
+                  sass);
     unlink(program);
     assert_int_equal(clab_file_write_atomic(program, script.text, script.bytes), 0);
     assert_int_equal(chmod(program, 0700), 0);
     clab_str_free(&script);
 }
 
-static clab_status check(const char *name, bool with_program, enum clab_image_kind kind, json_t **proof, struct clab_error *error)
+static clab_status check(const char *name, bool with_program, enum clab_image_kind kind, json_t **proof,
+                         struct clab_error *error)
 {
-    char ptx[] = ".entry k() { mapa.u64 a, b, c; barrier.cluster.arrive; add.u32 a, b, c; }", cubin[] = "cubin", entry[] = "k";
-    struct clab_image image = {.kind = kind, .data = kind == CLAB_IMAGE_PTX ? ptx : cubin, .bytes = 5, .ptx = ptx,
-                               .ptx_bytes = sizeof ptx - 1, .lowered = entry};
+    char ptx[] = ".entry k() { mapa.u64 a, b, c; barrier.cluster.arrive; add.u32 a, b, c; }",
+         cubin[] = "cubin", entry[] = "k";
+    struct clab_image image = {.kind = kind,
+                               .data = kind == CLAB_IMAGE_PTX ? ptx : cubin,
+                               .bytes = 5,
+                               .ptx = ptx,
+                               .ptx_bytes = sizeof ptx - 1,
+                               .lowered = entry};
     if (kind == CLAB_IMAGE_PTX)
         image.bytes = sizeof ptx - 1;
     struct clab_toolkit *toolkit = calloc(1, sizeof *toolkit);
@@ -63,8 +71,8 @@ static clab_status check(const char *name, bool with_program, enum clab_image_ki
     return status;
 }
 
-static void expect(const char *name, const char *sass, bool with_program, enum clab_image_kind kind, clab_status wanted,
-                   const char *wanted_proof)
+static void expect(const char *name, const char *sass, bool with_program, enum clab_image_kind kind,
+                   clab_status wanted, const char *wanted_proof)
 {
     json_t *proof = NULL;
     struct clab_error error = {0};
@@ -86,7 +94,8 @@ static void sass_is_looked_at(void **state)
 {
     (void)state;
     expect("mapa", MAPA, true, CLAB_IMAGE_CUBIN, CLAB_OK, "{\"ptx\":true,\"sass\":true}");
-    expect("mapa", "/*0000*/ PRMT R4, R7, 0x7771, R2 ;\n", true, CLAB_IMAGE_CUBIN, CLAB_COMPILE, "{\"ptx\":true,\"sass\":false}");
+    expect("mapa", "/*0000*/ PRMT R4, R7, 0x7771, R2 ;\n", true, CLAB_IMAGE_CUBIN, CLAB_COMPILE,
+           "{\"ptx\":true,\"sass\":false}");
     expect("barrier.cluster", MAPA, true, CLAB_IMAGE_CUBIN, CLAB_COMPILE, "{\"ptx\":true,\"sass\":false}");
 }
 
@@ -95,7 +104,8 @@ static void what_cannot_be_known_is_null(void **state)
     (void)state;
     expect("mapa", MAPA, false, CLAB_IMAGE_CUBIN, CLAB_OK, "{\"ptx\":true,\"sass\":null}");
     expect("mapa", "nothing\n", true, CLAB_IMAGE_PTX, CLAB_OK, "{\"ptx\":true,\"sass\":null}");
-    expect("add", MAPA, true, CLAB_IMAGE_CUBIN, CLAB_OK, "{\"ptx\":true,\"sass\":null}"); /* no row says what it becomes */
+    expect("add", MAPA, true, CLAB_IMAGE_CUBIN, CLAB_OK,
+           "{\"ptx\":true,\"sass\":null}"); /* no row says what it becomes */
     expect("red.async", MAPA, true, CLAB_IMAGE_CUBIN, CLAB_COMPILE, "{\"ptx\":false,\"sass\":null}");
 }
 
