@@ -296,21 +296,26 @@ static clab_status place_images(struct clab_run_state *run, struct clab_error *e
         if (!variant->compiled || variant->result.status != CLAB_OK)
             continue;
         struct clab_error why = {0};
+        json_t *proof = NULL;
         snprintf(variant->path, sizeof variant->path, "%s/%zu.%s", run->folder, i,
                  clab_image_kind_name(image->kind));
         clab_status status = CLAB_OK;
         if (clab_file_write_atomic(variant->path, image->data, image->bytes) != 0)
             status = clab_error_set(&why, CLAB_OUTPUT, "cannot write %s: %s", variant->path, strerror(errno));
         if (status == CLAB_OK)
-            status = clab_proof_check(image, json_object_get(variant->plan, "must_contain"), &why);
+            status = clab_proof_check(image, json_object_get(variant->plan, "must_contain"),
+                                      clab_compiler_toolkit(run->compiler),
+                                      clab_compiler_cache_dir(run->compiler), &proof, &why);
         for (size_t j = 0; j < run->n_rows; j++)
             if (run->rows[j].variant == i)
-                json_object_set_new(
-                    run->rows[j].record, "image",
-                    json_pack("{s:s,s:s,s:s,s:s?,s:s,s:s}", "kind", clab_image_kind_name(image->kind), "arch",
-                              image->arch, "source",
-                              clab_path_shown(clab_json_text(variant->plan, "source", "")), "entry",
-                              image->entry, "sha256", image->sha256, "compiler", image->compiler));
+                json_object_set_new(run->rows[j].record, "image",
+                                    json_pack("{s:s,s:s,s:s,s:s?,s:s,s:s,s:O?}", "kind",
+                                              clab_image_kind_name(image->kind), "arch", image->arch,
+                                              "source",
+                                              clab_path_shown(clab_json_text(variant->plan, "source", "")),
+                                              "entry", image->entry, "sha256", image->sha256, "compiler",
+                                              image->compiler, "must_contain", proof));
+        json_decref(proof);
         if (status != CLAB_OK)
             close_variant(run, i, status, &why);
         clab_error_clear(&why);
