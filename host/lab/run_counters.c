@@ -89,7 +89,11 @@ static bool find_pattern(const char *pattern, char *out, size_t bytes)
 
 static bool find_ncu(char *out, size_t bytes)
 {
-    const char *path = getenv("PATH");
+    const char *path = getenv("PATH"), *chosen = getenv("CLUSTERLAB_NCU");
+    if (chosen != NULL) {
+        snprintf(out, bytes, "%s", chosen);
+        return is_program(out);
+    }
     for (const char *p = path; p != NULL && *p != '\0';) {
         const size_t n = strcspn(p, ":");
         snprintf(out, bytes, "%.*s/ncu", (int)n, p);
@@ -280,7 +284,7 @@ void clab_run_counters(struct clab_run_state *run)
 {
     char program[PATH_MAX], log_path[PATH_MAX + 16], why[512];
     if (!find_ncu(program, sizeof program)) {
-        note(run, "--counters: no ncu (Nsight Compute) in PATH, /usr/local/cuda*/bin or /opt/nvidia/nsight-compute; "
+        note(run, "--counters: no ncu (Nsight Compute) at $CLUSTERLAB_NCU or in PATH, /usr/local/cuda*/bin or /opt/nvidia/nsight-compute; "
                   "the columns stay empty");
         return;
     }
