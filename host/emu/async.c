@@ -71,6 +71,7 @@ void emu_cta_memory_reset(struct emu_cta *cta)
         free(memory->copies);
     }
     free(memory->live);
+    free(memory->bytes);
     free(memory);
     cta->memory = NULL;
 }

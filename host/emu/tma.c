@@ -324,8 +324,10 @@ static bool map_read(struct emu_warp *warp, const struct emu_op *op, unsigned la
                       "not supported by the emulator: tensor maps of packed 4-bit and 6-bit elements");
     }
     if (out->rank != plan->rank) {
-        return refuse(warp, op, lane, CLAB_FAULT, address,
-                      "the tensor map's rank is not that of the instruction");
+        char text[128];
+        snprintf(text, sizeof text, "the tensor map's rank is %u, the instruction's %u", (unsigned)out->rank,
+                 (unsigned)plan->rank);
+        return refuse(warp, op, lane, CLAB_FAULT, address, text);
     }
     if (out->im2col != (plan->mode == EMU_TENSOR_IM2COL)) {
         return refuse(warp, op, lane, CLAB_FAULT, address,

@@ -211,6 +211,7 @@ struct emu_run {
     struct clab_error own_error;    /* used when it is */
     struct clab_str report;         /* who waits where: becomes the error's log */
     unsigned report_lines;          /* that may still be added */
+    bool told_bytes;                /* the message says what an mbarrier expects and got */
     const struct emu_hooks *hooks;  /* hook.h; NULL without */
     /* What host threads write while they run, away from what they only read. */
     _Alignas(128) _Atomic uint64_t

@@ -470,7 +470,8 @@ clab_status clab_row_verify(struct clab_run_state *run, struct clab_run_row *row
     if (status == CLAB_OK) {
         json_object_set(row->record, "launch", json_object_get(answer, "launch"));
         json_object_set(row->record, "verify", (json_t *)(uintptr_t)verify);
-        json_object_set(row->record, "counters", json_object_get(answer, "counters"));
+        if (json_is_object(json_object_get(answer, "counters"))) /* a GPU's come from ncu, and stay */
+            json_object_set(row->record, "counters", json_object_get(answer, "counters"));
         if (strcmp(clab_json_text(verify, "status", ""), "pass") != 0)
             status = clab_error_set(error, CLAB_WRONG, "%s%s",
                                     first ? "" : "after timing: ", clab_json_text(verify, "detail", ""));
@@ -478,6 +479,8 @@ clab_status clab_row_verify(struct clab_run_state *run, struct clab_run_row *row
         clab_status columns = check_columns(run, row, status == CLAB_OK ? error : NULL);
         if (status == CLAB_OK)
             status = columns;
+        if (run->options->counters && !run->timed)
+            clab_run_counters_emulated(row);
     }
     json_decref(answer);
     return status;
@@ -653,6 +656,10 @@ clab_status clab_run(struct clab_session *session, struct clab_compiler *compile
         if (run.timed && options->hot && !run.stop)
             clab_run_time(&run, true);
         clab_session_mark(session, "time");
+        if (run.timed && options->counters && !run.stop) {
+            clab_run_counters(&run);
+            clab_session_mark(session, "count");
+        }
         if (run.timed)
             clab_run_finish_timed(&run);
         clab_session_mark(session, "verify again");
