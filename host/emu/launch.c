@@ -17,7 +17,7 @@
 #define REPORT_LINES 64u
 /* Backward branches before a fragment gives way; those of polling loops count 8192 (decode.c). */
 #define SLICE_FUEL      65536
-#define SLICE_FUEL_FAIR 8192
+#define SLICE_FUEL_FAIR 64 /* slices are short: their order is that of virtual time */
 
 static uint64_t realtime_ns(void)
 {
@@ -181,7 +181,8 @@ static clab_status run_init(struct emu_run *run, struct clab_error *error)
     run->local_bytes = (image->local_bytes + 15) & ~UINT32_C(15);
     run->local_bytes += image->deep ? DEEP_STACK_BYTES : 0;
     run->resident_limit = residency(run);
-    run->slice_fuel = machine->options.schedule == EMU_SCHEDULE_FAIR ? SLICE_FUEL_FAIR : SLICE_FUEL;
+    run->clocked = machine->options.schedule == EMU_SCHEDULE_FAIR;
+    run->slice_fuel = run->clocked ? SLICE_FUEL_FAIR : SLICE_FUEL;
     run->param_bytes = launch->kernel->info.param_bytes;
     if (run->param_bytes) {
         run->params = emu_space_params_take(machine->space, run->param_bytes);

@@ -13,6 +13,7 @@
 
 #include "emu/async.h"
 #include "emu/bulk.h"
+#include "emu/cost.h"
 
 #define RESPONSE_BYTES 16
 
@@ -79,6 +80,7 @@ static const struct emu_op *try_cancel_any(struct emu_warp *warp, const struct e
         struct clc_request *request = calloc(1, sizeof *request);
         if (request) {
             request->copy.perform = clc_perform;
+            request->copy.cycles = EMU_COST_CLC;
             request->all = plan->all;
             request->to = to.address;
             request->mbarrier = mbarrier.address;
