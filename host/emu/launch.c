@@ -147,6 +147,18 @@ static void note_absent(const struct emu_run *run)
                  (unsigned long long)ctas - 1, run->warps_per_cta - 1);
 }
 
+/* Legal, and pointless: cluster launch control in a grid that leaves nothing to take over. */
+static void note_nothing_to_take(const struct emu_run *run, const struct clab_counters *counters)
+{
+    if (counters->clc_declined == 0 || counters->clc_granted > 0 ||
+        run->n_clusters > run->resident_limit / run->cluster_size) {
+        return;
+    }
+    emu_log_once("%s asked for clusters that have not started, and there were none: all %llu start at once. Launch one "
+                 "for each piece of work, not one for each SM",
+                 run->code->function->name, (unsigned long long)run->n_clusters);
+}
+
 static clab_status run_init(struct emu_run *run, struct clab_error *error)
 {
     const struct emu_launch *launch = run->launch;
@@ -241,6 +253,7 @@ clab_status emu_launch_run(struct emu_machine *machine, const struct emu_launch 
         atomic_fetch_add(&machine->running, run.n_threads);
         run_threads(&run);
         add_counters(&run, out_counters);
+        note_nothing_to_take(&run, out_counters);
         end_time(machine, run.start_ns + atomic_load(&run.time_ns));
         emu_machine_progress(machine);
         status = run.status;
