@@ -263,6 +263,7 @@ static void step(struct fair *fair, struct emu_cta *cta, uint64_t due)
     struct emu_warp *warp = choose(cta, due);
     const uint64_t insns = thread->warp_insns[0] + thread->warp_insns[1], bytes = memory_bytes(&thread->traffic);
     emu_warp_step(warp);
+    warp->cta->cluster->running = NULL;
     charge(fair, warp, thread->warp_insns[0] + thread->warp_insns[1] - insns, memory_bytes(&thread->traffic) - bytes);
 }
 

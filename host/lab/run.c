@@ -127,6 +127,29 @@ static bool same_setting(const json_t *a, const json_t *b)
     return same;
 }
 
+/* The row of the baseline (or of the variant that this one is `against`) with the same parameters, cluster and
+   all; without one, the first that differs only in the cluster (a baseline without clusters, say). */
+static void find_baseline(const struct clab_run_state *run, struct clab_run_row *row)
+{
+    const json_t *params = json_object_get(row->plan, "params");
+    const char *against = clab_json_text(run->variants[row->variant].plan, "against", NULL);
+    for (size_t j = 0; j < run->n_rows; j++) {
+        const struct clab_run_row *other = &run->rows[j];
+        const json_t *variant = run->variants[other->variant].plan, *others = json_object_get(other->plan, "params");
+        const bool measure = against != NULL ? strcmp(clab_json_text(variant, "name", ""), against) == 0
+                                             : clab_json_bool(variant, "baseline", false);
+        if (!measure || !same_setting(params, others))
+            continue;
+        const bool exact = json_equal(params, others);
+        if (!exact && row->baseline != UINT32_MAX)
+            continue;
+        row->baseline = (unsigned)j;
+        json_object_set(row->record, "baseline", json_object_get(variant, "name"));
+        if (exact)
+            return;
+    }
+}
+
 static clab_status rows_new(struct clab_run_state *run, struct clab_error *error)
 {
     const json_t *rows = json_object_get(run->plan, "rows"),
@@ -159,15 +182,7 @@ static clab_status rows_new(struct clab_run_state *run, struct clab_error *error
         }
     }
     for (size_t i = 0; i < run->n_rows; i++)
-        for (size_t j = 0; j < run->n_rows; j++)
-            if (clab_json_bool(run->variants[run->rows[j].variant].plan, "baseline", false) &&
-                run->rows[i].baseline == UINT32_MAX &&
-                same_setting(json_object_get(run->rows[i].plan, "params"),
-                             json_object_get(run->rows[j].plan, "params"))) {
-                run->rows[i].baseline = (unsigned)j;
-                json_object_set(run->rows[i].record, "baseline",
-                                json_object_get(run->variants[run->rows[j].variant].plan, "name"));
-            }
+        find_baseline(run, &run->rows[i]);
     return CLAB_OK;
 }
 
