@@ -102,8 +102,15 @@ static bool holds(const struct ptx_insn *insn)
 
 struct scoreboard {
     uint64_t *arrives; /* by register */
-    uint64_t issue, arrival;
+    uint64_t issue, arrival, last;
+    bool *is_read; /* by register: anywhere */
 };
+
+static void note_read(void *context, uint32_t reg, bool written)
+{
+    struct scoreboard *board = context;
+    board->is_read[reg] |= !written;
+}
 
 static void read_one(void *context, uint32_t reg, bool written)
 {
@@ -115,21 +122,27 @@ static void read_one(void *context, uint32_t reg, bool written)
 static void write_one(void *context, uint32_t reg, bool written)
 {
     struct scoreboard *board = context;
-    if (written)
-        board->arrives[reg] = board->arrival;
+    if (!written)
+        return;
+    board->arrives[reg] = board->arrival;
+    if (board->is_read[reg] && board->arrival > board->last)
+        board->last = board->arrival;
 }
 
 uint32_t *emu_cost_schedule(const struct ptx_function *function, const struct ptx_cfg *cfg, struct clab_arena *arena,
                             struct clab_arena *scratch)
 {
     uint32_t *before = clab_arena_array(arena, function->n_insns + 1, sizeof *before);
-    struct scoreboard board = {.arrives = clab_arena_array(scratch, function->n_regs + 1, sizeof *board.arrives)};
-    if (before == NULL || board.arrives == NULL)
+    struct scoreboard board = {.arrives = clab_arena_array(scratch, function->n_regs + 1, sizeof *board.arrives),
+                               .is_read = clab_arena_array(scratch, function->n_regs + 1, sizeof *board.is_read)};
+    if (before == NULL || board.arrives == NULL || board.is_read == NULL)
         return NULL;
+    for (uint32_t i = 0; i < function->n_insns; i++)
+        ptx_insn_registers(&function->insns[i], note_read, &board);
     uint64_t now = 0;
     for (uint32_t b = 0; b < cfg->n_blocks; b++) {
         const struct ptx_block *block = &cfg->blocks[b];
-        uint64_t last = now; /* arrival of all so far */
+        board.last = now;
         for (uint32_t i = block->first; i < block->first + block->count; i++) {
             const struct ptx_insn *insn = &function->insns[i];
             before[i] = (uint32_t)now;
@@ -137,11 +150,10 @@ uint32_t *emu_cost_schedule(const struct ptx_function *function, const struct pt
             ptx_insn_registers(insn, read_one, &board);
             board.arrival = board.issue + latency(insn);
             ptx_insn_registers(insn, write_one, &board);
-            last = board.arrival > last ? board.arrival : last;
             now = holds(insn) ? board.arrival : board.issue + EMU_COST_ISSUE;
         }
         const bool branches = block->count > 0 && function->insns[block->first + block->count - 1].row == PTX_BRA;
-        now = (last > now ? last : now) + (branches ? EMU_COST_BRANCH : 0);
+        now = (board.last > now ? board.last : now) + (branches ? EMU_COST_BRANCH : 0);
         /* The branch's own cost counts whether or not it is taken, as that of its block. */
         before[block->first + block->count] = (uint32_t)now;
     }

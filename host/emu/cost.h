@@ -12,8 +12,8 @@ enum emu_cost {
 
 /* Cycles before each instruction of the function in program order, n_insns + 1 entries: the difference of two is what the
    instructions between them take one warp that waits for nobody. An instruction issues a cycle after the one before, and
-   not before the registers that it reads have arrived; what is still on its way at the end of a block is waited for. No
-   cache, no bank conflict, no divergence. NULL when memory is out. */
+   not before the registers that it reads have arrived; what is still on its way at the end of a block is waited for, if
+   anything reads it. No cache, no bank conflict, no divergence. NULL when memory is out. */
 uint32_t *emu_cost_schedule(const struct ptx_function *function, const struct ptx_cfg *cfg, struct clab_arena *arena,
                             struct clab_arena *scratch);
 
