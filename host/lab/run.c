@@ -402,17 +402,8 @@ static json_t *timeline_request(const struct clab_run_state *run)
     return request;
 }
 
-/* The cost of a unit of work: the baseline's of this run, where it has one. */
-static double baseline_unit_ns(const struct clab_run_state *run, const struct clab_run_row *row)
-{
-    if (row->baseline == UINT32_MAX || &run->rows[row->baseline] == row)
-        return 0;
-    return json_number_value(
-        json_object_get(json_object_get(run->rows[row->baseline].record, "timeline"), "unit_ns"));
-}
-
-/* Keeps the summary of a launch's timeline in the record, and in columns: times only where the device's clock
-   means something, and named for what they are. */
+/* Keeps the summary of a launch's timeline in the record, and in columns: times only where the device's clock means
+   something, and named for what they are. */
 static void record_timeline(const struct clab_run_state *run, struct clab_run_row *row, json_t *summary)
 {
     static const char *const times[] = {"idle_end_ns", "makespan_ns", "shortest_ns",
@@ -431,8 +422,7 @@ static void record_timeline(const struct clab_run_state *run, struct clab_run_ro
                                     : run->modelled ? "modelled"
                                                     : "none"));
     if (run->timed || run->modelled)
-        clab_timeline_judge(summary, baseline_unit_ns(run, row),
-                            (unsigned)clab_json_int(run->session->facts, "sms", 0));
+        clab_timeline_judge(summary, (unsigned)clab_json_int(run->session->facts, "sms", 0));
     for (size_t i = 0; i < sizeof times / sizeof *times && !run->timed && !run->modelled; i++)
         json_object_set_new(summary, times[i], json_null());
     const char *of = run->modelled ? " (modelled)" : "";

@@ -184,7 +184,7 @@ static double number_of(const json_t *object, const char *key)
     return json_number_value(json_object_get(object, key));
 }
 
-void clab_timeline_judge(json_t *summary, double unit_ns, unsigned sms)
+void clab_timeline_judge(json_t *summary, unsigned sms)
 {
     const double cost = number_of(summary, "cost"), makespan = number_of(summary, "makespan_ns");
     if (makespan <= 0 || sms == 0)
@@ -192,8 +192,7 @@ void clab_timeline_judge(json_t *summary, double unit_ns, unsigned sms)
     json_object_set_new(summary, "idle_end", json_real(number_of(summary, "idle_end_ns") / (makespan * sms)));
     if (cost <= 0)
         return;
-    if (!(unit_ns > 0))
-        unit_ns = number_of(summary, "busy_ns") / cost;
+    const double unit_ns = number_of(summary, "busy_ns") / cost;
     const double shared = (cost * unit_ns + number_of(summary, "held_ns")) / sms;
     const double longest = number_of(summary, "longest_cost") * unit_ns;
     const double bound = longest > shared ? longest : shared;
