@@ -101,8 +101,8 @@ static clab_status choose_levels(struct clab_cli *cli, const struct clab_subject
                 const struct clab_error *why = &sides[s].why[l];
                 if (!levels[!l]) { /* no level that both have */
                     clab_error_copy(error, why);
-                    return clab_error_context(error, "nothing to compare") == CLAB_OK ? CLAB_LOAD
-                                                                                      : why->status;
+                    clab_error_context(error, "nothing to compare");
+                    return why->status;
                 }
                 fprintf(cli->err, "clusterlab: no %s of %s: %s%s%s\n", l == CLAB_LEVEL_PTX ? "PTX" : "SASS",
                         s == 0 ? "A" : "B", why->message, why->remedy[0] != '\0' ? "; " : "", why->remedy);

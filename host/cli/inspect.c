@@ -44,7 +44,7 @@ static clab_status print_text(struct clab_cli *cli, const struct clab_subject *s
     struct clab_show show = {
         .out = &text, .colour = clab_cli_colour(cli), .width = clab_cli_width(cli), .sources = &sources};
     if (subject->ptx != NULL)
-        clab_source_add(&sources, subject->file, subject->ptx, subject->ptx_bytes);
+        clab_source_add(&sources, CLAB_PTX_SOURCE, subject->ptx, subject->ptx_bytes);
     clab_occupancy_text(occupancy, &occupied);
     clab_status status =
         clab_show_inspection(&show, subject, level, occupied.text != NULL ? occupied.text : "", error);

@@ -72,7 +72,8 @@ static clab_status disassemble(const struct clab_toolkit *toolkit, const struct 
                               clab_image_kind_name(image->kind));
     if (!nvdisasm->found && !cuobjdump->found) {
         clab_error_set(error, CLAB_NO_TOOLKIT, "no disassembler: neither nvdisasm nor cuobjdump was found");
-        return clab_error_remedy(error, "%s", nvdisasm->remedy);
+        clab_error_remedy(error, "%s", nvdisasm->remedy);
+        return CLAB_NO_TOOLKIT;
     }
     if (clab_temporary_file("sass", path, sizeof path) != 0)
         return clab_error_set(error, CLAB_OUTPUT, "cannot make a temporary file in %s: %s",

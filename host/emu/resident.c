@@ -8,8 +8,13 @@
 #include "emu/report.h"
 #include "emu/sched.h"
 
-/* A turn with more instructions outside polling loops than this did more than poll. */
+/* A turn with more instructions outside polling loops than this did more than poll. The turns of a clocked schedule are
+   short; a loop that is known to poll ends them at once. */
 #define POLL_INSNS 1024
+static uint64_t poll_insns(const struct emu_run *run)
+{
+    return run->clocked ? (uint64_t)run->slice_fuel : POLL_INSNS;
+}
 /* Completions of one cluster that may be pending before the warp that posts more is slowed down. */
 #define PENDING_PLENTY 4096
 
@@ -213,7 +218,7 @@ void emu_cluster_end(struct emu_thread *thread, struct emu_cluster *cluster)
 
 void emu_async_post(struct emu_cluster *cluster, struct emu_async *item, uint64_t delay)
 {
-    item->due = cluster->steps + delay;
+    item->due = emu_now(cluster) + delay;
     item->serial = cluster->posted++;
     item->next = item->child = NULL;
     cluster->pending = heap_meld(cluster->pending, item);
@@ -226,6 +231,7 @@ void emu_async_post(struct emu_cluster *cluster, struct emu_async *item, uint64_
 void emu_async_complete_first(struct emu_cluster *cluster)
 {
     struct emu_async *item = pending_take(cluster);
+    cluster->event = item->due > cluster->event ? item->due : cluster->event;
     cluster->thread->progress++;
     item->complete(item, cluster);
 }
@@ -302,7 +308,8 @@ static void slice_end(struct emu_warp *warp, enum emu_stop stop, uint64_t before
     const uint32_t bit = UINT32_C(1) << warp->index;
     if (warp->progress != before) {
         warp->state_limit = 0;
-    } else if (stop == EMU_STOP_YIELD && thread->warp_insns[0] - issued > POLL_INSNS && state_changed(warp)) {
+    } else if (stop == EMU_STOP_YIELD && thread->warp_insns[0] - issued > poll_insns(cta->run) &&
+               state_changed(warp)) {
         thread->progress++;
         warp->progress++;
     }

@@ -307,8 +307,12 @@ static void fill_row(struct canon *canon, struct clab_diff_row *row)
         if (row->insn[s] != CLAB_NOWHERE)
             insns[s] = &canon->sides[s].listing->insns[row->insn[s]];
     if (insns[0] != NULL && insns[1] != NULL) {
-        /* What neither side has written yet: one value for both, where the operands have one shape. */
-        const char *x = insns[0]->operands, *y = insns[1]->operands;
+        /* What neither side has written yet: one value for both, where the sources have one shape. */
+        const char *x = "", *y = "";
+        size_t bytes;
+        if (!clab_operand(insns[0]->operands, insns[0]->n_written, &x, &bytes) ||
+            !clab_operand(insns[1]->operands, insns[1]->n_written, &y, &bytes))
+            x = y = "";
         while (*x != '\0' && *y != '\0') {
             bool name_x, name_y;
             const size_t bx = clab_token(canon->sides[0].listing->level, x, &name_x);

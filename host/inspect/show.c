@@ -174,7 +174,7 @@ static struct clab_place place_of(const struct clab_subject *subject, const stru
 {
     struct clab_place place = insn->place;
     if (place.file == NULL && insn->ptx == NULL && insn->ptx_line != 0 && subject->ptx != NULL)
-        place = (struct clab_place){subject->file, insn->ptx_line};
+        place = (struct clab_place){CLAB_PTX_SOURCE, insn->ptx_line};
     return place;
 }
 

@@ -32,6 +32,8 @@ enum clab_colour clab_group_colour(enum clab_group group);
 /* A heading line. */
 void clab_show_heading(struct clab_show *show, const char *text);
 
+/* What the PTX of a subject is called among the sources (clab_source_add). */
+#define CLAB_PTX_SOURCE "ptx"
 /* Resources, mix of both levels, fences, the listing of `level` with source lines beside it, notes. */
 clab_status clab_show_inspection(struct clab_show *show, const struct clab_subject *subject,
                                  enum clab_level level, const char *occupancy, struct clab_error *error);

@@ -342,6 +342,18 @@ static clab_status read_sass(const struct clab_compiler *compiler, struct clab_s
     return status;
 }
 
+/* .loc names the innermost line of an inlined call, the SASS reader the innermost one of the user's: the PTX
+   gets that where SASS was made from it. */
+static void share_places(const struct clab_listing *sass, struct clab_listing *ptx)
+{
+    for (uint32_t i = 0; i < ptx->n_insns; i++)
+        for (uint32_t k = 0; k < sass->n_insns; k++)
+            if (sass->insns[k].ptx_line == ptx->insns[i].address && sass->insns[k].place.file != NULL) {
+                ptx->insns[i].place = sass->insns[k].place;
+                break;
+            }
+}
+
 clab_status clab_inspect_open(struct clab_compiler *compiler, const struct clab_inspect_request *request,
                               struct clab_subject *out, struct clab_error *error)
 {
@@ -373,6 +385,8 @@ clab_status clab_inspect_open(struct clab_compiler *compiler, const struct clab_
         clab_error_copy(error, &why[assembled || out->ptx == NULL ? CLAB_LEVEL_SASS : CLAB_LEVEL_PTX]);
         return error != NULL ? error->status : CLAB_LOAD;
     }
+    if (out->has[CLAB_LEVEL_PTX] && out->has[CLAB_LEVEL_SASS])
+        share_places(&out->listings[CLAB_LEVEL_SASS], &out->listings[CLAB_LEVEL_PTX]);
     for (unsigned level = 0; level < CLAB_LEVELS && status == CLAB_OK; level++)
         if (out->has[level])
             status = clab_notes_find(&out->listings[level], &out->resources, &out->notes[level], error);

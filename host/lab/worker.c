@@ -16,6 +16,7 @@
 #include "lab/device.h"
 #include "lab/launch.h"
 #include "lab/measure.h"
+#include "lab/timeline.h"
 #include "lab/watch.h"
 #include "lab/wire.h"
 
@@ -118,6 +119,15 @@ static clab_status do_open(struct worker *worker, const json_t *request, json_t 
     worker->open = true;
     json_object_set_new(answer, "facts", clab_device_facts(&worker->device));
     return CLAB_OK;
+}
+
+static clab_status do_option(struct worker *worker, const json_t *request, struct clab_error *error)
+{
+    const struct clab_channel *channel = worker->device.driver->channel;
+    const char *name = clab_json_text(request, "name", "");
+    if (channel == NULL)
+        return clab_error_set(error, CLAB_USAGE, "--emu-%s needs an emulated device", name);
+    return channel->set_option(name, clab_json_text(request, "value", NULL), error);
 }
 
 static json_t *known_or_null(int value)
@@ -394,8 +404,39 @@ static clab_status do_verify(struct worker *worker, const json_t *request, json_
         status = clab_buffers_dump(&worker->device, set, &dumps, error);
         json_object_set_new(answer, "dumps", dumps != NULL ? dumps : json_null());
     }
+    const json_t *timeline = json_object_get(request, "timeline");
+    if (status == CLAB_OK && json_is_object(timeline)) {
+        json_t *summary = NULL;
+        status = clab_timeline_read(&worker->device, set, timeline, &summary, error);
+        json_object_set_new(answer, "timeline", summary != NULL ? summary : json_null());
+    }
     clab_companion_fini(&worker->device, &work->companion);
     json_decref(verified);
+    free(work);
+    return status;
+}
+
+/* One launch as it is timed, on fresh contents, unchecked: for whoever watches from outside. */
+static clab_status do_launch(struct worker *worker, const json_t *request, struct clab_error *error)
+{
+    struct clab_buffer_set *set;
+    struct work *work = calloc(1, sizeof *work);
+    if (work == NULL)
+        return clab_error_set(error, CLAB_NO_MEMORY, "no memory for a launch");
+    clab_status status = set_get(worker, json_object_get(request, "buffers"), true, &set, error);
+    if (status == CLAB_OK)
+        status = stage(worker, "fill", error);
+    if (status == CLAB_OK)
+        status = clab_buffers_fill(&worker->device, set, 0, error);
+    if (status == CLAB_OK)
+        status = work_prepare(worker, request, set, work, error);
+    if (status == CLAB_OK)
+        status = stage(worker, "launch", error);
+    if (status == CLAB_OK)
+        status = clab_launch_submit(&worker->device, &work->launch, error);
+    if (status == CLAB_OK)
+        status = clab_device_wait(&worker->device, error);
+    clab_companion_fini(&worker->device, &work->companion);
     free(work);
     return status;
 }
@@ -634,12 +675,16 @@ static clab_status dispatch(struct worker *worker, const json_t *request, json_t
         return do_open(worker, request, answer, error);
     if (!worker->open)
         return clab_error_set(error, CLAB_INTERNAL, "worker request '%s' before open", op);
+    if (strcmp(op, "option") == 0)
+        return do_option(worker, request, error);
     if (strcmp(op, "load") == 0)
         return do_load(worker, request, answer, error);
     if (strcmp(op, "forget") == 0)
         return do_forget(worker, request);
     if (strcmp(op, "verify") == 0)
         return do_verify(worker, request, answer, error);
+    if (strcmp(op, "launch") == 0)
+        return do_launch(worker, request, error);
     if (strcmp(op, "grid") == 0)
         return do_grid(worker, request, answer, error);
     if (strcmp(op, "time") == 0)

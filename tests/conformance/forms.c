@@ -383,6 +383,11 @@ static bool names(const struct form *form, const char *word)
     return strstr(form->body, word) != NULL;
 }
 
+bool form_has_args(const struct form *form)
+{
+    return names(form, "args");
+}
+
 /* The addresses that the form names: see forms.h. */
 static void put_memory(struct text *text, const struct form *form)
 {
@@ -483,14 +488,15 @@ static void put_result_register(struct text *text, const struct form *form, unsi
 static void put_entry(struct text *text, const struct form *form, size_t index)
 {
     put(text,
-        ".visible .entry f%zu(.param .u64 in, .param .u64 out, .param .u32 n, .param .u64 data%s)%s\n{\n"
+        ".visible .entry f%zu(.param .u64 in, .param .u64 out, .param .u32 n, .param .u64 data%s%s)%s\n{\n"
         "    .reg .u64 %%in, %%out, %%t, %%u, %%off;\n    .reg .u32 %%i, %%j, %%k;\n    .reg .pred %%past;\n"
         "    mov.u32 %%i, %%ctaid.x;\n    mov.u32 %%j, %%ntid.x;\n    mov.u32 %%k, %%tid.x;\n"
         "    mad.lo.u32 %%i, %%i, %%j, %%k;\n    ld.param.u32 %%j, [n];\n    setp.ge.u32 %%past, %%i, %%j;\n"
         "    @%%past bra $done;\n    ld.param.u64 %%in, [in];\n    ld.param.u64 %%out, [out];\n"
         "    mul.wide.u32 %%off, %%i, %u;\n    add.u64 %%in, %%in, %%off;\n"
         "    mul.wide.u32 %%off, %%i, %u;\n    add.u64 %%out, %%out, %%off;\n",
-        index, form->map[0] ? ", .param .align 64 .b8 map[128]" : "",
+        index, form_has_args(form) ? ", .param .align 32 .b8 args[64]" : "",
+        form->map[0] ? ", .param .align 64 .b8 map[128]" : "",
         names(form, "%peer") || names(form, "%rank") ? " .reqnctapercluster 2, 1, 1" : "", 8 * MAX_SOURCES,
         8 * MAX_RESULTS);
     put_memory(text, form);
