@@ -155,7 +155,8 @@ static void note_nothing_to_take(const struct emu_run *run, const struct clab_co
         run->n_clusters > run->resident_limit / run->cluster_size) {
         return;
     }
-    emu_log_once("%s asked for clusters that have not started, and there were none: all %llu start at once. Launch one "
+    emu_log_once("%s asked for clusters that have not started, and there were none: all %llu start at once. "
+                 "Launch one "
                  "for each piece of work, not one for each SM",
                  run->code->function->name, (unsigned long long)run->n_clusters);
 }
@@ -166,7 +167,8 @@ static clab_status run_init(struct emu_run *run, struct clab_error *error)
     struct emu_machine *machine = run->machine;
     const struct emu_image *image;
     const bool hooks = run->hooks != NULL;
-    clab_status status = emu_kernel_image(launch->kernel, machine->options.isa, hooks, &image, error);
+    clab_status status = emu_kernel_image(launch->kernel, machine->options.isa, hooks,
+                                          machine->options.schedule == EMU_SCHEDULE_FAIR, &image, error);
     if (status != CLAB_OK) {
         return status;
     }
