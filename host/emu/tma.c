@@ -394,6 +394,12 @@ static bool tensor_fill(struct emu_warp *warp, const struct emu_op *op, unsigned
         t->offsets[k] = EMU_ROW(uint16_t, warp, plan->offset_rows[k])[lane];
     }
     geometry(t);
+    /* Measured on an H200: an illegal instruction, for loads and reductions of tiles of every rank, although the
+       manual asks for no such alignment. UNVERIFIED: stores, other modes. */
+    if (t->mode == EMU_TENSOR_TILE && t->coords[0] * (int64_t)t->element_bytes % 16 != 0) {
+        return refuse(warp, op, lane, CLAB_FAULT, 0,
+                      "the coordinate along dimension 0 is not at a multiple of 16 bytes");
+    }
     if (t->direction == EMU_TENSOR_REDUCE && t->reduction == EMU_REDUCE_COUNT) {
         return refuse(warp, op, lane, CLAB_FAULT, 0,
                       "the reduction does not exist for the tensor map's element type");
