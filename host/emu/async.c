@@ -72,6 +72,7 @@ void emu_cta_memory_reset(struct emu_cta *cta)
         free(memory->copies);
     }
     free(memory->live);
+    free(memory->bytes);
     free(memory);
     cta->memory = NULL;
 }

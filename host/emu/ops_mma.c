@@ -90,7 +90,7 @@ static unsigned dense_column(struct emu_warp *warp, const struct mma *x, unsigne
 {
     const bool single = x->a_type == EMU_ELEMENT_TF32; /* one of two, in four bits */
     const bool pairs = emu_element_bits(x->a_type) == 4;
-    const unsigned step = pairs ? column / 2 : column;    /* of the metadata */
+    const unsigned step = pairs ? column / 2 : column; /* of the metadata */
     const unsigned bits = single ? 4 : 2;
     const unsigned row_bits = (pairs ? x->a_k / 2 : x->a_k) * bits; /* of one row */
     /* What the four lanes' register of one row needs. */
@@ -164,8 +164,10 @@ static const struct emu_op *mma_m8n8k4(struct emu_warp *warp, const struct emu_o
     for (unsigned lane = 0; lane < EMU_LANES; lane++) {
         const unsigned q = lane % 16 / 4, outer = lane % 4, high = lane < 16 ? 0 : 4;
         for (unsigned i = 0; i < 4; i++) {
-            const float av = (float)emu_float_element(EMU_ELEMENT_F16, word_of(warp, x->a[i / 2], lane), i % 2);
-            const float bv = (float)emu_float_element(EMU_ELEMENT_F16, word_of(warp, x->b[i / 2], lane), i % 2);
+            const float av =
+                (float)emu_float_element(EMU_ELEMENT_F16, word_of(warp, x->a[i / 2], lane), i % 2);
+            const float bv =
+                (float)emu_float_element(EMU_ELEMENT_F16, word_of(warp, x->b[i / 2], lane), i % 2);
             if (x->a_col)
                 a[q][i + high][outer] = av;
             else
@@ -230,8 +232,8 @@ static const struct emu_op *mma_int(struct emu_warp *warp, const struct emu_op *
             if (x->xor)
                 for (unsigned k = 0; k < x->a_k; k++)
                     sum = (int32_t)((uint32_t)sum + (uint32_t)met[k]);
-            EMU_ROW(uint32_t, warp, x->d[i])[lane] =
-                x->xor ? (uint32_t)sum : emu_int_dot(x->satfinite, sum, a[row], met, x->a_k);
+            EMU_ROW(uint32_t, warp, x->d[i])
+            [lane] = x->xor ? (uint32_t)sum : emu_int_dot(x->satfinite, sum, a[row], met, x->a_k);
         }
     return op + 1;
 }

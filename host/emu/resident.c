@@ -298,8 +298,7 @@ static bool start_warp(struct emu_warp *warp)
     cta->started |= UINT32_C(1) << warp->index;
     if (cta->state == EMU_CTA_NOT_STARTED) {
         cta->state = EMU_CTA_RUNNING;
-        emu_hook_event(cta, NULL, NULL,
-                       (struct emu_event){.kind = EMU_EVENT_CTA_START, .rank = cta->rank});
+        emu_hook_event(cta, NULL, NULL, (struct emu_event){.kind = EMU_EVENT_CTA_START, .rank = cta->rank});
     }
     emu_warp_start(warp, frame);
     return true;

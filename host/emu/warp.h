@@ -218,14 +218,16 @@ struct emu_run {
     struct clab_error own_error;    /* used when it is */
     struct clab_str report;         /* who waits where: becomes the error's log */
     unsigned report_lines;          /* that may still be added */
+    bool told_bytes;                /* the message says what an mbarrier expects and got */
     const struct emu_hooks *hooks;  /* hook.h; NULL without */
     /* What host threads write while they run, away from what they only read. */
-    _Alignas(128) _Atomic uint64_t next_cluster; /* index of the next cluster to start, for emu_cluster_take */
-    _Atomic uint32_t clc_requests;               /* answered so far, for options.decline */
-    _Atomic uint32_t resident;                   /* CTAs */
-    _Atomic uint64_t time_ns; /* virtual time since the launch began, the latest of all host threads */
-    _Atomic uint64_t issued;  /* warp instructions, for the budget; updated between slices */
-    _Atomic uint64_t ended;   /* CTAs, likewise */
+    _Alignas(128) _Atomic uint64_t
+        next_cluster;              /* index of the next cluster to start, for emu_cluster_take */
+    _Atomic uint32_t clc_requests; /* answered so far, for options.decline */
+    _Atomic uint32_t resident;     /* CTAs */
+    _Atomic uint64_t time_ns;      /* virtual time since the launch began, the latest of all host threads */
+    _Atomic uint64_t issued;       /* warp instructions, for the budget; updated between slices */
+    _Atomic uint64_t ended;        /* CTAs, likewise */
 };
 
 /* A store, an atomic that changed memory, an arrival: something another thread may be waiting for. */

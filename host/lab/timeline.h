@@ -1,9 +1,9 @@
 /* Timelines: what a kernel logged about the items of its work (tiles), and what follows from it.
 
    An experiment's `timeline` names a u64 buffer of four words a slot, slot i for item i:
-     {start ns, end ns, SM | CTA << 32, 0}         by %globaltimer, %smid, and the CTA's linear index in the grid;
-     {start ns, end ns, SM | CTA << 32, 1}         time that another kernel held an SM: no item
-   A slot whose start is 0 was not written. Its `costs`, a buffer too, says how much work each item is. */
+     {start ns, end ns, SM | CTA << 32, 0}         by %globaltimer, %smid, and the CTA's linear index in the
+   grid; {start ns, end ns, SM | CTA << 32, 1}         time that another kernel held an SM: no item A slot
+   whose start is 0 was not written. Its `costs`, a buffer too, says how much work each item is. */
 #ifndef CLAB_LAB_TIMELINE_H
 #define CLAB_LAB_TIMELINE_H
 
@@ -24,8 +24,8 @@
    log: `n_slots` slots. costs: of item i, NULL none. sms: of the device. NULL when memory is out. */
 json_t *clab_timeline_summary(const uint64_t *log, uint64_t n_slots, const double *costs, uint64_t n_costs,
                               unsigned sms, bool slots);
-/* The same for a buffer set in device memory; `timeline` is {"log", "costs"|null, "slots": bool}. The stream must be
-   idle. Errors: DRIVER, NO_MEMORY, INTERNAL. */
+/* The same for a buffer set in device memory; `timeline` is {"log", "costs"|null, "slots": bool}. The stream
+   must be idle. Errors: DRIVER, NO_MEMORY, INTERNAL. */
 clab_status clab_timeline_read(const struct clab_device *device, const struct clab_buffer_set *set,
                                const json_t *timeline, json_t **out_summary, struct clab_error *error);
 

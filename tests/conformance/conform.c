@@ -116,7 +116,7 @@ struct run {
     char target[16], version[8];
     FILE *record, *raw;
     bool dump, stopped;
-    size_t done; /* forms run, and those skipped */
+    size_t done;                /* forms run, and those skipped */
     char key[1024], value[128]; /* of the form before */
     struct table expected, excepted;
     size_t checked, differing, known, refused, unknown;
@@ -177,8 +177,7 @@ static void conclude(struct run *run, const struct form *form, const char *value
 {
     const bool repeats = strcmp(form->key, run->key) == 0; /* another alternative of the line before */
     if (run->record && !(repeats && strcmp(value, run->value) == 0))
-        fprintf(run->record, "%s | %s\n", repeats ? form->text : form->key,
-                value);
+        fprintf(run->record, "%s | %s\n", repeats ? form->text : form->key, value);
     if (repeats && strcmp(value, run->value) != 0) {
         run->differing++;
         printf("%s: %s, an alternative before it %s\n", form->text, value, run->value);
@@ -308,7 +307,12 @@ static void run_form(struct run *run, const struct form *form, CUmodule module, 
     }
     if (result == CUDA_SUCCESS) {
         unsigned n = (unsigned)run->n;
-        void *params[] = {&run->in, &run->out, &n, &run->data, &map};
+        unsigned char args[64];
+        for (unsigned i = 0; i < sizeof args; i++)
+            args[i] = (unsigned char)(7 * i + 3);
+        void *params[6] = {&run->in, &run->out, &n, &run->data, args, &map};
+        if (!form_has_args(form))
+            params[4] = &map;
         result = cu.launch(function, (n + 127) / 128, 1, 1, 128, 1, 1, 0, NULL, params, NULL);
     }
     if (result == CUDA_SUCCESS)
