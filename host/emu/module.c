@@ -162,7 +162,8 @@ static void vars_free(struct emu_module *module, const uint64_t *addresses, uint
 clab_status emu_module_load(struct emu_machine *machine, const char *text, size_t bytes, const char *name,
                             struct emu_module **out_module, struct clab_error *error)
 {
-    const struct ptx_parse_options options = {.max_version = machine->options.driver_version};
+    const struct ptx_parse_options options = {.max_version = machine->options.driver_version,
+                                              .any_target = true};
     struct ptx_module *ptx = NULL;
     *out_module = NULL;
     clab_status status = ptx_parse(text, bytes, name, &options, &ptx, error);
