@@ -5,6 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "emu/hook.h"
 #include "emu/log.h"
 #include "emu/module.h"
 #include "emu/pool.h"
@@ -238,6 +239,9 @@ clab_status emu_launch_run(struct emu_machine *machine, const struct emu_launch 
     if (status == CLAB_OK) {
         note_absent(&run);
         atomic_fetch_add(&machine->running, run.n_threads);
+        if (run.hooks && run.hooks->begin) {
+            run.hooks->begin(run.hooks->user, &run);
+        }
         run_threads(&run);
         add_counters(&run, out_counters);
         end_time(machine, run.start_ns + atomic_load(&run.time_ns));
@@ -254,6 +258,9 @@ clab_status emu_launch_run(struct emu_machine *machine, const struct emu_launch 
                                          "clusterlab does not start: CLUSTERLAB_EMU_BUDGET=N)");
             }
         }
+    }
+    if (run.hooks && run.hooks->end && run.threads) {
+        run.hooks->end(run.hooks->user, &run, status, error ? error : &run.own_error);
     }
     emu_trace_free(trace);
     run_fini(&run);
