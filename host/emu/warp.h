@@ -151,6 +151,7 @@ struct emu_cluster {
     uint64_t copies; /* asynchronous operations issued so far: their ids */
     struct emu_warp *running; /* whose slice runs now */
     uint64_t progress;        /* as thread->progress, raised also by completions */
+    void *observed;           /* an observer's own state */
     struct emu_cluster *next;
 };
 
