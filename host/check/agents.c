@@ -364,7 +364,7 @@ void check_clusters_free(struct check *check)
         check->free_clusters = cl->next;
         for (uint32_t rank = 0; rank < cl->size; rank++) {
             for (uint32_t w = 0; w < cl->n_warps; w++) {
-                free(cl->ctas[rank].warps[w].groups);
+                free(cl->warps[rank * cl->n_warps + w].groups);
             }
             free(cl->ctas[rank].cells);
             free(cl->ctas[rank].remote);

@@ -124,8 +124,8 @@ static void on_event(void *user, const struct emu_cta *emu_cta, const struct emu
     }
     struct check_cta *cta = check_cta_of(cl, emu_cta);
     struct check_warp *warp = emu_warp ? check_warp_of(cl, emu_warp) : NULL;
-    const uint32_t site =
-        emu_warp && op && emu_warp->fragment ? site_of(&check->sites, emu_warp->fragment->frame->code, op->insn) : 0;
+    const struct emu_frame *frame = emu_warp && emu_warp->fragment ? emu_warp->fragment->frame : NULL;
+    const uint32_t site = frame && op ? site_of(&check->sites, frame->code, op->insn) : 0;
     switch (event->kind) {
     case EMU_EVENT_CLUSTER_END: {
         const bool stopped = check->run->status != CLAB_OK;
