@@ -346,7 +346,7 @@ void check_mbarriers_end(struct check *check, struct check_cluster *cl, bool sto
 {
     for (unsigned b = 0; b < 64 && !stopped; b++) {
         for (struct mbarrier *m = cl->mbarriers[b]; m; m = m->next) {
-            if (!m->live || m->expect_bytes == m->done_bytes || !m->copy_site) {
+            if (!m->live || m->orphan || m->expect_bytes == m->done_bytes || !m->copy_site) {
                 continue;
             }
             const bool unarmed = m->expect_bytes == 0;

@@ -74,6 +74,10 @@ static void run_threads(struct emu_run *run)
         emu_thread_run_fair(&run->threads[0]);
         return;
     }
+    if (run->hooks && run->hooks->one_thread) {
+        emu_thread_run_seeded(&run->threads[0]);
+        return;
+    }
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &before);
