@@ -243,6 +243,8 @@ static void phase(struct check *check, struct mbarrier *m)
 static void test(struct check *check, struct check_warp *warp, unsigned lane, struct mbarrier *m, uint32_t site,
                  bool done)
 {
+    warp->polled = done ? NULL : m;
+    warp->polled_site = site;
     if (!done) {
         return;
     }

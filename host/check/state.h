@@ -43,6 +43,8 @@ struct check_warp {
     uint32_t last_time;             /* of its last access or other act that others may need to know */
     struct check_commits *cp, *bulk; /* NULL while there are none */
     uint32_t used_cp;
+    struct mbarrier *polled; /* its last test of an mbarrier found the phase incomplete, there */
+    uint32_t polled_site;
     /* Barriers that want the whole warp at one place. */
     uint32_t aligned_site, aligned_lanes;
 };
