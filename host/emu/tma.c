@@ -393,6 +393,15 @@ static bool tensor_fill(struct emu_warp *warp, const struct emu_op *op, unsigned
         t->offsets[k] = EMU_ROW(uint16_t, warp, plan->offset_rows[k])[lane];
     }
     geometry(t);
+    if (t->coords[0] * t->element_bytes % 16 != 0) {
+        /* CUDA_ERROR_ILLEGAL_INSTRUCTION for a load with -2, -1, 1, 2, 3 words, none with -4 or 4 (H200, driver
+           13.0, 2026-11-30). */
+        char text[160];
+        snprintf(text, sizeof text,
+                 "the innermost coordinate %lld is %lld bytes from the tensor's start, not a multiple of 16",
+                 (long long)t->coords[0], (long long)(t->coords[0] * t->element_bytes));
+        return refuse(warp, op, lane, CLAB_FAULT, 0, text);
+    }
     if (t->direction == EMU_TENSOR_REDUCE && t->reduction == EMU_REDUCE_COUNT) {
         return refuse(warp, op, lane, CLAB_FAULT, 0,
                       "the reduction does not exist for the tensor map's element type");
