@@ -82,6 +82,33 @@ const struct clab_command_info clab_commands[] = {
      "FILE is .cu, .ptx, .cubin or .fatbin. Writes DIR/STEM.ARCH.ptx (the default), .cubin and .sass; SASS "
      "needs nvdisasm\n"
      "or cuobjdump. -I and -D are short for --include and --define.\n"},
+    {"check", clab_cmd_check, "find the race before the hardware does: kernels under every checker",
+     "clusterlab check EXPERIMENT|FILE[:ENTRY]... [options]\n"
+     "\n"
+     "Runs kernels on the stand-in driver with all checkers on and reports what could go wrong on a GPU, whatever "
+     "happened in\n"
+     "this run: both parties, their lines, the missing ordering. An experiment is checked with its `check` "
+     "parameters.\n"
+     "\n"
+     "  --device emu:ARCH  emulated device (default: emu:sm_90)\n"
+     "  --seeds N          schedules to try (default: 4), --seed S: only this one, as a report names it\n"
+     "  --strict           milder kinds give exit status 1 too\n"
+     "  --suppress FILE    passes over what the file names: KIND|* [variant=V] [kernel=K] [file=F] [line=N] [symbol=S] # "
+     "reason\n"
+     "  --json             records on standard output instead of text\n"
+     "  --variant V  --with FILE[:ENTRY]  --cluster LIST  --set NAME=VALUE     as in run, for experiments\n"
+     "  --grid X,Y,Z  --block X,Y,Z  --cluster X,Y,Z  --smem B  --arg A        as in launch, for files\n"
+     "  --entry NAME       the kernel of a file that has several (or FILE:ENTRY)\n"
+     "  --arch A  --timeout S  --emu-budget N  --emu-initial-clusters N  --emu-decline N  --emu-driver 13.0   as in run\n"
+     "\n"
+     "Kinds of hazards:\n"
+#define CLAB_HAZARD_KIND(id, name, severity, text) "  " name ": " text " (" #severity ")\n"
+#include "check/hazards.def"
+#undef CLAB_HAZARD_KIND
+     "\n"
+     "Exit status: 0 no hazard (milder kinds may be listed), 1 a hazard or a wrong result, 2 usage, 3 nothing could run, 4 "
+     "compile or\n"
+     "load, 5 a launch that was refused or did not end, 6 internal error, 130 interrupted.\n"},
     {"compare", clab_cmd_compare, "before and after: two record files, row by row",
      "clusterlab compare A.jsonl B.jsonl [--subset]\n"
      "\n"
