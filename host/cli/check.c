@@ -1,5 +1,5 @@
-/* clusterlab check: kernels run on the stand-in driver with every checker on, and what could go wrong on a GPU. An
-   experiment gives its rows; a bare file is launched as the options of `launch` say. */
+/* clusterlab check: kernels run on the stand-in driver with every checker on, and what could go wrong on a
+   GPU. An experiment gives its rows; a bare file is launched as the options of `launch` say. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -29,8 +29,8 @@ static const char *file_end(const char *word)
 }
 
 /* FILE[:ENTRY] as a variant of a plan (host/lab/README.md). */
-static clab_status add_file(const char *word, const char *entry, const json_t *row, json_t *variants, json_t *rows,
-                            struct clab_error *error)
+static clab_status add_file(const char *word, const char *entry, const json_t *row, json_t *variants,
+                            json_t *rows, struct clab_error *error)
 {
     char file[PATH_MAX], real[PATH_MAX];
     const char *end = file_end(word);
@@ -41,9 +41,10 @@ static clab_status add_file(const char *word, const char *entry, const json_t *r
         return clab_error_set(error, CLAB_USAGE, "cannot read %s: %s", file, strerror(errno));
     const char *base = strrchr(file, '/') != NULL ? strrchr(file, '/') + 1 : file;
     json_t *name = json_stringn(base, (size_t)(strrchr(base, '.') - base));
-    json_t *variant = json_pack("{s:o?,s:s,s:s,s:s?,s:b,s:b,s:n,s:[],s:[],s:n,s:n,s:{},s:i,s:i}", "name", name, "about",
-                                word, "source", real, "entry", entry, "baseline", 0, "cluster", 1, "static_cluster",
-                                "must_contain", "options", "requires", "broken", "accepts", "index", 0, "line", 0);
+    json_t *variant =
+        json_pack("{s:o?,s:s,s:s,s:s?,s:b,s:b,s:n,s:[],s:[],s:n,s:n,s:{},s:i,s:i}", "name", name, "about",
+                  word, "source", real, "entry", entry, "baseline", 0, "cluster", 1, "static_cluster",
+                  "must_contain", "options", "requires", "broken", "accepts", "index", 0, "line", 0);
     json_t *one = json_copy((json_t *)(uintptr_t)row);
     if (name == NULL || variant == NULL || one == NULL)
         return clab_error_set(error, CLAB_USAGE, "'%s' is not UTF-8, which records need", word);
@@ -54,8 +55,8 @@ static clab_status add_file(const char *word, const char *entry, const json_t *r
 }
 
 /* The plan of a launch of each of the files, all alike. */
-static clab_status plan_files(const struct clab_option *o, const char *const *words, size_t count, json_t **out_plan,
-                              struct clab_error *error)
+static clab_status plan_files(const struct clab_option *o, const char *const *words, size_t count,
+                              json_t **out_plan, struct clab_error *error)
 {
     json_t *row = NULL, *buffers = NULL, *variants = json_array(), *rows = json_array();
     const char *entry = clab_option_get(o, "--entry")->text;
@@ -63,7 +64,8 @@ static clab_status plan_files(const struct clab_option *o, const char *const *wo
     clab_status status = clab_cli_launch_row(o, &row, &buffers, error);
     if (status == CLAB_OK && (!clab_option_get(o, "--grid")->set || !clab_option_get(o, "--block")->set)) {
         clab_error_set(error, CLAB_USAGE, "a bare file needs its launch: --grid X --block X");
-        status = clab_error_remedy(error, "or check it in an experiment: clusterlab check EXPERIMENT --with %s", words[0]);
+        status = clab_error_remedy(
+            error, "or check it in an experiment: clusterlab check EXPERIMENT --with %s", words[0]);
     }
     if (status == CLAB_OK) {
         json_object_set_new(row, "params", json_object());
@@ -75,21 +77,14 @@ static clab_status plan_files(const struct clab_option *o, const char *const *wo
     for (size_t i = 0; i < count && status == CLAB_OK; i++)
         status = add_file(words[i], entry, row, variants, rows, error);
     if (status == CLAB_OK)
-        *out_plan = json_pack("{s:n,s:s,s:s,s:b,s:{},s:O,s:[],s:[],s:O,s:[O]}", "experiment", "file", "", "sha256", "", "hot",
-                              0, "params", "variants", variants, "columns", "predictions", "rows", rows, "buffer_sets",
-                              buffers);
+        *out_plan = json_pack("{s:n,s:s,s:s,s:b,s:{},s:O,s:[],s:[],s:O,s:[O]}", "experiment", "file", "",
+                              "sha256", "", "hot", 0, "params", "variants", variants, "columns",
+                              "predictions", "rows", rows, "buffer_sets", buffers);
     json_decref(row);
     json_decref(buffers);
     json_decref(variants);
     json_decref(rows);
     return status;
-}
-
-static void on_progress(void *context, const char *stage, const char *what, size_t done, size_t count)
-{
-    const struct clab_check_report *report = context;
-    if (report->cli->err_is_terminal && count != 0)
-        fprintf(report->cli->err, "\r\033[K%s %zu/%zu %s%s", stage, done, count, what, done == count ? "\r\033[K" : "");
 }
 
 /* A word as a shell takes it: quoted where it has to be. */
@@ -106,50 +101,35 @@ static void add_word(struct clab_str *text, const char *word)
     clab_str_add(text, quote ? "'" : "");
 }
 
-/* The options that a replay needs, as they were given: without those that a hazard's own line adds. */
-static char *options_again(const struct clab_option *o, bool is_file)
+void clab_check_again(const struct clab_option *o, bool is_file, struct clab_str *out)
 {
-    static const char *const left_out[] = {"--seeds", "--seed", "--json", "--strict", "--suppress", "--entry"};
-    struct clab_str text = {0};
+    static const char *const left_out[] = {"--seeds",    "--seed",        "--json",   "--csv",
+                                           "--strict",   "--suppress",    "--entry",  "--check",
+                                           "--hot",      "--samples",     "--image",  "--emu-schedule",
+                                           "--emu-seed", "--emu-threads", "--emu-isa"};
     for (; o->name != NULL; o++) {
-        bool skip = !o->set || (!is_file && (strcmp(o->name, "--variant") == 0 || strcmp(o->name, "--cluster") == 0));
+        bool skip =
+            !o->set || (!is_file && (strcmp(o->name, "--variant") == 0 || strcmp(o->name, "--cluster") == 0));
         for (size_t i = 0; i < sizeof left_out / sizeof *left_out; i++)
             skip = skip || strcmp(o->name, left_out[i]) == 0;
         for (size_t i = 0; !skip && i < (o->kind == CLAB_OPTION_LIST ? o->count : 1); i++) {
-            clab_str_addf(&text, " %s", o->name);
+            clab_str_addf(out, " %s", o->name);
             if (o->kind != CLAB_OPTION_FLAG)
-                add_word(&text, o->kind == CLAB_OPTION_LIST ? o->list[i] : o->text);
+                add_word(out, o->kind == CLAB_OPTION_LIST ? o->list[i] : o->text);
         }
     }
-    return clab_str_take(&text);
 }
 
-static int check_one(struct clab_session *session, struct clab_compiler *compiler, struct clab_run_options *options,
-                     struct clab_check_report *report, struct clab_error *error)
-{
-    json_t *rows = NULL, *predictions = NULL;
-    int exit_status = 0;
-    options->progress = on_progress;
-    options->on_record = clab_check_on_record;
-    options->context = report;
-    clab_status status = clab_run(session, compiler, options, &rows, &predictions, &exit_status, error);
-    if (report->cli->err_is_terminal)
-        fputs("\r\033[K", report->cli->err);
-    if (status == CLAB_OK)
-        exit_status = clab_exit_worse(exit_status, clab_check_print(report, rows));
-    json_decref(rows);
-    json_decref(predictions);
-    return status == CLAB_OK ? exit_status : clab_status_exit(status);
-}
-
-static clab_status read_options(const struct clab_option *o, struct clab_run_options *options, struct clab_error *error)
+static clab_status read_options(const struct clab_option *o, struct clab_run_options *options,
+                                struct clab_error *error)
 {
     const struct clab_option *seeds = clab_option_get(o, "--seeds"), *seed = clab_option_get(o, "--seed"),
                              *timeout = clab_option_get(o, "--timeout");
     long long number = CLAB_CHECK_SEEDS, first = 1, seconds = 30;
     clab_status status = CLAB_OK;
     if (seeds->set && seed->set)
-        return clab_error_set(error, CLAB_USAGE, "--seeds is for several schedules, --seed for one: give either");
+        return clab_error_set(error, CLAB_USAGE,
+                              "--seeds is for several schedules, --seed for one: give either");
     if (seeds->set)
         status = clab_option_number(seeds, 1, MAX_SEEDS, &number, error);
     if (status == CLAB_OK && seed->set) {
@@ -175,22 +155,26 @@ static clab_status read_options(const struct clab_option *o, struct clab_run_opt
 
 /* One subject: an experiment, or (NULL) the files of `plan`. */
 static int check_subject(const struct clab_option *o, const char *experiment, const json_t *plan,
-                         struct clab_session *session, struct clab_compiler *compiler, struct clab_run_options *options,
-                         struct clab_check_report *report, struct clab_error *error)
+                         struct clab_session *session, struct clab_compiler *compiler,
+                         struct clab_run_options *options, struct clab_check_report *report,
+                         struct clab_error *error)
 {
-    char *again = options_again(o, experiment == NULL);
+    struct clab_str again = {0};
+    clab_check_again(o, experiment == NULL, &again);
     report->experiment = experiment;
-    report->again = again != NULL ? again : "";
+    report->again = again.text != NULL ? again.text : "";
     options->plan = plan;
     options->request.experiment = experiment;
-    const int result = check_one(session, compiler, options, report, error);
-    free(again);
+    const int result = clab_check_run(session, compiler, options, report, error);
+    clab_str_free(&again);
     return result;
 }
 
-/* The files first, all in one plan; then the experiments. An error ends it: the earlier ones have their report. */
-static int check_all(const struct clab_option *o, const char *const *words, size_t count, struct clab_session *session,
-                     struct clab_compiler *compiler, struct clab_run_options *options, struct clab_check_report *report,
+/* The files first, all in one plan; then the experiments. An error ends it: the earlier ones have their
+ * report. */
+static int check_all(const struct clab_option *o, const char *const *words, size_t count,
+                     struct clab_session *session, struct clab_compiler *compiler,
+                     struct clab_run_options *options, struct clab_check_report *report,
                      struct clab_error *error)
 {
     const char *files[MAX_SUBJECTS];
@@ -202,8 +186,9 @@ static int check_all(const struct clab_option *o, const char *const *words, size
     if (n_files != 0) {
         json_t *plan = NULL;
         clab_status status = plan_files(o, files, n_files, &plan, error);
-        exit_status = status == CLAB_OK ? check_subject(o, NULL, plan, session, compiler, options, report, error)
-                                        : clab_status_exit(status);
+        exit_status = status == CLAB_OK
+                          ? check_subject(o, NULL, plan, session, compiler, options, report, error)
+                          : clab_status_exit(status);
         json_decref(plan);
     }
     for (size_t i = 0; i < count && error->status == CLAB_OK && !*report->cli->interrupted; i++)
@@ -245,9 +230,11 @@ int clab_cmd_check(struct clab_cli *cli, int argc, char **argv, struct clab_erro
     struct clab_record_writer writer = {0};
     json_t *suppressions = NULL;
     clab_status status = clab_options_parse(o, argc, argv, words, MAX_SUBJECTS, &count, error);
-    const char *device = clab_option_get(o, "--device")->set ? clab_option_get(o, "--device")->text : DEFAULT_DEVICE;
+    const char *device =
+        clab_option_get(o, "--device")->set ? clab_option_get(o, "--device")->text : DEFAULT_DEVICE;
     if (status == CLAB_OK && count == 0)
-        status = clab_error_set(error, CLAB_USAGE, "check needs an experiment, or a kernel file with its launch");
+        status =
+            clab_error_set(error, CLAB_USAGE, "check needs an experiment, or a kernel file with its launch");
     if (status == CLAB_OK)
         status = read_options(o, &options, error);
     if (status == CLAB_OK)
@@ -277,6 +264,7 @@ int clab_cmd_check(struct clab_cli *cli, int argc, char **argv, struct clab_erro
     else {
         struct clab_check_report report = {.cli = cli,
                                            .writer = json ? &writer : NULL,
+                                           .is_quiet = json,
                                            .suppressions = suppressions,
                                            .strict = clab_option_get(o, "--strict")->set,
                                            .device = session.device};

@@ -4,6 +4,7 @@
 
 #include <jansson.h>
 
+#include "base/str.h"
 #include "cli/cli.h"
 #include "lab/run.h"
 #include "report/record.h"
@@ -13,24 +14,29 @@
 
 struct clab_check_report {
     struct clab_cli *cli;
-    struct clab_record_writer *writer; /* NULL: text on cli->out */
+    struct clab_record_writer *writer; /* of records, or NULL */
+    bool is_quiet;                     /* no text on cli->out */
+    bool is_beside;                    /* beside a run that writes its own rows: hazards only */
     json_t *suppressions;              /* list, or NULL; borrowed */
     bool strict;                       /* milder kinds count */
     const char *device;                /* id, of the session at hand */
     const char *experiment;            /* as the user named it; NULL for bare files */
-    const char *again;                 /* options of the command that replays a hazard, each with a blank before it */
+    const char *again; /* options of the command that replays a hazard, each with a blank before it */
     size_t hazards, milder, accepted, suppressed; /* entries so far */
 };
 
-/* A callback for clab_run_options.on_record: says which hazards of a row are suppressed, and writes it and them. */
-void clab_check_on_record(void *report, const char *type, const json_t *record);
-/* Prints what the rows of one clab_run came to: entries worst first, rows that could not be judged, a line of sums. Returns
-   the exit status that hazards alone give. Unless there is a writer. */
-int clab_check_print(struct clab_check_report *report, const json_t *rows);
-/* The exit status of what was counted so far: 1 for a hazard, or a milder kind with `strict`. */
-int clab_check_exit(const struct clab_check_report *report);
+/* Checks what `options` describe (with seeds) in an open session: entries worst first, rows that could not be
+   judged, a line of sums; records of rows and hazards as they come. Returns the exit status, and fills
+   `error` for what stopped the whole of it. */
+int clab_check_run(struct clab_session *session, struct clab_compiler *compiler,
+                   struct clab_run_options *options, struct clab_check_report *report,
+                   struct clab_error *error);
+/* The options that a replay needs, as they were given, each with a blank before it: without those that a
+   hazard's own line adds, or that `check` has not. is_file: for a bare file, which has no variants. */
+void clab_check_again(const struct clab_option *options, bool is_file, struct clab_str *out);
 /* --suppress FILE as a list (new reference), NULL without one. */
-clab_status clab_check_suppressions(const struct clab_option *option, json_t **out_list, struct clab_error *error);
+clab_status clab_check_suppressions(const struct clab_option *option, json_t **out_list,
+                                    struct clab_error *error);
 /* After everything: suppressions that covered nothing, on cli->err. */
 void clab_check_unused(const struct clab_check_report *report);
 /* CLAB_USAGE for a GPU: the checkers are part of the stand-in driver. */

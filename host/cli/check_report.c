@@ -1,5 +1,5 @@
-/* From checked rows to a report: the same pair of instructions in several rows of a variant is one entry; what is
-   suppressed or accepted is counted apart; the sums decide the exit status. */
+/* From checked rows to a report: the same pair of instructions in several rows of a variant is one entry;
+   what is suppressed or accepted is counted apart; the sums decide the exit status. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,11 +13,14 @@ clab_status clab_check_device(const char *device, struct clab_error *error)
 {
     if (device == NULL || strncmp(device, "cuda:", 5) != 0)
         return CLAB_OK;
-    clab_error_set(error, CLAB_USAGE, "--device %s: the checkers are part of the stand-in driver, and a GPU has none", device);
-    return clab_error_remedy(error, "check on emu:sm_90 or another emulated device; clusterlab devices lists them");
+    clab_error_set(error, CLAB_USAGE,
+                   "--device %s: the checkers are part of the stand-in driver, and a GPU has none", device);
+    return clab_error_remedy(error,
+                             "check on emu:sm_90 or another emulated device; clusterlab devices lists them");
 }
 
-clab_status clab_check_suppressions(const struct clab_option *option, json_t **out_list, struct clab_error *error)
+clab_status clab_check_suppressions(const struct clab_option *option, json_t **out_list,
+                                    struct clab_error *error)
 {
     *out_list = NULL;
     return option->set ? clab_suppressions_read(option->text, out_list, error) : CLAB_OK;
@@ -28,7 +31,7 @@ static bool is_mild(const json_t *hazard)
     return strcmp(clab_json_text(hazard, "severity", ""), "mild") == 0;
 }
 
-void clab_check_on_record(void *context, const char *type, const json_t *record)
+static void on_record(void *context, const char *type, const json_t *record)
 {
     struct clab_check_report *report = context;
     json_t *hazards = json_object_get(record, "hazards");
@@ -36,21 +39,23 @@ void clab_check_on_record(void *context, const char *type, const json_t *record)
         return;
     for (size_t i = 0; i < json_array_size(hazards); i++) {
         json_t *hazard = json_array_get(hazards, i);
-        const json_t *found = clab_suppression_find(report->suppressions, hazard, clab_json_text(record, "variant", ""));
+        const json_t *found =
+            clab_suppression_find(report->suppressions, hazard, clab_json_text(record, "variant", ""));
         json_object_set_new(hazard, "suppressed",
-                            found != NULL ? json_pack("{s:O,s:O}", "line", json_object_get(found, "at"), "reason",
-                                                      json_object_get(found, "reason"))
+                            found != NULL ? json_pack("{s:O,s:O}", "line", json_object_get(found, "at"),
+                                                      "reason", json_object_get(found, "reason"))
                                           : json_null());
     }
     if (report->writer == NULL)
         return;
     json_t *row = json_copy((json_t *)(uintptr_t)record);
     json_t *extra = json_pack("{s:s?,s:O,s:O?,s:{s:s}}", "experiment", report->experiment, "variant",
-                              json_object_get(record, "variant"), "params", json_object_get(record, "params"), "device", "id",
-                              report->device);
+                              json_object_get(record, "variant"), "params", json_object_get(record, "params"),
+                              "device", "id", report->device);
     json_object_set_new(row, "hazards", json_integer((json_int_t)json_array_size(hazards)));
     json_object_set(row, "experiment", json_object_get(extra, "experiment"));
-    clab_record_write(report->writer, "row", NULL, row);
+    if (!report->is_beside)
+        clab_record_write(report->writer, "row", NULL, row);
     for (size_t i = 0; i < json_array_size(hazards); i++)
         clab_record_write(report->writer, "hazard", extra, json_array_get(hazards, i));
     json_decref(extra);
@@ -75,11 +80,13 @@ static char *cluster_text(const json_t *row)
     while (sides > 1 && json_integer_value(json_array_get(cluster, sides - 1)) == 1)
         sides--;
     for (size_t i = 0; i < sides; i++)
-        clab_str_addf(&text, "%s%lld", i != 0 ? "x" : "", (long long)json_integer_value(json_array_get(cluster, i)));
+        clab_str_addf(&text, "%s%lld", i != 0 ? "x" : "",
+                      (long long)json_integer_value(json_array_get(cluster, i)));
     return text.text;
 }
 
-/* Entries of all rows by variant: {variant: [hazard with "rows" (clusters), "cluster_ctas"]}; counts the rest. */
+/* Entries of all rows by variant: {variant: [hazard with "rows" (clusters), "cluster_ctas"]}; counts the
+ * rest. */
 static json_t *entries_of(struct clab_check_report *report, const json_t *rows)
 {
     json_t *by_variant = json_object();
@@ -111,8 +118,8 @@ static json_t *entries_of(struct clab_check_report *report, const json_t *rows)
         {
             const bool suppressed = json_is_object(json_object_get(entry, "suppressed"));
             const bool accepted = json_is_string(json_object_get(entry, "accepted"));
-            size_t *sum = suppressed ? &report->suppressed
-                          : accepted ? &report->accepted
+            size_t *sum = suppressed       ? &report->suppressed
+                          : accepted       ? &report->accepted
                           : is_mild(entry) ? &report->milder
                                            : &report->hazards;
             ++*sum;
@@ -127,14 +134,16 @@ static json_t *entries_of(struct clab_check_report *report, const json_t *rows)
     return sorted;
 }
 
-static void print_entry(const struct clab_check_report *report, const json_t *entry, bool colour, struct clab_str *out)
+static void print_entry(const struct clab_check_report *report, const json_t *entry, bool colour,
+                        struct clab_str *out)
 {
     struct clab_str subject = {0}, again = {0};
     const char *variant = clab_json_text(entry, "variant", "");
     const json_t *rows = json_object_get(entry, "rows");
     clab_str_add(&subject, variant);
     for (size_t i = 0; i < json_array_size(rows); i++)
-        clab_str_addf(&subject, "%s%s", i == 0 ? " (cluster " : ", ", json_string_value(json_array_get(rows, i)));
+        clab_str_addf(&subject, "%s%s", i == 0 ? " (cluster " : ", ",
+                      json_string_value(json_array_get(rows, i)));
     if (json_array_size(rows) != 0)
         clab_str_add(&subject, ")");
     const json_t *image = json_object_get(entry, "image");
@@ -142,17 +151,20 @@ static void print_entry(const struct clab_check_report *report, const json_t *en
         clab_str_addf(&again, "clusterlab check %s:%s%s", clab_json_text(image, "source", ""),
                       clab_json_text(image, "entry", ""), report->again);
     if (report->experiment != NULL) {
-        clab_str_addf(&again, "clusterlab check %s%s --variant %s", report->experiment, report->again, variant);
+        clab_str_addf(&again, "clusterlab check %s%s --variant %s", report->experiment, report->again,
+                      variant);
         if (json_array_size(rows) != 0)
             clab_str_addf(&again, " --cluster %s", json_string_value(json_array_get(rows, 0)));
     }
     clab_str_addf(&again, " --seed %lld", (long long)clab_json_int(entry, "seed", 1));
-    clab_hazard_print(entry, subject.text, again.text, (unsigned)clab_json_int(entry, "cluster_ctas", 0), colour, out);
+    clab_hazard_print(entry, subject.text, again.text, (unsigned)clab_json_int(entry, "cluster_ctas", 0),
+                      colour, out);
     clab_str_free(&subject);
     clab_str_free(&again);
 }
 
-/* Rows that say nothing of hazards, each distinct error once: wrong results, failures, what cannot run here. */
+/* Rows that say nothing of hazards, each distinct error once: wrong results, failures, what cannot run here.
+ */
 static void print_others(const struct clab_check_report *report, const json_t *rows)
 {
     json_t *seen = json_object();
@@ -188,15 +200,17 @@ static void add_sum(struct clab_str *out, size_t count, const char *one, const c
         clab_str_addf(out, ", %zu %s", count, count == 1 ? one : many);
 }
 
-static void print_sums(const struct clab_check_report *before, const struct clab_check_report *after, const json_t *rows,
-                       struct clab_str *out)
+static void print_sums(const struct clab_check_report *before, const struct clab_check_report *after,
+                       const json_t *rows, struct clab_str *out)
 {
     const size_t hazards = after->hazards - before->hazards, milder = after->milder - before->milder;
     const size_t count = json_array_size(rows);
     const long long seeds = count != 0 ? (long long)clab_json_int(json_array_get(rows, 0), "seeds", 0) : 0;
-    const size_t judged = count_status(rows, "ok") + count_status(rows, "hazard") + count_status(rows, "wrong");
-    clab_str_addf(out, "%s on %s: %zu row%s checked", after->experiment != NULL ? after->experiment : "launch", after->device,
-                  judged, judged == 1 ? "" : "s");
+    const size_t judged =
+        count_status(rows, "ok") + count_status(rows, "hazard") + count_status(rows, "wrong");
+    clab_str_addf(out, "%s on %s: %zu row%s checked",
+                  after->experiment != NULL ? after->experiment : "launch", after->device, judged,
+                  judged == 1 ? "" : "s");
     if (seeds > 1)
         clab_str_addf(out, " under %lld schedules each", seeds);
     if (hazards + milder == 0 && judged != 0)
@@ -211,11 +225,18 @@ static void print_sums(const struct clab_check_report *before, const struct clab
     clab_str_add(out, "\n");
 }
 
-int clab_check_print(struct clab_check_report *report, const json_t *rows)
+/* 1 for a hazard, or a milder kind with `strict`. */
+static int exit_of(const struct clab_check_report *report)
+{
+    return clab_status_exit(report->hazards != 0 || (report->strict && report->milder != 0) ? CLAB_HAZARD
+                                                                                            : CLAB_OK);
+}
+
+static int print_rows(struct clab_check_report *report, const json_t *rows)
 {
     struct clab_check_report before = *report;
     json_t *entries = entries_of(report, rows);
-    if (report->writer == NULL) {
+    if (!report->is_quiet) {
         const char *plain = getenv("NO_COLOR");
         const bool colour = (plain == NULL || plain[0] == '\0') && isatty(fileno(report->cli->out)) == 1;
         struct clab_str out = {0};
@@ -228,12 +249,34 @@ int clab_check_print(struct clab_check_report *report, const json_t *rows)
     }
     print_others(report, rows);
     json_decref(entries);
-    return clab_check_exit(report);
+    return exit_of(report);
 }
 
-int clab_check_exit(const struct clab_check_report *report)
+static void on_progress(void *context, const char *stage, const char *what, size_t done, size_t count)
 {
-    return clab_status_exit(report->hazards != 0 || (report->strict && report->milder != 0) ? CLAB_HAZARD : CLAB_OK);
+    const struct clab_check_report *report = context;
+    if (report->cli->err_is_terminal && count != 0)
+        fprintf(report->cli->err, "\r\033[K%s %zu/%zu %s%s", stage, done, count, what,
+                done == count ? "\r\033[K" : "");
+}
+
+int clab_check_run(struct clab_session *session, struct clab_compiler *compiler,
+                   struct clab_run_options *options, struct clab_check_report *report,
+                   struct clab_error *error)
+{
+    json_t *rows = NULL, *predictions = NULL;
+    int exit_status = 0;
+    options->progress = on_progress;
+    options->on_record = on_record;
+    options->context = report;
+    clab_status status = clab_run(session, compiler, options, &rows, &predictions, &exit_status, error);
+    if (report->cli->err_is_terminal)
+        fputs("\r\033[K", report->cli->err);
+    if (status == CLAB_OK)
+        exit_status = clab_exit_worse(exit_status, print_rows(report, rows));
+    json_decref(rows);
+    json_decref(predictions);
+    return status == CLAB_OK ? exit_status : clab_status_exit(status);
 }
 
 void clab_check_unused(const struct clab_check_report *report)

@@ -1,5 +1,5 @@
-/* One launch as the command line describes it: --grid, --block, --cluster, --smem and --arg, of `launch` and of `check`
-   for a bare file, as the plan row and the buffer list that an experiment would have given. */
+/* One launch as the command line describes it: --grid, --block, --cluster, --smem and --arg, of `launch` and
+   of `check` for a bare file, as the plan row and the buffer list that an experiment would have given. */
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>

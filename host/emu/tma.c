@@ -394,8 +394,8 @@ static bool tensor_fill(struct emu_warp *warp, const struct emu_op *op, unsigned
     }
     geometry(t);
     if (t->coords[0] * t->element_bytes % 16 != 0) {
-        /* CUDA_ERROR_ILLEGAL_INSTRUCTION for a load with -2, -1, 1, 2, 3 words, none with -4 or 4 (H200, driver
-           13.0, 2026-11-30). */
+        /* CUDA_ERROR_ILLEGAL_INSTRUCTION for a load with -2, -1, 1, 2, 3 words, none with -4 or 4 (H200,
+           driver 13.0, 2026-11-30). */
         char text[160];
         snprintf(text, sizeof text,
                  "the innermost coordinate %lld is %lld bytes from the tensor's start, not a multiple of 16",

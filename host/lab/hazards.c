@@ -1,5 +1,5 @@
-/* From the plain structs of check/hazard.h to JSON, and what is done with that: entries of one pair of instructions
-   merged over launches, and put in order. */
+/* From the plain structs of check/hazard.h to JSON, and what is done with that: entries of one pair of
+   instructions merged over launches, and put in order. */
 #include "lab/hazards.h"
 
 #include <inttypes.h>
@@ -26,10 +26,12 @@ clab_status clab_hazards_start(const struct clab_channel *channel, uint64_t seed
                                        : "its stand-in driver has no checker");
         return clab_error_remedy(error, "check on emu:sm_90 or another emulated device");
     }
-    if (checker->size_bytes != sizeof(struct clab_hazards) || checker->hazard_bytes != sizeof(struct clab_hazard))
-        return clab_error_set(error, CLAB_UNSUPPORTED,
-                              "the stand-in driver's checker is of another version: a hazard has %u bytes there, %zu here",
-                              checker->hazard_bytes, sizeof(struct clab_hazard));
+    if (checker->size_bytes != sizeof(struct clab_hazards) ||
+        checker->hazard_bytes != sizeof(struct clab_hazard))
+        return clab_error_set(
+            error, CLAB_UNSUPPORTED,
+            "the stand-in driver's checker is of another version: a hazard has %u bytes there, %zu here",
+            checker->hazard_bytes, sizeof(struct clab_hazard));
     snprintf(text, sizeof text, "%" PRIu64, seed);
     clab_status status = channel->set_option("seed", text, error);
     if (status == CLAB_OK)
@@ -48,27 +50,30 @@ static json_t *party_to_json(const struct clab_hazard_party *party)
 {
     if (!party->present)
         return json_null();
-    return json_pack("{s:[I,I,I],s:[I,I,I],s:I,s:o,s:o,s:s,s:s,s:o,s:o}", "cta", (json_int_t)party->cta[0],
-                     (json_int_t)party->cta[1], (json_int_t)party->cta[2], "cluster", (json_int_t)party->cluster[0],
-                     (json_int_t)party->cluster[1], (json_int_t)party->cluster[2], "rank", (json_int_t)party->rank, "warp",
-                     party->has_warp ? json_integer(party->warp) : json_null(), "lanes",
-                     party->has_warp ? json_integer(party->lanes) : json_null(), "action", party->action, "instruction",
-                     party->instruction, "ptx", place(party->ptx_file, party->ptx_line, party->ptx_column), "source",
-                     place(party->source_file, party->source_line, party->source_column));
+    return json_pack(
+        "{s:[I,I,I],s:[I,I,I],s:I,s:o,s:o,s:s,s:s,s:o,s:o}", "cta", (json_int_t)party->cta[0],
+        (json_int_t)party->cta[1], (json_int_t)party->cta[2], "cluster", (json_int_t)party->cluster[0],
+        (json_int_t)party->cluster[1], (json_int_t)party->cluster[2], "rank", (json_int_t)party->rank, "warp",
+        party->has_warp ? json_integer(party->warp) : json_null(), "lanes",
+        party->has_warp ? json_integer(party->lanes) : json_null(), "action", party->action, "instruction",
+        party->instruction, "ptx", place(party->ptx_file, party->ptx_line, party->ptx_column), "source",
+        place(party->source_file, party->source_line, party->source_column));
 }
 
 static json_t *barrier_to_json(const struct clab_hazard_barrier *barrier)
 {
     if (!barrier->present)
         return json_null();
-    return json_pack("{s:I,s:I,s:I,s:I,s:I,s:I}", "id", (json_int_t)barrier->id, "phase", (json_int_t)barrier->phase,
-                     "pending", (json_int_t)barrier->pending, "expected", (json_int_t)barrier->expected, "expected_bytes",
-                     (json_int_t)barrier->expected_bytes, "delivered_bytes", (json_int_t)barrier->delivered_bytes);
+    return json_pack("{s:I,s:I,s:I,s:I,s:I,s:I}", "id", (json_int_t)barrier->id, "phase",
+                     (json_int_t)barrier->phase, "pending", (json_int_t)barrier->pending, "expected",
+                     (json_int_t)barrier->expected, "expected_bytes", (json_int_t)barrier->expected_bytes,
+                     "delivered_bytes", (json_int_t)barrier->delivered_bytes);
 }
 
 static const char *space_name(uint32_t space)
 {
-    static const char *const names[CLAB_SPACE_COUNT] = {"global", "shared", "shared::cluster", "local", "const", "param"};
+    static const char *const names[CLAB_SPACE_COUNT] = {"global", "shared", "shared::cluster",
+                                                        "local",  "const",  "param"};
     return space < CLAB_SPACE_COUNT ? names[space] : NULL;
 }
 
@@ -81,16 +86,19 @@ static json_t *hazard_to_json(const struct clab_hazard *hazard)
     if (hazard->has_address)
         address = json_pack("{s:I,s:o,s:s?,s:I}", "value", (json_int_t)hazard->address, "rank",
                             is_shared ? json_integer(hazard->owner_rank) : json_null(), "symbol",
-                            hazard->symbol[0] != '\0' ? hazard->symbol : NULL, "offset", (json_int_t)hazard->symbol_offset);
-    return json_pack("{s:s,s:s,s:s,s:s?,s:o,s:I,s:s,s:[o,o],s:o,s:s,s:s,s:I,s:I}", "kind", clab_hazard_name(hazard->kind),
-                     "severity", hazard->severity == CLAB_SEVERITY_MILD ? "mild" : "hazard", "within", within, "space",
-                     space_name(hazard->space), "address", address, "bytes", (json_int_t)hazard->bytes, "kernel",
-                     hazard->kernel, "parties", party_to_json(&hazard->parties[0]), party_to_json(&hazard->parties[1]),
-                     "barrier", barrier_to_json(&hazard->barrier), "missing", hazard->missing, "detail", hazard->detail,
-                     "count", (json_int_t)hazard->count, "seed", (json_int_t)hazard->seed);
+                            hazard->symbol[0] != '\0' ? hazard->symbol : NULL, "offset",
+                            (json_int_t)hazard->symbol_offset);
+    return json_pack(
+        "{s:s,s:s,s:s,s:s?,s:o,s:I,s:s,s:[o,o],s:o,s:s,s:s,s:I,s:I}", "kind", clab_hazard_name(hazard->kind),
+        "severity", hazard->severity == CLAB_SEVERITY_MILD ? "mild" : "hazard", "within", within, "space",
+        space_name(hazard->space), "address", address, "bytes", (json_int_t)hazard->bytes, "kernel",
+        hazard->kernel, "parties", party_to_json(&hazard->parties[0]), party_to_json(&hazard->parties[1]),
+        "barrier", barrier_to_json(&hazard->barrier), "missing", hazard->missing, "detail", hazard->detail,
+        "count", (json_int_t)hazard->count, "seed", (json_int_t)hazard->seed);
 }
 
-clab_status clab_hazards_stop(const struct clab_channel *channel, json_t **out_hazards, struct clab_error *error)
+clab_status clab_hazards_stop(const struct clab_channel *channel, json_t **out_hazards,
+                              struct clab_error *error)
 {
     const struct clab_hazards *checker = checker_of(channel);
     struct clab_hazard *found = NULL;
@@ -105,7 +113,8 @@ clab_status clab_hazards_stop(const struct clab_channel *channel, json_t **out_h
         return clab_error_set(error, CLAB_NO_MEMORY, "no memory for the hazards found");
     *out_hazards = json_array();
     for (size_t i = 0; i < count; i++)
-        json_array_append_new(*out_hazards, clab_hazard_name(found[i].kind) != NULL ? hazard_to_json(&found[i]) : NULL);
+        json_array_append_new(*out_hazards,
+                              clab_hazard_name(found[i].kind) != NULL ? hazard_to_json(&found[i]) : NULL);
     free(found);
     return json_array_size(*out_hazards) == count
                ? CLAB_OK
@@ -115,8 +124,8 @@ clab_status clab_hazards_stop(const struct clab_channel *channel, json_t **out_h
 static void add_place(struct clab_str *key, const json_t *party)
 {
     const json_t *ptx = json_object_get(party, "ptx");
-    clab_str_addf(key, "%s:%lld:%lld ", clab_json_text(ptx, "file", ""), (long long)clab_json_int(ptx, "line", 0),
-                  (long long)clab_json_int(ptx, "column", 0));
+    clab_str_addf(key, "%s:%lld:%lld ", clab_json_text(ptx, "file", ""),
+                  (long long)clab_json_int(ptx, "line", 0), (long long)clab_json_int(ptx, "column", 0));
 }
 
 /* What makes two entries one: the kind, and the pair of instructions in either order. */
@@ -147,7 +156,8 @@ static json_t *entry_of(json_t *hazards, const char *key)
     return NULL;
 }
 
-/* Adds the items of one list of `hazard` that the entry's lacks; `first` where the hazard has no such list yet. */
+/* Adds the items of one list of `hazard` that the entry's lacks; `first` where the hazard has no such list
+ * yet. */
 static void unite(json_t *entry, const json_t *hazard, const char *key, json_t *first)
 {
     json_t *own = json_object_get(entry, key), *more = json_object_get(hazard, key);
@@ -176,8 +186,9 @@ void clab_hazards_merge(json_t *into, const json_t *hazards)
             entry = json_deep_copy(hazard);
             json_array_append_new(into, entry);
         } else {
-            json_object_set_new(entry, "count",
-                                json_integer(clab_json_int(entry, "count", 0) + clab_json_int(hazard, "count", 0)));
+            json_object_set_new(
+                entry, "count",
+                json_integer(clab_json_int(entry, "count", 0) + clab_json_int(hazard, "count", 0)));
         }
         unite(entry, hazard, "seeds", json_object_get(hazard, "seed"));
         unite(entry, hazard, "rows", NULL);
@@ -195,7 +206,8 @@ int clab_hazard_kind(const char *name)
 static int worst_first(const void *a, const void *b)
 {
     const json_t *x = *(json_t *const *)a, *y = *(json_t *const *)b;
-    const int kinds[2] = {clab_hazard_kind(clab_json_text(x, "kind", "")), clab_hazard_kind(clab_json_text(y, "kind", ""))};
+    const int kinds[2] = {clab_hazard_kind(clab_json_text(x, "kind", "")),
+                          clab_hazard_kind(clab_json_text(y, "kind", ""))};
     const bool mild[2] = {strcmp(clab_json_text(x, "severity", ""), "mild") == 0,
                           strcmp(clab_json_text(y, "severity", ""), "mild") == 0};
     if (mild[0] != mild[1])

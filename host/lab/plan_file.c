@@ -130,7 +130,8 @@ static json_t *read_accepts(struct clab_eval *eval, const struct clab_path *path
         accepts = json_object();
     } else {
         if (!lua_istable(eval->L, -1) || lua_rawlen(eval->L, -1) > 0)
-            clab_eval_fail(eval, &at, "wanted reasons by kind, such as { [\"narrow-scope\"] = \"the usual idiom\" }");
+            clab_eval_fail(eval, &at,
+                           "wanted reasons by kind, such as { [\"narrow-scope\"] = \"the usual idiom\" }");
         accepts = clab_lua_to_json(eval, &at, -1);
     }
     lua_pop(eval->L, 1);
@@ -139,7 +140,8 @@ static json_t *read_accepts(struct clab_eval *eval, const struct clab_path *path
         struct clab_path item = {.up = &at, .key = kind};
         const int number = clab_hazard_kind(kind);
         if (number < 0)
-            clab_eval_fail(eval, &item, "there is no such kind of hazard; clusterlab check --help lists them");
+            clab_eval_fail(eval, &item,
+                           "there is no such kind of hazard; clusterlab check --help lists them");
         if (clab_hazard_severity_of((uint32_t)number) != CLAB_SEVERITY_MILD)
             clab_eval_fail(eval, &item, "only the milder kinds can be accepted, and this is none");
         if (!json_is_string(reason) || json_string_length(reason) == 0)

@@ -405,7 +405,8 @@ static void verify_rows(struct clab_run_state *run)
     char name[128];
     for (size_t i = 0; i < run->n_rows && !run->stop; i++) {
         struct clab_run_row *row = &run->rows[i];
-        clab_run_progress(run, run->options->seeds != 0 ? "check" : "verify", clab_row_name(row, name, sizeof name), i, run->n_rows);
+        clab_run_progress(run, run->options->seeds != 0 ? "check" : "verify",
+                          clab_row_name(row, name, sizeof name), i, run->n_rows);
         struct clab_error error = {0};
         const bool checks = run->options->seeds != 0;
         clab_status status = !row->open ? CLAB_OK

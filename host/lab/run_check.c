@@ -1,6 +1,6 @@
-/* The check of one row: a launch for each seed under the checkers, what they found merged into one list, and the
-   verdict. Kinds that the variant accepts (its field `accepts`, milder kinds only) stay in the list with their
-   reason. */
+/* The check of one row: a launch for each seed under the checkers, what they found merged into one list, and
+   the verdict. Kinds that the variant accepts (its field `accepts`, milder kinds only) stay in the list with
+   their reason. */
 #include "lab/run_parts.h"
 
 #include <string.h>
@@ -34,8 +34,8 @@ static bool is_told(clab_status status, const json_t *hazards)
     return (status == CLAB_FAULT || status == CLAB_DEADLOCK) && json_array_size(hazards) != 0;
 }
 
-static clab_status check_seed(struct clab_run_state *run, struct clab_run_row *row, uint64_t seed, json_t *into,
-                              struct clab_error *error)
+static clab_status check_seed(struct clab_run_state *run, struct clab_run_row *row, uint64_t seed,
+                              json_t *into, struct clab_error *error)
 {
     clab_status status = clab_row_ready(run, row, error);
     if (status == CLAB_OK)
@@ -44,10 +44,11 @@ static clab_status check_seed(struct clab_run_state *run, struct clab_run_row *r
         return status;
     json_object_set(row->record, "resources", run->variants[row->variant].resources);
     json_t *answer = NULL;
-    json_t *request = json_pack("{s:s,s:I,s:O,s:O,s:I}", "op", "check", "key", (json_int_t)row->variant, "row", row->plan,
-                                "buffers", row->buffers, "seed", (json_int_t)seed);
-    status = clab_session_ask(run->session, request, run->options->timeout_always ? run->options->timeout_ms : -1, NULL,
-                              NULL, &answer, error);
+    json_t *request = json_pack("{s:s,s:I,s:O,s:O,s:I}", "op", "check", "key", (json_int_t)row->variant,
+                                "row", row->plan, "buffers", row->buffers, "seed", (json_int_t)seed);
+    status =
+        clab_session_ask(run->session, request, run->options->timeout_always ? run->options->timeout_ms : -1,
+                         NULL, NULL, &answer, error);
     const json_t *launch = json_object_get(answer, "launch");
     if (json_is_object(launch))
         json_object_set(row->record, "launch", (json_t *)(uintptr_t)launch);
@@ -80,11 +81,14 @@ clab_status clab_row_check(struct clab_run_state *run, struct clab_run_row *row,
     json_decref(hazards);
     clab_status status = first.status;
     if (status == CLAB_WRONG)
-        json_object_set_new(row->record, "verify", json_pack("{s:s,s:s}", "status", "fail", "detail", first.message));
-    if (status == CLAB_OK || status == CLAB_WRONG || is_told(status, json_object_get(row->record, "hazards"))) {
+        json_object_set_new(row->record, "verify",
+                            json_pack("{s:s,s:s}", "status", "fail", "detail", first.message));
+    if (status == CLAB_OK || status == CLAB_WRONG ||
+        is_told(status, json_object_get(row->record, "hazards"))) {
         if (count != 0)
-            status = clab_error_set(error, CLAB_HAZARD, "%zu hazard%s: %s%s%s", count, count != 1 ? "s" : "", names.text,
-                                    status == CLAB_WRONG ? "; " : "", status == CLAB_WRONG ? first.message : "");
+            status = clab_error_set(error, CLAB_HAZARD, "%zu hazard%s: %s%s%s", count, count != 1 ? "s" : "",
+                                    names.text, status == CLAB_WRONG ? "; " : "",
+                                    status == CLAB_WRONG ? first.message : "");
         else if (status != CLAB_OK)
             clab_error_copy(error, &first);
     } else {

@@ -42,7 +42,7 @@ struct worker {
     size_t n_sets;
     struct clab_watch *watch;  /* NVML beside a real GPU; NULL otherwise */
     const struct work *beside; /* the timed row whose companion may still run; NULL none */
-    bool checking;             /* the next launch of a row is checked for hazards, under the schedule of `seed` */
+    bool checking; /* the next launch of a row is checked for hazards, under the schedule of `seed` */
     uint64_t seed;
 };
 
@@ -357,7 +357,8 @@ static clab_status do_verify(struct worker *worker, const json_t *request, json_
 }
 
 /* One launch with one of the fills under the checkers, and what they found; also when a fault ended it. */
-static clab_status do_check(struct worker *worker, const json_t *request, json_t *answer, struct clab_error *error)
+static clab_status do_check(struct worker *worker, const json_t *request, json_t *answer,
+                            struct clab_error *error)
 {
     struct clab_buffer_set *set;
     json_t *counters = NULL, *hazards = NULL;
@@ -375,7 +376,8 @@ static clab_status do_check(struct worker *worker, const json_t *request, json_t
         worker->seed = (uint64_t)clab_json_int(request, "seed", 1);
         status = run_pass(worker, work, set, (unsigned)(worker->seed % fills), &counters, error);
         worker->checking = false;
-        if (status != CLAB_UNSUPPORTED && clab_hazards_stop(worker->device.driver->channel, &hazards, &found) != CLAB_OK) {
+        if (status != CLAB_UNSUPPORTED &&
+            clab_hazards_stop(worker->device.driver->channel, &hazards, &found) != CLAB_OK) {
             status = found.status;
             clab_error_copy(error, &found);
         }

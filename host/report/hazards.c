@@ -38,7 +38,8 @@ static const char *colour(const struct paint *paint, const char *code)
 static void add_triple(struct clab_str *out, const json_t *triple)
 {
     for (size_t i = 0; i < 3; i++)
-        clab_str_addf(out, "%s%lld", i == 0 ? "(" : ",", (long long)json_integer_value(json_array_get(triple, i)));
+        clab_str_addf(out, "%s%lld", i == 0 ? "(" : ",",
+                      (long long)json_integer_value(json_array_get(triple, i)));
     clab_str_add(out, ")");
 }
 
@@ -112,8 +113,8 @@ static void add_party(const struct paint *paint, const json_t *party, int number
     clab_str_add(out, "\n");
     const json_t *source = json_object_get(party, "source"), *ptx = json_object_get(party, "ptx");
     if (add_place(paint, source, "")) {
-        clab_str_addf(out, "           %sPTX line %lld: %s%s\n", colour(paint, DIM), number_of(ptx, "line"), instruction,
-                      colour(paint, PLAIN));
+        clab_str_addf(out, "           %sPTX line %lld: %s%s\n", colour(paint, DIM), number_of(ptx, "line"),
+                      instruction, colour(paint, PLAIN));
     } else if (!add_place(paint, ptx, instruction) && instruction[0] != '\0') {
         clab_str_addf(out, "           %s\n", instruction);
     }
@@ -143,18 +144,21 @@ static size_t column_of(const unsigned *ranks, size_t count, unsigned rank)
 }
 
 /* One line of the picture: what a party does, and an arrow to whose memory it does it. */
-static void add_arrow(const json_t *party, int number, const unsigned *ranks, size_t count, long long owner, const char *what,
-                      struct clab_str *out)
+static void add_arrow(const json_t *party, int number, const unsigned *ranks, size_t count, long long owner,
+                      const char *what, struct clab_str *out)
 {
     char line[CELL * 4], label[CELL];
     const size_t from = column_of(ranks, count, (unsigned)number_of(party, "rank")) * CELL;
     snprintf(label, sizeof label, "%d %.14s", number, text_of(party, "action"));
     memset(line, ' ', sizeof line);
     memcpy(line + from, label, strlen(label));
-    if (owner >= 0 && column_of(ranks, count, (unsigned)owner) < count && owner != number_of(party, "rank") && what[0] != '\0') {
-        const size_t to = column_of(ranks, count, (unsigned)owner) * CELL, length = strlen(what) < CELL - 2 ? strlen(what) : CELL - 2;
+    if (owner >= 0 && column_of(ranks, count, (unsigned)owner) < count && owner != number_of(party, "rank") &&
+        what[0] != '\0') {
+        const size_t to = column_of(ranks, count, (unsigned)owner) * CELL,
+                     length = strlen(what) < CELL - 2 ? strlen(what) : CELL - 2;
         memcpy(line + to, what, length);
-        const size_t first = from < to ? from + strlen(label) + 1 : to + length + 1, last = from < to ? to - 2 : from - 2;
+        const size_t first = from < to ? from + strlen(label) + 1 : to + length + 1,
+                     last = from < to ? to - 2 : from - 2;
         for (size_t i = first; i <= last && last < sizeof line; i++)
             line[i] = '-';
         if (first <= last)
@@ -177,13 +181,15 @@ static void add_picture(const json_t *hazard, unsigned cluster_ctas, struct clab
     size_t count = 0;
     if (cluster_ctas < 2 || !json_is_object(one))
         return;
-    const long long involved[3] = {number_of(one, "rank"), json_is_object(other) ? number_of(other, "rank") : -1, owner};
+    const long long involved[3] = {number_of(one, "rank"),
+                                   json_is_object(other) ? number_of(other, "rank") : -1, owner};
     for (size_t i = 0; i < 3; i++) {
         const bool in_range = involved[i] >= 0 && involved[i] < (long long)cluster_ctas;
         if (in_range && column_of(ranks, count, (unsigned)involved[i]) == count)
             ranks[count++] = (unsigned)involved[i];
     }
-    if (count < 2 || (json_is_object(other) && !json_equal(json_object_get(one, "cluster"), json_object_get(other, "cluster"))))
+    if (count < 2 || (json_is_object(other) &&
+                      !json_equal(json_object_get(one, "cluster"), json_object_get(other, "cluster"))))
         return;
     for (size_t i = 0; i + 1 < count; i++)
         for (size_t j = 0; j + 1 < count; j++)
@@ -213,16 +219,17 @@ static void add_barrier(const json_t *barrier, struct clab_str *out)
     if (!json_is_object(barrier))
         return;
     clab_str_addf(out, "     barrier %s%llx: phase %lld, %lld of %lld arrivals pending",
-                  number_of(barrier, "id") >= 16 ? "at shared 0x" : "", (unsigned long long)number_of(barrier, "id"),
-                  number_of(barrier, "phase"), number_of(barrier, "pending"), number_of(barrier, "expected"));
+                  number_of(barrier, "id") >= 16 ? "at shared 0x" : "",
+                  (unsigned long long)number_of(barrier, "id"), number_of(barrier, "phase"),
+                  number_of(barrier, "pending"), number_of(barrier, "expected"));
     if (number_of(barrier, "expected_bytes") != 0 || number_of(barrier, "delivered_bytes") != 0)
         clab_str_addf(out, ", %lld bytes expected, %lld delivered", number_of(barrier, "expected_bytes"),
                       number_of(barrier, "delivered_bytes"));
     clab_str_add(out, "\n");
 }
 
-void clab_hazard_print(const json_t *hazard, const char *subject, const char *again, unsigned cluster_ctas, bool is_coloured,
-                       struct clab_str *out)
+void clab_hazard_print(const json_t *hazard, const char *subject, const char *again, unsigned cluster_ctas,
+                       bool is_coloured, struct clab_str *out)
 {
     const struct paint paint = {is_coloured, out};
     const bool mild = strcmp(text_of(hazard, "severity"), "mild") == 0;
@@ -238,8 +245,8 @@ void clab_hazard_print(const json_t *hazard, const char *subject, const char *ag
     if (json_is_object(json_object_get(hazard, "address"))) {
         clab_str_add(out, "     at ");
         add_address(hazard, true, out);
-        clab_str_addf(out, ", %s%s%lld byte%s\n", space, space[0] != '\0' ? " memory, " : "", number_of(hazard, "bytes"),
-                      number_of(hazard, "bytes") == 1 ? "" : "s");
+        clab_str_addf(out, ", %s%s%lld byte%s\n", space, space[0] != '\0' ? " memory, " : "",
+                      number_of(hazard, "bytes"), number_of(hazard, "bytes") == 1 ? "" : "s");
     }
     add_barrier(json_object_get(hazard, "barrier"), out);
     add_picture(hazard, cluster_ctas, out);

@@ -36,8 +36,9 @@ static clab_status unknown_kind(const char *word, struct clab_error *error)
         names[kind] = clab_hazard_name(kind);
     const char *near = clab_nearest_name(word, names, CLAB_HAZARD_KINDS);
     clab_error_set(error, CLAB_USAGE, "there is no kind of hazard '%s'", word);
-    return near != NULL ? clab_error_remedy(error, "did you mean %s?", near)
-                        : clab_error_remedy(error, "clusterlab check --help lists the kinds; * is any of them");
+    return near != NULL
+               ? clab_error_remedy(error, "did you mean %s?", near)
+               : clab_error_remedy(error, "clusterlab check --help lists the kinds; * is any of them");
 }
 
 /* One condition, "kernel=k", into `item`. */
@@ -62,7 +63,8 @@ static clab_status read_condition(const char *word, json_t *item, struct clab_er
         return CLAB_OK;
     }
     clab_error_set(error, CLAB_USAGE, "'%s' is no condition", word);
-    return clab_error_remedy(error, "conditions, each once: variant=NAME kernel=NAME file=PATH line=N symbol=NAME");
+    return clab_error_remedy(error,
+                             "conditions, each once: variant=NAME kernel=NAME file=PATH line=N symbol=NAME");
 }
 
 static clab_status read_line(char *line, uint32_t number, json_t *list, struct clab_error *error)
@@ -78,7 +80,8 @@ static clab_status read_line(char *line, uint32_t number, json_t *list, struct c
         return CLAB_OK;
     if (!is_kind(word))
         return unknown_kind(word, error);
-    json_t *item = json_pack("{s:I,s:s,s:s,s:i}", "at", (json_int_t)number, "kind", word, "reason", reason, "used", 0);
+    json_t *item =
+        json_pack("{s:I,s:s,s:s,s:i}", "at", (json_int_t)number, "kind", word, "reason", reason, "used", 0);
     clab_status status = item != NULL ? CLAB_OK : clab_error_set(error, CLAB_USAGE, "the line is not UTF-8");
     while (status == CLAB_OK && (word = strtok_r(NULL, " \t", &saved)) != NULL)
         status = read_condition(word, item, error);
@@ -133,7 +136,8 @@ static bool at_place(const json_t *item, const json_t *hazard)
     for (size_t i = 0; i < 4; i++) {
         const json_t *party = json_array_get(json_object_get(hazard, "parties"), i / 2);
         const json_t *place = json_object_get(party, kinds[i % 2]);
-        if (json_is_object(place) && (file == NULL || ends_in(text_of(place, "file"), json_string_value(file))) &&
+        if (json_is_object(place) &&
+            (file == NULL || ends_in(text_of(place, "file"), json_string_value(file))) &&
             (line == NULL || json_equal(line, json_object_get(place, "line"))))
             return true;
     }
@@ -152,9 +156,11 @@ const json_t *clab_suppression_find(json_t *list, const json_t *hazard, const ch
     for (size_t i = 0; i < json_array_size(list); i++) {
         json_t *item = json_array_get(list, i);
         const char *kind = text_of(item, "kind");
-        if ((strcmp(kind, "*") == 0 || strcmp(kind, text_of(hazard, "kind")) == 0) && is_text(item, "variant", variant) &&
-            is_text(item, "kernel", text_of(hazard, "kernel")) && is_text(item, "symbol", symbol) && at_place(item, hazard)) {
-            json_object_set_new(item, "used", json_integer(json_integer_value(json_object_get(item, "used")) + 1));
+        if ((strcmp(kind, "*") == 0 || strcmp(kind, text_of(hazard, "kind")) == 0) &&
+            is_text(item, "variant", variant) && is_text(item, "kernel", text_of(hazard, "kernel")) &&
+            is_text(item, "symbol", symbol) && at_place(item, hazard)) {
+            json_object_set_new(item, "used",
+                                json_integer(json_integer_value(json_object_get(item, "used")) + 1));
             return item;
         }
     }
