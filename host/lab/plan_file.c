@@ -123,20 +123,15 @@ static void read_function(struct clab_eval *eval, const struct clab_path *path, 
 /* Milder kinds of hazards that a variant is at peace with: { ["narrow-scope"] = "reason" }. */
 static json_t *read_accepts(struct clab_eval *eval, const struct clab_path *path, int index)
 {
+    lua_State *L = eval->L;
     struct clab_path at = {.up = path, .key = "accepts"};
-    json_t *accepts = NULL, *reason;
-    const char *kind;
-    if (clab_push_field(eval, index, "accepts") == LUA_TNIL) {
-        accepts = json_object();
-    } else {
-        if (!lua_istable(eval->L, -1) || lua_rawlen(eval->L, -1) > 0)
-            clab_eval_fail(eval, &at,
-                           "wanted reasons by kind, such as { [\"narrow-scope\"] = \"the usual idiom\" }");
-        accepts = clab_lua_to_json(eval, &at, -1);
-    }
-    lua_pop(eval->L, 1);
-    json_object_foreach(accepts, kind, reason)
-    {
+    json_t *accepts = clab_eval_json(eval, json_object());
+    const int type = clab_push_field(eval, index, "accepts");
+    if (type != LUA_TNIL && type != LUA_TTABLE)
+        clab_eval_fail(eval, &at,
+                       "wanted reasons by kind, such as { [\"narrow-scope\"] = \"the usual idiom\" }");
+    for (lua_pushnil(L); type == LUA_TTABLE && lua_next(L, -2) != 0; lua_pop(L, 1)) {
+        const char *kind = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "";
         struct clab_path item = {.up = &at, .key = kind};
         const int number = clab_hazard_kind(kind);
         if (number < 0)
@@ -144,10 +139,12 @@ static json_t *read_accepts(struct clab_eval *eval, const struct clab_path *path
                            "there is no such kind of hazard; clusterlab check --help lists them");
         if (clab_hazard_severity_of((uint32_t)number) != CLAB_SEVERITY_MILD)
             clab_eval_fail(eval, &item, "only the milder kinds can be accepted, and this is none");
-        if (!json_is_string(reason) || json_string_length(reason) == 0)
+        if (lua_type(L, -1) != LUA_TSTRING || lua_rawlen(L, -1) == 0)
             clab_eval_fail(eval, &item, "wanted the reason, a text");
+        clab_eval_set(eval, accepts, kind, json_string(lua_tostring(L, -1)));
     }
-    return clab_eval_json(eval, accepts);
+    lua_pop(L, 1);
+    return accepts;
 }
 
 /* The variant whose table is on top of the stack. */
