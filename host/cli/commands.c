@@ -106,9 +106,13 @@ const struct clab_command_info clab_commands[] = {
      " as in run\n"
      "\n"
      "Kinds of hazards:\n"
-#define CLAB_HAZARD_KIND(id, name, severity, text) "  " name ": " text " (" #severity ")\n"
+#define SEVERITY_HAZARD ""
+#define SEVERITY_MILD   " (milder)"
+#define CLAB_HAZARD_KIND(id, name, severity, text) "  " name ": " text SEVERITY_##severity "\n"
 #include "check/hazards.def"
 #undef CLAB_HAZARD_KIND
+#undef SEVERITY_HAZARD
+#undef SEVERITY_MILD
      "\n"
      "Exit status: 0 no hazard (milder kinds may be listed), 1 a hazard or a wrong result, 2 usage, 3 "
      "nothing could run, 4 "
