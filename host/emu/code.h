@@ -39,6 +39,12 @@ struct emu_code {
 
 struct emu_set; /* sets.c: the handlers of one instruction set and hook mode */
 
+/* Where a kernel's shared variables lie. */
+struct emu_layout {
+    uint32_t *shared_offsets;           /* by position in module->vars; UINT32_MAX: not placed */
+    uint32_t **function_shared_offsets; /* [function index][position in function->vars], NULL rows allowed */
+};
+
 /* One kernel, decoded. */
 struct emu_image {
     const struct emu_module *module;
@@ -46,6 +52,7 @@ struct emu_image {
     struct emu_code **codes; /* by ptx_function.index; NULL when the kernel cannot reach it */
     uint32_t n_codes;
     struct emu_code *entry;
+    struct emu_layout layout;
     uint32_t static_shared_bytes; /* of the .shared variables that the kernel can reach */
     uint32_t local_bytes;         /* per thread, along the deepest chain of calls; with recursion see deep */
     bool deep; /* calls itself or through pointers: local memory is the stack limit instead */
@@ -95,12 +102,12 @@ clab_status emu_image_new(const struct emu_module *module, const struct ptx_modu
                           const struct ptx_function *entry, const struct emu_set *set,
                           struct emu_image **out_image, struct clab_error *error);
 void emu_image_free(struct emu_image *image);
+/* The shared variable at `offset` from a CTA's first byte, and where in it that is; NULL: none. An unsized one
+   reaches to the end. */
+const struct ptx_var *emu_image_shared_at(const struct emu_image *image, const struct ptx_module *ptx, uint32_t offset,
+                                          uint32_t *out_offset);
 
 /* --- used by image.c, implemented in decode.c: one function. */
-struct emu_layout {
-    uint32_t *shared_offsets;           /* by position in module->vars; UINT32_MAX: not placed */
-    uint32_t **function_shared_offsets; /* [function index][position in function->vars], NULL rows allowed */
-};
 clab_status emu_decode(struct emu_image *image, const struct ptx_module *ptx, const struct emu_layout *layout,
                        struct emu_code *code, struct clab_error *error);
 

@@ -225,9 +225,10 @@ static clab_status build(struct emu_image *image, const struct ptx_module *ptx,
     if (!image->codes || !reach_all(reach, entry)) {
         return clab_error_set(error, CLAB_NO_MEMORY, "out of memory while decoding '%s'", entry->name);
     }
-    if (!lay_out_shared(reach, &layout, &reach->arena, &image->static_shared_bytes, error)) {
+    if (!lay_out_shared(reach, &layout, &image->arena, &image->static_shared_bytes, error)) {
         return error ? error->status : CLAB_LOAD;
     }
+    image->layout = layout;
     for (uint32_t i = 0; i < reach->n_queue; i++) {
         const uint32_t index = reach->queue[i];
         struct emu_code *code = clab_arena_alloc(&image->arena, sizeof *code);
@@ -284,4 +285,25 @@ void emu_image_free(struct emu_image *image)
         struct clab_arena arena = image->arena; /* the image lies in it */
         clab_arena_free(&arena);
     }
+}
+
+const struct ptx_var *emu_image_shared_at(const struct emu_image *image, const struct ptx_module *ptx, uint32_t offset,
+                                          uint32_t *out_offset)
+{
+    const struct ptx_var *found = NULL;
+    for (uint32_t f = 0; f <= ptx->n_functions; f++) {
+        const bool module = f == ptx->n_functions;
+        const uint32_t *offsets =
+            module ? image->layout.shared_offsets : image->layout.function_shared_offsets[f];
+        struct ptx_var **vars = module ? ptx->vars : ptx->functions[f]->vars;
+        const uint32_t n = module ? ptx->n_vars : ptx->functions[f]->n_vars;
+        for (uint32_t i = 0; offsets && i < n; i++) {
+            if (offsets[i] <= offset && (vars[i]->is_unsized || offset - offsets[i] < vars[i]->bytes) &&
+                (!found || !vars[i]->is_unsized)) {
+                found = vars[i];
+                *out_offset = offset - offsets[i];
+            }
+        }
+    }
+    return found;
 }

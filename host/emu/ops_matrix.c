@@ -54,6 +54,7 @@ static bool place_rows(struct emu_warp *warp, const struct emu_op *op, unsigned 
         if (!out_rows[lane])
             return false;
         emu_access_count(warp, space, ROW_SIZE, mode, 1);
+        emu_access_tell(warp, op, lane, space, out_rows[lane], 16, mode);
     }
     return true;
 }

@@ -119,6 +119,7 @@ static struct emu_cluster *cluster_start(struct emu_thread *thread, uint64_t ind
     }
     cluster->next = thread->residents;
     thread->residents = cluster;
+    emu_hook_event(&cluster->ctas[0], NULL, NULL, (struct emu_event){.kind = EMU_EVENT_CLUSTER_START});
     return cluster;
 }
 
@@ -196,6 +197,7 @@ void emu_cluster_end(struct emu_thread *thread, struct emu_cluster *cluster)
         struct emu_async *item = pending_take(cluster);
         item->complete(item, NULL);
     }
+    emu_hook_event(&cluster->ctas[0], NULL, NULL, (struct emu_event){.kind = EMU_EVENT_CLUSTER_END});
     for (uint32_t rank = 0; rank < cluster->size; rank++) {
         for (uint32_t w = 0; w < cluster->ctas[rank].n_warps; w++) {
             warp_abandon(&cluster->ctas[rank].warps[w]);

@@ -148,8 +148,10 @@ struct emu_cluster {
     struct emu_async *pending; /* the first due, on top of a pairing heap */
     uint64_t posted;           /* completions posted so far */
     uint32_t n_pending;
+    uint64_t copies; /* asynchronous operations issued so far: their ids */
     struct emu_warp *running; /* whose slice runs now */
     uint64_t progress;        /* as thread->progress, raised also by completions */
+    void *observed;           /* an observer's own state */
     struct emu_cluster *next;
 };
 
