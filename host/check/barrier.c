@@ -45,6 +45,13 @@ static void aligned_end(struct check *check, struct check_warp *warp)
     }
 }
 
+void check_aligned_exit(struct check *check, struct check_warp *warp, uint32_t lanes)
+{
+    if (warp->aligned_site && (lanes & ~warp->aligned_lanes)) {
+        aligned_end(check, warp);
+    }
+}
+
 void check_aligned_left(struct check *check, struct check_cta *cta)
 {
     for (uint32_t w = 0; w < cta->cluster->n_warps; w++) {
@@ -61,7 +68,11 @@ void check_barrier_arrive(struct check *check, struct check_warp *warp, const st
     if (check->sites.list[site].aligned && (warp->aligned_site || (live & ~event->lanes))) {
         aligned_note(check, warp, event->lanes, site);
     }
-    warp->cta->named[event->value].site = site;
+    struct check_named *at = &warp->cta->named[event->value];
+    const uint32_t count = warp->cta->cta->barriers[event->value].expected + 1;
+    const unsigned second = at->counts[0] && at->counts[0] != count;
+    at->counts[second] = count;
+    at->sites[second] = site;
     if (event->wait) {
         return;
     }
@@ -189,7 +200,10 @@ void check_barrier_complete(struct check *check, struct check_cta *cta, uint32_t
         }
     }
     check_tidings_drop(&told);
-    *named = (struct check_named){.site = named->site};
+    named->mem = named->exec = named->proxy = NULL;
+    for (unsigned s = 0; s < SCOPES; s++) {
+        named->fenced[s] = NULL;
+    }
 }
 
 /* --- barrier.cluster */

@@ -74,7 +74,7 @@ static void on_access(void *user, const struct emu_warp *emu_warp, const struct 
     if (site->strong) {
         check_synchronise(check, warp, access, site, number, true);
     }
-    warp->last_time = cl->now;
+    warp->last_time = check_now(cl);
     for (uint32_t i = 0; i < warp->n_groups; i++) {
         const struct group *group = &warp->groups[i];
         struct emu_access part = *access;
@@ -248,6 +248,7 @@ const struct emu_hooks *check_hooks(void)
 {
     static const struct emu_hooks hooks = {.user = &all.check,
                                            .one_thread = true,
+                                           .whole_lives = true,
                                            .begin = on_begin,
                                            .end = on_end,
                                            .access = on_access,

@@ -223,6 +223,13 @@ void check_transfer(struct check *check, const struct emu_warp *emu_warp, uint32
             c->read_site[t->lane] = site;
         }
     }
+    if (t->from_cta) {
+        const struct check_remote source = {read_agent, read_time, UINT32_MAX, site, t->from, t->from_bytes,
+                                            warp->self.agent};
+        if (t->has_mbarrier) {
+            check_remote_note(check_cta_of(cl, t->from_cta), &source);
+        }
+    }
     struct actor reader = actor;
     reader.write = false;
     reader.reduces = false;
@@ -232,6 +239,7 @@ void check_transfer(struct check *check, const struct emu_warp *emu_warp, uint32
     if (t->from_bytes) {
         check_shared_range(&reader, check_cta_of(cl, t->from_cta), t->lane, t->from, t->from_bytes);
     }
+    actor.in_global = reader.in_global = true;
     if (t->global_bytes && t->global_write) {
         actor.write = true;
         check_global_range(&actor, t->lane, t->global, t->global_bytes);
@@ -277,6 +285,7 @@ void check_copy_event(struct check *check, const struct emu_cta *cta, const stru
                                     .strong = copy->what.reduces,
                                     .scope = SCOPE_GPU,
                                     .write = event->wait,
+                                    .in_global = true,
                                     .async_proxy = true,
                                     .copy = true};
         check_global_range(&actor, copy->lane, event->address, event->value);
@@ -310,7 +319,7 @@ void check_copies_exit(struct check *check, struct check_cta *cta)
         for (struct mbarrier *m = cl->mbarriers[b]; m; m = m->next) {
             if (m->cta == cta && m->live && m->copy_time &&
                 !clock_knows(cta->exit_known, cl->index, m->agent, UINT32_MAX, CHECK_ASYNC_TIME | m->copy_time)) {
-                exit_report(check, cta, m->issuer, m->copy_lane, m->copy_site, m->clc, "copy writes",
+                exit_report(check, cta, m->issuer, m->copy_lane, m->copy_site, m->clc && m->multicast, "copy writes",
                             "no thread of the CTA waits for the copy into its shared memory before the CTA exits");
             }
         }

@@ -121,6 +121,28 @@ void check_faults(struct check *check, const struct emu_run *run, clab_status st
 
 /* --- deadlock */
 
+/* Two arrivals at a barrier that count differently. */
+static bool counts_differ(const struct check_warp *warp, uint32_t id)
+{
+    return warp->cta->named[id].counts[1] != 0;
+}
+
+/* The first group of waiting threads of a launch; others that wait elsewhere are its other party. */
+static bool second_party(struct check *check, struct check_cluster *cl, const struct check_warp *warp,
+                         const struct emu_fragment *fragment, uint32_t site, enum clab_hazard_kind kind)
+{
+    if (kind != CLAB_HAZARD_DEADLOCK || !check->deadlock) {
+        return false;
+    }
+    struct clab_hazard *h = check_found(check, check->deadlock);
+    if (check->deadlock_site != site && !h->parties[1].present) {
+        check_party(check, &h->parties[1], cl->index, warp->self.agent, fragment->mask, site, "waits");
+        check_within(h);
+    }
+    h->count += check->deadlock_site != site;
+    return check->deadlock_site != site;
+}
+
 static void waits_at(struct check *check, struct check_cluster *cl, struct check_warp *warp,
                      const struct emu_warp *emu_warp, const struct emu_fragment *fragment)
 {
@@ -132,6 +154,7 @@ static void waits_at(struct check *check, struct check_cluster *cl, struct check
     switch (fragment->state == EMU_FRAGMENT_WAITING ? fragment->wait : EMU_WAIT_NONE) {
     case EMU_WAIT_BARRIER: {
         const struct emu_barrier *b = &emu_warp->cta->barriers[fragment->wait_key % EMU_NAMED_BARRIERS];
+        kind = counts_differ(warp, fragment->wait_key % EMU_NAMED_BARRIERS) ? CLAB_HAZARD_BARRIER_COUNT : kind;
         snprintf(text, sizeof text, "waits at barrier %u, where %u of %u threads have arrived",
                  (unsigned)fragment->wait_key, b->arrived, b->expected ? b->expected : emu_warp->cta->live_threads);
         break;
@@ -170,9 +193,16 @@ static void waits_at(struct check *check, struct check_cluster *cl, struct check
                  "%lld delivered",
                  view.pending, view.expected, (long long)m->expect_bytes, (long long)m->done_bytes);
     }
+    if (second_party(check, cl, warp, fragment, site, kind)) {
+        return;
+    }
     struct clab_hazard *h = check_report(check, kind, site, m ? m->copy_site : 0, 2);
     if (!h) {
         return;
+    }
+    if (kind == CLAB_HAZARD_DEADLOCK) {
+        check->deadlock = check->n_found;
+        check->deadlock_site = site;
     }
     check_party(check, &h->parties[0], cl->index, warp->self.agent, fragment->mask, site, "waits");
     h->within = fragment->wait == EMU_WAIT_CLUSTER_BARRIER ? CLAB_WITHIN_CLUSTER : CLAB_WITHIN_CTA;

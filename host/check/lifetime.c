@@ -33,11 +33,16 @@ void check_remote_start(struct check *check, struct check_warp *warp, struct che
               "started yet");
 }
 
-static void remember(struct check_cta *owner, const struct check_remote *access)
+void check_remote_note(struct check_cta *owner, const struct check_remote *access)
 {
     for (uint32_t i = 0; i < owner->n_remote; i++) {
-        if (owner->remote[i].agent == access->agent) {
-            owner->remote[i] = *access;
+        struct check_remote *old = &owner->remote[i];
+        if (old->agent == access->agent && (old->lanes & ~access->lanes) == 0) {
+            *old = *access;
+            return;
+        }
+        if (old->agent == access->agent && old->time == access->time && old->site == access->site) {
+            old->lanes |= access->lanes;
             return;
         }
     }
@@ -48,6 +53,24 @@ static void remember(struct check_cta *owner, const struct check_remote *access)
     owner->remote[owner->n_remote++] = *access;
 }
 
+static void after_exit(struct check *check, struct check_cta *cta, const struct check_remote *r)
+{
+    const bool copy = r->issuer != UINT32_MAX;
+    struct clab_hazard *h =
+        check_report(check, copy ? CLAB_HAZARD_ASYNC_EXIT : CLAB_HAZARD_REMOTE_AFTER_EXIT, r->site, 0, 0);
+    if (!h) {
+        return;
+    }
+    check_party(check, &h->parties[0], cta->cluster->index, copy ? r->issuer : r->agent, r->lanes, r->site,
+                copy ? "copy reads" : NULL);
+    check_party_cta(check, &h->parties[1], cta->cluster->index, cta->rank, "exit");
+    check_within(h);
+    check_place_shared(check, h, NULL, cta, r->address, r->bytes);
+    check_say(h->missing, sizeof h->missing, "%s",
+              copy ? "no thread of the CTA whose memory the copy reads knows at its exit that the copy is complete"
+                   : "no cluster barrier after the access keeps the peer CTA from exiting before it is made");
+}
+
 void check_remote_access(struct check *check, struct check_warp *warp, struct check_cta *owner,
                          const struct emu_access *access, uint32_t site)
 {
@@ -55,25 +78,30 @@ void check_remote_access(struct check *check, struct check_warp *warp, struct ch
     const uint32_t offset =
         (uint32_t)((uintptr_t)emu_access_host(access, lane) - (uintptr_t)owner->cta->shared) + EMU_SHARED_FIRST;
     check_remote_start(check, warp, owner, access->lanes, offset, access->bytes, site);
+    if (owner->exited) {
+        after_exit(check, owner, &(struct check_remote){warp->self.agent, 0, access->lanes, site, offset,
+                                                        access->bytes, UINT32_MAX});
+    }
     const struct check_remote last = {.agent = warp->self.agent,
-                                      .time = warp->cta->cluster->now,
+                                      .time = check_now(warp->cta->cluster),
                                       .lanes = access->lanes,
                                       .site = site,
                                       .address = offset,
-                                      .bytes = access->bytes};
-    remember(owner, &last);
+                                      .bytes = access->bytes,
+                                      .issuer = UINT32_MAX};
+    check_remote_note(owner, &last);
 }
 
 void check_thread_exit(struct check *check, struct check_warp *warp, uint32_t lanes, uint32_t site)
 {
-    (void)check;
     struct check_cta *cta = warp->cta;
     cta->exit_site = site;
+    check_aligned_exit(check, warp, lanes);
     if (cta->n_remote || cta->cluster->any_copies) {
         EACH_GROUP(g, warp, lanes)
         {
             struct clock *known =
-                known_tell(&g->exec, &warp->self, check_lanes(warp, g->lanes & lanes), cta->cluster->now);
+                known_tell(&g->exec, &warp->self, check_lanes(warp, g->lanes & lanes), check_now(cta->cluster));
             clock_join_ref(&cta->exit_known, known);
             clock_drop(known);
         }
@@ -90,15 +118,6 @@ void check_cta_exit(struct check *check, struct check_cta *cta)
         if (clock_knows(cta->exit_known, cta->cluster->index, r->agent, r->lanes, r->time)) {
             continue;
         }
-        struct clab_hazard *h = check_report(check, CLAB_HAZARD_REMOTE_AFTER_EXIT, r->site, 0, 0);
-        if (!h) {
-            continue;
-        }
-        check_party(check, &h->parties[0], cta->cluster->index, r->agent, r->lanes, r->site, NULL);
-        check_party_cta(check, &h->parties[1], cta->cluster->index, cta->rank, "exit");
-        check_within(h);
-        check_place_shared(check, h, NULL, cta, r->address, r->bytes);
-        check_say(h->missing, sizeof h->missing,
-                  "no cluster barrier after the access keeps the peer CTA from exiting before it is made");
+        after_exit(check, cta, r);
     }
 }

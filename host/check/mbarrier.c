@@ -80,6 +80,7 @@ void check_init_visible(struct check *check, struct check_warp *warp, unsigned l
         executed |= known_covers(&g->exec, &warp->self, agent, bit, m->init_time);
         fenced |= clock_knows(g->proxy, warp->self.cluster, agent, bit, m->init_time);
     }
+    async = async && m->cta != warp->cta; /* the own CTA's is signalled in the generic proxy */
     if (!m->init_site || (async ? fenced && executed : visible || (executed && m->init_fenced))) {
         return;
     }
@@ -122,7 +123,7 @@ static void init(struct check *check, struct check_warp *warp, const struct emu_
     m->init_site = site;
     m->init_warp = warp->index;
     m->init_lane = lane;
-    m->init_time = warp->cta->cluster->now;
+    m->init_time = check_now(warp->cta->cluster);
     m->expected = m->pending = (uint32_t)event->value;
     /* Phases go on counting, so that earlier copies keep their place. */
     m->phase += m->phase & 1;
@@ -146,6 +147,27 @@ static void init(struct check *check, struct check_warp *warp, const struct emu_
                                 .same_lane = UINT32_MAX,
                                 .write = true};
     check_shared_range(&actor, m->cta, lane, m->offset, 8);
+    check_shared_mark(m->cta, m->offset, m->agent, CHECK_ASYNC_TIME | CHECK_LIVE_OBJECT, lane, site);
+}
+
+void check_object(const struct actor *a, unsigned lane, const struct earlier *e, const struct check_cta *owner,
+                  uint32_t offset)
+{
+    struct check_cta *cta = &a->cl->ctas[owner->rank];
+    struct mbarrier *m = check_mbarrier_get(cta, offset & ~7u, false);
+    struct clab_hazard *h = check_report(a->check, CLAB_HAZARD_MBARRIER_NOT_LIVE, a->site, e->site, 1);
+    if (!h) {
+        return;
+    }
+    check_party(a->check, &h->parties[0], a->cl->index, a->warp->self.agent, UINT32_C(1) << lane, a->site, NULL);
+    if (m) {
+        check_party(a->check, &h->parties[1], a->cl->index, owner->rank * 32 + m->init_warp,
+                    UINT32_C(1) << m->init_lane, m->init_site, NULL);
+    }
+    check_within(h);
+    check_place_shared(a->check, h, a->warp->cta, owner, offset, 8);
+    check_say(h->missing, sizeof h->missing,
+              "no mbarrier.inval comes before an ordinary access to the bytes of a live mbarrier");
 }
 
 static void arrive(struct check *check, struct check_warp *warp, unsigned lane, struct mbarrier *m, uint32_t site)
@@ -278,7 +300,15 @@ void check_mbarrier(struct check *check, const struct emu_cta *cta, const struct
         return;
     }
     if (owner != warp->cta) {
+        const struct check_remote last = {.agent = warp->self.agent,
+                                          .time = check_now(cl),
+                                          .lanes = event->lanes,
+                                          .site = site,
+                                          .address = m->offset,
+                                          .bytes = 8,
+                                          .issuer = UINT32_MAX};
         check_remote_start(check, warp, owner, event->lanes, m->offset, 8, site);
+        check_remote_note(owner, &last);
     }
     if (m->live) {
         check_init_visible(check, warp, lane, m, site, false);
@@ -286,6 +316,7 @@ void check_mbarrier(struct check *check, const struct emu_cta *cta, const struct
     switch (event->kind) {
     case EMU_EVENT_MBARRIER_INVAL:
         m->live = false;
+        check_shared_mark(m->cta, m->offset, warp->self.agent, check_now(cl), lane, site);
         m->init_site = 0;
         break;
     case EMU_EVENT_MBARRIER_EXPECT:

@@ -48,12 +48,10 @@ static uint32_t find(const struct clock *clock, uint64_t key)
 
 static bool says(const struct clock *clock, uint64_t key, uint32_t lanes, uint32_t time)
 {
-    for (uint32_t i = find(clock, key); i < clock->n && clock->e[i].key == key; i++) {
-        if (clock->e[i].time >= time && (lanes & ~clock->e[i].lanes) == 0) {
-            return true;
-        }
+    for (uint32_t i = find(clock, key); lanes && i < clock->n && clock->e[i].key == key; i++) {
+        lanes &= clock->e[i].time >= time ? ~clock->e[i].lanes : UINT32_MAX;
     }
-    return false;
+    return lanes == 0;
 }
 
 /* Whether the clock knows all of `lanes` of a key up to `time`. */
@@ -104,10 +102,11 @@ static void insert(struct clock **inout, uint64_t key, uint32_t lanes, uint32_t 
     /* Drops what the new entry says too. */
     for (; last < clock->n && clock->e[last].key == key; last++) {
         const struct clock_entry *old = &clock->e[last];
-        if (old->time <= time && (old->lanes & ~lanes) == 0) {
-            continue;
+        if (old->time == time) {
+            lanes |= old->lanes;
+        } else if (old->time > time || (old->lanes & ~lanes) != 0) {
+            clock->e[kept++] = *old;
         }
-        clock->e[kept++] = *old;
     }
     memmove(&clock->e[kept + 1], &clock->e[last], (clock->n - last) * sizeof clock->e[0]);
     clock->n = clock->n - (last - kept) + 1;
@@ -119,6 +118,17 @@ void clock_add(struct clock **inout, uint64_t cluster, uint32_t part, uint32_t l
     const uint64_t key = cluster << 16 | part;
     if (time && !(*inout && covers(*inout, key, lanes, time))) {
         insert(inout, key, lanes, time);
+    }
+}
+
+void clock_join_global(struct clock **inout, const struct clock *more)
+{
+    for (uint32_t i = 0; more && i < more->n; i++) {
+        const struct clock_entry *e = &more->e[i];
+        const uint64_t key = e->key | CHECK_PROXY_GLOBAL << 16;
+        if (!*inout || !covers(*inout, key, e->lanes, e->time)) {
+            insert(inout, key, e->lanes, e->time);
+        }
     }
 }
 

@@ -29,6 +29,9 @@
 #define CHECK_KEY_CTA     1u
 #define CHECK_KEY_AGENT   64u
 
+/* Set in the cluster of a key: what the async proxy may see of global memory (plain keys: of shared memory). */
+#define CHECK_PROXY_GLOBAL (UINT64_C(1) << 46)
+
 struct clock_entry {
     uint64_t key; /* cluster index << 16 | CHECK_KEY_... */
     uint32_t lanes, time;
@@ -46,6 +49,8 @@ void clock_drop(struct clock *clock);
 void clock_join(struct clock **inout, const struct clock *more);
 /* The same; takes over the pointer itself when *inout is NULL or already knows nothing else. */
 void clock_join_ref(struct clock **inout, struct clock *more);
+/* The same with CHECK_PROXY_GLOBAL set in every key of `more`. */
+void clock_join_global(struct clock **inout, const struct clock *more);
 void clock_add(struct clock **inout, uint64_t cluster, uint32_t part, uint32_t lanes, uint32_t time);
 bool clock_knows(const struct clock *clock, uint64_t cluster, uint32_t agent, uint32_t lanes, uint32_t time);
 

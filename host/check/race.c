@@ -20,14 +20,26 @@ static bool same_thread(const struct actor *a, unsigned lane, const struct earli
 
 static bool visible(const struct actor *a, unsigned lane, const struct earlier *e)
 {
-    return same_thread(a, lane, e) || covered(a, e, e->several ? UINT32_MAX : UINT32_C(1) << e->lane);
+    return same_thread(a, lane, e) || covered(a, e, check_earlier_lanes(a->check, e));
 }
 
-/* Generic writes reach the async proxy through a proxy fence only. */
+uint32_t check_earlier_lanes(const struct check *check, const struct earlier *e)
+{
+    if (!e->several) {
+        return UINT32_C(1) << e->lane;
+    }
+    const uint32_t first = (e->agent & 31) * EMU_LANES, threads = check->run->threads_per_cta;
+    return threads - first >= EMU_LANES ? UINT32_MAX : (UINT32_C(1) << (threads - first)) - 1;
+}
+
+/* Generic writes reach the async proxy through a proxy fence only. A response of cluster launch control asks the same
+   of reads before it is overwritten; other copies refill a buffer after a plain release and acquire, as is done
+   everywhere. */
 static bool fenced(const struct actor *a, const struct earlier *e)
 {
-    return !a->async_proxy || !e->write || e->agent >= CHECK_CP_AGENT + CHECK_WARP_AGENTS ||
-           clock_knows(a->proxy, e->cluster, e->agent, e->several ? UINT32_MAX : UINT32_C(1) << e->lane, e->time);
+    return !a->async_proxy || !(e->write || a->clc) || e->agent >= CHECK_CP_AGENT + CHECK_WARP_AGENTS ||
+           clock_knows(a->proxy, e->cluster | (a->in_global ? CHECK_PROXY_GLOBAL : 0), e->agent,
+                       check_earlier_lanes(a->check, e), e->time);
 }
 
 bool check_ordered(const struct actor *a, unsigned lane, const struct earlier *e)
@@ -97,7 +109,7 @@ static bool same_value(const struct actor *a, unsigned lane, const struct earlie
         return true;
     }
     /* Lanes of one instruction that store to one place: memory does not show it yet. */
-    return e->agent == a->agent && e->site == a->site &&
+    return e->cluster == a->cl->index && e->agent == a->agent && e->site == a->site &&
            lane_value(a->emu_warp, site, e->lane, its, &n_its) && memcmp(mine, its, n) == 0;
 }
 
@@ -110,7 +122,7 @@ static bool depends(const struct actor *a, const struct earlier *e)
     if (a->copy || !a->write || !a->group) {
         return false;
     }
-    const uint32_t lanes = e->several ? UINT32_MAX : UINT32_C(1) << e->lane;
+    const uint32_t lanes = check_earlier_lanes(a->check, e);
     for (unsigned s = 0; s < SCOPES; s++) {
         if (clock_knows(a->group->pending[s], e->cluster, e->agent, lanes, e->time)) {
             return true;
@@ -122,8 +134,7 @@ static bool depends(const struct actor *a, const struct earlier *e)
 static bool executed(const struct actor *a, const struct earlier *e)
 {
     return a->group && e->cluster == a->cl->index &&
-           known_covers(&a->group->exec, &a->warp->self, e->agent, e->several ? UINT32_MAX : UINT32_C(1) << e->lane,
-                        e->time);
+           known_covers(&a->group->exec, &a->warp->self, e->agent, check_earlier_lanes(a->check, e), e->time);
 }
 
 static bool scope_missed(const struct actor *a, const struct earlier *e)
@@ -140,11 +151,11 @@ static enum clab_hazard_kind kind_of(const struct actor *a, unsigned lane, const
                                      enum clab_space_id space, const struct check_cta *owner,
                                      const unsigned char *host, uint32_t bytes)
 {
-    if (a->clc && a->write) {
-        return CLAB_HAZARD_CLC_RESPONSE_REUSED;
-    }
     if (visible(a, lane, e)) {
         return CLAB_HAZARD_PROXY_FENCE;
+    }
+    if (a->clc && a->write) {
+        return CLAB_HAZARD_CLC_RESPONSE_REUSED;
     }
     const bool narrow = a->group && a->group->narrow_site && executed(a, e);
     if (narrow) {
@@ -156,7 +167,7 @@ static enum clab_hazard_kind kind_of(const struct actor *a, unsigned lane, const
                          : CLAB_HAZARD_ASYNC_READ_EARLY;
     }
     if (a->copy && a->write) {
-        return CLAB_HAZARD_ASYNC_OVERWRITE;
+        return e->fresh ? CLAB_HAZARD_ASYNC_READ_EARLY : CLAB_HAZARD_ASYNC_OVERWRITE;
     }
     if (scope_missed(a, e)) {
         return CLAB_HAZARD_RACE_SCOPE;
@@ -182,7 +193,8 @@ static const char *missing_of(const struct actor *a, enum clab_hazard_kind kind,
         return "the arrive that orders them has .cta scope, and the peer CTA lies outside it: .release.cluster orders "
                "them by the manual";
     case CLAB_HAZARD_ASYNC_READ_EARLY:
-        return e->agent >= CHECK_MBAR_AGENT
+        return a->copy ? "no wait for the copy comes before the read: here it ran before the copy was issued"
+               : e->agent >= CHECK_MBAR_AGENT
                    ? "no successful wait on the mbarrier phase in which the copy completes comes before the access"
                : bulk_group ? "no cp.async.bulk.wait_group for the copy's group comes before the access"
                             : "no cp.async.wait_group for the copy's group, followed by a barrier where another thread "
@@ -223,21 +235,28 @@ static const char *missing_of(const struct actor *a, enum clab_hazard_kind kind,
 void check_race(const struct actor *a, unsigned lane, const struct earlier *e, enum clab_space_id space,
                 const struct check_cta *owner, uint64_t address, uint32_t bytes, const unsigned char *host)
 {
+    const struct site *other = &a->check->sites.list[e->site];
     if (depends(a, e)) {
         return;
     }
+    if (e->agent >= CHECK_MBAR_AGENT && (e->time & ~CHECK_ASYNC_TIME) == CHECK_LIVE_OBJECT) {
+        check_object(a, lane, e, owner, (uint32_t)address);
+        return;
+    }
     const enum clab_hazard_kind kind = kind_of(a, lane, e, space, owner, host, bytes);
-    struct clab_hazard *h = check_report(a->check, kind, a->site, e->site, (uint32_t)e->write << 1 | a->write);
+    if (kind == CLAB_HAZARD_NARROW_SCOPE && e->agent >= CHECK_WARP_AGENTS) {
+        return; /* what the copies' users did in between is reported */
+    }
+    struct clab_hazard *h = check_report(a->check, kind, a->site, e->site,
+                                         level(a, e) << 2 | (uint32_t)e->write << 1 | a->write);
     if (!h) {
         return;
     }
-    const struct site *other = &a->check->sites.list[e->site];
     const bool other_copies = e->agent >= CHECK_WARP_AGENTS;
-    const uint32_t agent = other_copies ? e->agent : e->agent;
     check_party(a->check, &h->parties[0], a->cl->index, a->warp->self.agent,
                 UINT32_C(1) << (a->copy ? a->same_lane : lane), a->site,
                 a->copy ? (a->write ? "copy writes" : "copy reads") : NULL);
-    check_party(a->check, &h->parties[1], e->cluster, agent, e->several ? UINT32_MAX : UINT32_C(1) << e->lane, e->site,
+    check_party(a->check, &h->parties[1], e->cluster, e->agent, check_earlier_lanes(a->check, e), e->site,
                 other_copies ? (e->write ? "copy writes" : "copy reads") : other->action);
     check_within(h);
     if (space == CLAB_SPACE_GLOBAL) {

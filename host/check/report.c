@@ -58,6 +58,11 @@ struct clab_hazard *check_report(struct check *check, enum clab_hazard_kind kind
     return h;
 }
 
+struct clab_hazard *check_found(struct check *check, uint32_t number)
+{
+    return &check->found[number - 1].hazard;
+}
+
 void check_say(char *to, size_t size, const char *format, ...)
 {
     va_list args;
@@ -142,7 +147,6 @@ void check_within(struct clab_hazard *h)
     h->within = !b->present                                                       ? CLAB_WITHIN_THREAD
                 : memcmp(a->cluster, b->cluster, sizeof a->cluster) != 0          ? CLAB_WITHIN_GRID
                 : a->rank != b->rank                                              ? CLAB_WITHIN_CLUSTER
-                : a->has_warp && b->has_warp && a->warp == b->warp                ? CLAB_WITHIN_WARP
                                                                                   : CLAB_WITHIN_CTA;
 }
 
@@ -229,12 +233,51 @@ void check_sort(struct clab_hazard *hazards, size_t n)
     }
 }
 
+/* Reads of memory that nothing had written yet, where a store or copy that should have come first is reported for
+   them: the same mistake, met in another order. */
+static bool explained(const struct check *check, const struct found *it)
+{
+    for (uint32_t i = 0; it->kind == CLAB_HAZARD_UNINITIALIZED && i < check->n_found; i++) {
+        const struct found *by = &check->found[i];
+        const bool race = (by->kind >= CLAB_HAZARD_RACE_SHARED && by->kind <= CLAB_HAZARD_NARROW_SCOPE) ||
+                          (by->kind >= CLAB_HAZARD_PROXY_FENCE && by->kind <= CLAB_HAZARD_ASYNC_SOURCE);
+        if (race && (by->site == it->site || by->other == it->site)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* One entry for a pair of instructions: the parties that are furthest apart stand for all. */
+static bool wider(struct check *check, uint32_t index)
+{
+    struct found *it = &check->found[index];
+    for (uint32_t i = 0; i < check->n_found; i++) {
+        struct found *by = &check->found[i];
+        if (i != index && by->kind == it->kind && by->hazard.count &&
+            ((by->site == it->site && by->other == it->other) || (by->site == it->other && by->other == it->site)) &&
+            (by->hazard.within > it->hazard.within || (by->hazard.within == it->hazard.within && i < index))) {
+            by->hazard.count += it->hazard.count;
+            it->hazard.count = 0;
+            return true;
+        }
+    }
+    return false;
+}
+
 size_t check_found_give(struct check *check, struct clab_hazard *out)
 {
-    for (uint32_t i = 0; out && i < check->n_found; i++) {
-        out[i] = check->found[i].hazard;
+    size_t n = 0;
+    for (uint32_t i = 0; i < check->n_found; i++) {
+        struct found *it = &check->found[i];
+        if (it->hazard.count && !explained(check, it) && !wider(check, i)) {
+            if (out) {
+                out[n] = it->hazard;
+            }
+            n++;
+        }
     }
-    return check->n_found;
+    return n;
 }
 
 void check_found_free(struct check *check)

@@ -68,9 +68,10 @@ static void conflict(const struct actor *a, const struct place *p, const struct 
                p->owner->cta->shared + (p->offset - EMU_SHARED_FIRST));
 }
 
-static void against(const struct actor *a, const struct place *p, uint64_t epoch, bool write)
+static void against(const struct actor *a, const struct place *p, uint64_t epoch, bool write, bool fresh)
 {
-    const struct earlier earlier = earlier_of(a, epoch, write);
+    struct earlier earlier = earlier_of(a, epoch, write);
+    earlier.fresh = fresh;
     if (!check_ordered(a, p->lane, &earlier) && !check_morally_strong(a, &earlier)) {
         conflict(a, p, &earlier);
     }
@@ -153,15 +154,15 @@ static void read_note(const struct actor *a, const struct place *p, uint64_t *r)
     }
 }
 
-static void reads_check(const struct actor *a, const struct place *p, uint64_t *r)
+static void reads_check(const struct actor *a, const struct place *p, uint64_t *r, bool fresh)
 {
     if ((*r & EPOCH_TAG) == EPOCH_TAG) {
         for (uint32_t i = 0; i < a->cl->readers[(uint32_t)*r].n; i++) {
-            against(a, p, a->cl->readers[(uint32_t)*r].e[i], false);
+            against(a, p, a->cl->readers[(uint32_t)*r].e[i], false, fresh);
         }
         readers_give(a->cl, *r);
     } else if (*r) {
-        against(a, p, *r, false);
+        against(a, p, *r, false, fresh);
     }
     *r = 0;
 }
@@ -185,10 +186,10 @@ static void touch(const struct actor *a, const struct place *p, uint64_t *w, uin
         uninitialized(a, p);
     }
     if (*w) {
-        against(a, p, *w, true);
+        against(a, p, *w, true, false);
     }
     if (a->write) {
-        reads_check(a, p, r);
+        reads_check(a, p, r, *w == 0);
         *w = epoch_of(a) | (uint64_t)p->lane << LANE_SHIFT;
     } else {
         read_note(a, p, r);
@@ -261,6 +262,16 @@ void check_shared_range(const struct actor *a, struct check_cta *owner, unsigned
             bytes_touch(a, &p, cell, at % 4, next - at, loads);
         }
         at = next;
+    }
+}
+
+void check_shared_mark(struct check_cta *owner, uint32_t offset, uint32_t agent, uint32_t time, unsigned lane,
+                       uint32_t site)
+{
+    for (uint32_t i = 0; i < 2; i++) {
+        struct cell *cell = &owner->cells[(offset - EMU_SHARED_FIRST) / 4 + i];
+        *cell = (struct cell){.w = (uint64_t)time << 32 | (uint64_t)agent << AGENT_SHIFT |
+                                   (uint64_t)lane << LANE_SHIFT | (uint64_t)site << 1};
     }
 }
 

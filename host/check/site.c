@@ -96,6 +96,8 @@ static void fill(struct site *site)
     case PTX_FENCE_PROXY_ASYNC_RELEASE:
         site->action = "proxy fence";
         site->proxy_async = true;
+        site->proxy_shared = insn->n_spaces == 0 || insn->spaces[0] != PTX_SPACE_GLOBAL;
+        site->proxy_global = insn->n_spaces == 0 || insn->spaces[0] == PTX_SPACE_GLOBAL;
         break;
     case PTX_BAR_SYNC:
     case PTX_BAR_ARRIVE:
@@ -186,6 +188,8 @@ static void fill(struct site *site)
             site->acquire = site->acquire && site->load;
         } else if (class[0] == 'A' && class[1] == 'S') { /* ASYNC */
             site->action = "copy";
+            site->strong = ptx_has(insn, PTX_MOD_REDUCE) || syntax[0] == 'r'; /* cp.reduce, red.async */
+            site->scope = SCOPE_GPU;
         } else if (class[0] == 'W') {
             site->action = "warp operation";
         }

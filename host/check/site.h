@@ -19,7 +19,7 @@ struct site {
     uint8_t scope;          /* enum check_scope */
     bool has_scope;         /* written, not the default */
     bool aligned;           /* wants the whole warp */
-    bool proxy_async, mbarrier_init, fence_acquire, fence_release;
+    bool proxy_async, proxy_shared, proxy_global, mbarrier_init, fence_acquire, fence_release;
     bool remote;            /* of shared::cluster */
     bool bulk, read;        /* commit and wait of bulk groups; .read */
 };

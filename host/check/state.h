@@ -15,7 +15,8 @@ struct group {
     uint32_t lanes;
     struct known mem;               /* whose effects are visible */
     struct known exec;              /* what has been executed: also by relaxed operations; own cluster only */
-    struct clock *proxy;            /* effects that fence.proxy.async made visible to the async proxy */
+    struct clock *proxy;            /* effects that fence.proxy.async made visible to the async proxy; those of
+                                       global memory under CHECK_PROXY_GLOBAL */
     struct clock *fenced[SCOPES];   /* effects before a release fence of at least that scope */
     struct clock *pending[SCOPES];  /* seen by relaxed reads; an acquire fence of at least that scope joins them */
     uint32_t started;               /* bit per CTA of the cluster that is known to have started */
@@ -53,11 +54,12 @@ struct check_arrival { /* at the cluster barrier, of one warp in one phase */
 
 struct check_remote { /* the last access of an agent to a CTA's shared memory */
     uint32_t agent, time, lanes, site, address, bytes;
+    uint32_t issuer; /* a copy reads it: agent of the warp; else UINT32_MAX */
 };
 
 struct check_named { /* a named barrier's phase */
     struct clock *mem, *exec, *proxy, *fenced[SCOPES]; /* of those that only arrive */
-    uint32_t site;
+    uint32_t counts[2], sites[2]; /* two different thread counts, 1 + count, and who gave them */
 };
 
 struct cell { /* of 4 bytes of shared memory: the last write, and what read since (shared.c) */
@@ -137,6 +139,7 @@ struct check_cluster {
     uint64_t index;
     uint32_t size, n_warps; /* CTAs; warps of a CTA */
     uint32_t now;
+    bool released; /* something was released at `now` */
     struct check_cta *ctas;
     struct check_warp *warps;
     struct check_arrival *arrivals[2]; /* by warp of the cluster, by phase parity */
@@ -170,6 +173,7 @@ struct check {
     uint32_t *found_buckets;
     uint32_t launch;
     uint64_t seed;
+    uint32_t deadlock, deadlock_site; /* number of the hazard that tells of a deadlock, and where it waits */
     uint32_t clc_used; /* site of a request; 0 none */
     struct check_cluster *live;
 };
@@ -197,9 +201,18 @@ static inline uint32_t check_lanes(const struct check_warp *warp, uint32_t lanes
 {
     return ((warp->present & ~warp->exited) & ~lanes) == 0 ? UINT32_MAX : lanes;
 }
+/* The time of a release: what comes after it gets a later one. */
 static inline uint32_t check_tick(struct check_cluster *cl)
 {
-    return cl->now++;
+    cl->released = true;
+    return cl->now;
+}
+/* The time of an access. */
+static inline uint32_t check_now(struct check_cluster *cl)
+{
+    cl->now += cl->released;
+    cl->released = false;
+    return cl->now;
 }
 #define EACH_GROUP(g, warp, wanted)                                                        \
     for (struct group *g = (warp)->groups; g < (warp)->groups + (warp)->n_groups; g++)     \
@@ -240,11 +253,15 @@ struct actor {
     bool write, strong, reduces;
     bool async_proxy;
     bool copy, clc;
+    bool in_global; /* the access is to global memory */
     enum check_scope scope;
 };
 void check_shared(const struct actor *actor, struct check_cta *owner, const struct emu_access *access);
 void check_shared_range(const struct actor *actor, struct check_cta *owner, unsigned lane, uint32_t offset,
                         uint32_t bytes);
+/* Makes the 8 bytes at `offset` written at that time, whatever was there. */
+void check_shared_mark(struct check_cta *owner, uint32_t offset, uint32_t agent, uint32_t time, unsigned lane,
+                       uint32_t site);
 void check_shared_init(struct check_cta *cta);
 void check_global(const struct actor *actor, const struct emu_access *access);
 void check_global_range(const struct actor *actor, unsigned lane, uint64_t address, uint64_t bytes);
@@ -257,7 +274,10 @@ struct earlier {
     uint32_t agent, time, lane, site;
     bool several; /* other lanes of that warp too */
     bool write;
+    bool fresh; /* a read of what was never written */
 };
+/* The lanes of an earlier access: one, or all that its warp has. */
+uint32_t check_earlier_lanes(const struct check *check, const struct earlier *earlier);
 bool check_ordered(const struct actor *actor, unsigned lane, const struct earlier *earlier);
 /* Both are strong, and their scopes include each other. */
 bool check_morally_strong(const struct actor *actor, const struct earlier *earlier);
@@ -266,6 +286,7 @@ void check_race(const struct actor *actor, unsigned lane, const struct earlier *
 
 void check_remote_access(struct check *check, struct check_warp *warp, struct check_cta *owner,
                          const struct emu_access *access, uint32_t site);
+void check_remote_note(struct check_cta *owner, const struct check_remote *access);
 void check_remote_start(struct check *check, struct check_warp *warp, struct check_cta *owner, uint32_t lanes,
                         uint32_t offset, uint32_t bytes, uint32_t site);
 void check_thread_exit(struct check *check, struct check_warp *warp, uint32_t lanes, uint32_t site);
@@ -281,6 +302,7 @@ void check_cluster_arrive(struct check *check, struct check_warp *warp, uint32_t
 void check_cluster_complete(struct check *check, struct check_cluster *cl);
 void check_cluster_wait(struct check *check, struct check_warp *warp, uint32_t lanes);
 /* An aligned barrier that only a part of a warp has executed, when nothing more can come. */
+void check_aligned_exit(struct check *check, struct check_warp *warp, uint32_t lanes);
 void check_aligned_left(struct check *check, struct check_cta *cta);
 void check_collective(struct check *check, const struct emu_warp *emu_warp, struct check_warp *warp,
                       const struct emu_op *op, const struct emu_event *event, uint32_t site);
@@ -292,6 +314,10 @@ struct mbarrier *check_mbarrier_get(struct check_cta *cta, uint32_t offset, bool
 void check_mbarriers_end(struct check *check, struct check_cluster *cl, bool stopped);
 void check_mbarriers_free(struct check_cluster *cl);
 /* Reports when the init of an mbarrier need not be visible to who uses it; `async`: a copy. */
+/* Time of the cells of a live mbarrier: ordinary accesses never know it. */
+#define CHECK_LIVE_OBJECT UINT32_C(0x7ffffffe)
+void check_object(const struct actor *actor, unsigned lane, const struct earlier *earlier, const struct check_cta *owner,
+                  uint32_t offset);
 void check_init_visible(struct check *check, struct check_warp *warp, unsigned lane, struct mbarrier *m, uint32_t site,
                         bool async);
 
@@ -318,6 +344,8 @@ void check_faults(struct check *check, const struct emu_run *run, clab_status st
    what is not filled: space, address, missing, detail. */
 struct clab_hazard *check_report(struct check *check, enum clab_hazard_kind kind, uint32_t site, uint32_t other_site,
                                  uint32_t discriminator);
+/* The hazard that was the `number`th found, from 1. */
+struct clab_hazard *check_found(struct check *check, uint32_t number);
 void check_party(struct check *check, struct clab_hazard_party *party, uint64_t cluster, uint32_t agent,
                  uint32_t lanes, uint32_t site, const char *action);
 void check_party_cta(struct check *check, struct clab_hazard_party *party, uint64_t cluster, uint32_t rank,

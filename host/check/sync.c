@@ -206,8 +206,11 @@ void check_fence(struct check *check, struct check_warp *warp, uint32_t lanes, c
             continue;
         }
         struct clock *all = known_tell(&g->mem, &warp->self, check_lanes(warp, g->lanes & lanes), time);
-        if (site->proxy_async) {
+        if (site->proxy_async && site->proxy_shared) {
             clock_join_ref(&g->proxy, all);
+        }
+        if (site->proxy_async && site->proxy_global) {
+            clock_join_global(&g->proxy, all);
         }
         for (unsigned s = 0; site->fence_release && s <= site->scope; s++) {
             clock_drop(g->fenced[s]);

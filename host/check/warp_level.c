@@ -62,7 +62,7 @@ void check_collective(struct check *check, const struct emu_warp *emu_warp, stru
         }
         return;
     }
-    if (insn && insn->row == PTX_SHFL_SYNC && lanes == emu_warp->exec) {
+    if (insn && insn->row == PTX_SHFL_SYNC && lanes == emu_warp->exec && !(lanes & ~mask)) {
         uint32_t sources = 0;
         const uint32_t inactive = shfl_inactive(emu_warp, op, insn, lanes, mask, &sources);
         if (inactive) {

@@ -101,14 +101,15 @@ bool emu_collective(struct emu_warp *warp, const struct emu_op *op, const uint32
         return false;
     }
     const uint32_t need = mask & warp->live;
-    if (!(warp->gathered & warp->exec)) {
+    const bool missing = (need & ~warp->exec) != 0;
+    if (!missing || !(warp->gathered & warp->exec)) {
         emu_hook_event(warp->cta, warp, op,
                        (struct emu_event){.kind = EMU_EVENT_COLLECTIVE,
                                           .lanes = warp->exec,
                                           .value = mask,
-                                          .wait = (need & ~warp->exec) != 0});
+                                          .wait = missing});
     }
-    if ((need & ~warp->exec) == 0) {
+    if (!missing) {
         compute(op, in, need | warp->exec, out);
         return true;
     }

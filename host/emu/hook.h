@@ -94,6 +94,7 @@ struct emu_transfer {
 struct emu_hooks {
     void *user;
     bool one_thread; /* the launch must run on one host thread */
+    bool whole_lives; /* CTAs count as running while their cluster lives: who asks judges by order, not by chance */
     /* A launch begins and ends. `error` may be NULL. NULL: not wanted, as for all members. */
     void (*begin)(void *user, struct emu_run *run);
     void (*end)(void *user, struct emu_run *run, clab_status status, const struct clab_error *error);

@@ -142,7 +142,7 @@ static void run(struct fair *fair)
             if (slice % FAIRNESS_SLICES == 0) {
                 second_chances(fair);
             }
-            if (cta->state == EMU_CTA_EXITED && cta->cluster->live_threads == 0) {
+            if (cta->cluster->live_threads == 0) {
                 end_finished(fair);
             }
             continue;
