@@ -8,8 +8,10 @@
 #include "emu/report.h"
 #include "emu/sched.h"
 
-/* A turn with more instructions outside polling loops than this did more than poll. The turns of a clocked
-   schedule are short; a loop that is known to poll ends them at once. */
+/* Short turns are looked at only now and then: the look costs more than such a turn. */
+#define SHORT_TURNS 16
+/* A turn with more instructions outside polling loops than this did more than poll. The turns of a clocked schedule are
+   short; a loop that is known to poll ends them at once. */
 #define POLL_INSNS 1024
 static uint64_t poll_insns(const struct emu_run *run)
 {
@@ -262,6 +264,9 @@ static uint64_t hash_words(const uint64_t *words, size_t n, uint64_t hash)
 static bool state_changed(struct emu_warp *warp)
 {
     uint64_t hash = 1;
+    if (warp->cta->run->clocked && ++warp->short_turns % SHORT_TURNS != 0) {
+        return true;
+    }
     for (uint32_t used = warp->used; used; used &= used - 1) {
         const struct emu_fragment *fragment = &warp->fragments[__builtin_ctz(used)];
         const uint64_t place[] = {(uint64_t)(uintptr_t)fragment->pc, fragment->mask, fragment->state};
