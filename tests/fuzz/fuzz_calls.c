@@ -563,7 +563,7 @@ static void contexts(void)
     }
 }
 
-/* ---- calls that need no arranging, by a table ---- */
+/* ---- calls that need no arranging, by a table (waits for a value that may never come are not among them) ---- */
 
 /* Each argument is a letter: i a small number, z a size, d a device, t a name, o where something is written,
    O the same but never NULL, b a host buffer, h a host function, a a device address, r a structure of zeros
@@ -704,8 +704,6 @@ static const struct {
     CALL(cuStreamGetCaptureInfo, "Soooooo"),
     CALL(cuStreamIsCapturing, "So"),
     CALL(cuStreamSetAttribute, "Sir"),
-    CALL(cuStreamWaitValue32, "Saii"),
-    CALL(cuStreamWaitValue64, "Saii"),
     CALL(cuStreamWriteValue64, "Saii"),
     CALL(cuStreamUpdateCaptureDependencies, "Soozi"),
     CALL(cuThreadExchangeStreamCaptureMode, "O"),
