@@ -9,14 +9,18 @@
 #include "lab/wire.h"
 #include "report/record.h"
 #include "report/table.h"
+#include "report/timeline.h"
 
 #define DEFAULT_TIMEOUT_S 30
 
 struct show {
     struct clab_cli *cli;
     struct clab_record_writer *writer;
-    json_t *extra;      /* members every record of this experiment carries */
-    const char *device; /* id, of the session at hand */
+    struct clab_timelines *timelines; /* NULL: none is wanted */
+    const json_t *facts;              /* of the device at hand */
+    char item[64];                    /* what a timeline's slots are called */
+    json_t *extra;                    /* members every record of this experiment carries */
+    const char *device;               /* id, of the session at hand */
     bool progress_shown, quiet;
     bool is_planned;  /* this device's run record is written */
     bool is_followed; /* a table is above */
@@ -50,6 +54,13 @@ static void on_record(void *context, const char *type, const json_t *record)
     json_decref(extra);
 }
 
+static void on_timeline(void *context, const json_t *row, const json_t *slots)
+{
+    struct show *show = context;
+    clab_timelines_add(show->timelines, clab_json_text(show->extra, "experiment", ""), show->item,
+                       (unsigned)clab_json_int(show->facts, "sms", 0), row, slots);
+}
+
 static void on_note(void *context, const char *text)
 {
     struct show *show = context;
@@ -63,6 +74,8 @@ static void on_plan(void *context, const json_t *plan)
     json_t *more = json_object();
     const json_t *predictions = json_object_get(plan, "predictions");
     json_object_set(show->extra, "experiment", json_object_get(plan, "experiment"));
+    snprintf(show->item, sizeof show->item, "%s",
+             clab_json_text(json_object_get(plan, "timeline"), "item", "item"));
     json_object_set_new(more, "file", json_string(clab_path_shown(clab_json_text(plan, "file", ""))));
     json_object_set(more, "sha256", json_object_get(plan, "sha256"));
     json_object_set(more, "predictions", (json_t *)(uintptr_t)predictions);
@@ -123,6 +136,8 @@ static int run_device(struct clab_cli *cli, const char *device, json_t *emulator
     show->is_planned = false;
     options->on_plan = on_plan;
     options->on_record = on_record;
+    options->on_timeline = show->timelines != NULL ? on_timeline : NULL;
+    show->facts = session.facts;
     options->on_note = on_note;
     options->progress = on_progress;
     options->context = show;
@@ -253,6 +268,7 @@ int clab_cmd_run(struct clab_cli *cli, int argc, char **argv, struct clab_error 
         {.name = "--counters", .kind = CLAB_OPTION_FLAG},
         {.name = "--json", .kind = CLAB_OPTION_TEXT},
         {.name = "--csv", .kind = CLAB_OPTION_TEXT},
+        {.name = "--timeline", .kind = CLAB_OPTION_TEXT},
         {.name = "--timeout", .kind = CLAB_OPTION_TEXT},
         {.name = "--emu-schedule", .kind = CLAB_OPTION_TEXT},
         {.name = "--emu-seed", .kind = CLAB_OPTION_TEXT},
@@ -279,7 +295,11 @@ int clab_cmd_run(struct clab_cli *cli, int argc, char **argv, struct clab_error 
     struct clab_record_writer writer;
     const char *json_path = clab_option_get(o, "--json")->text, *csv_path = clab_option_get(o, "--csv")->text;
     struct clab_output csv = {0};
+    const char *timeline_path = clab_option_get(o, "--timeline")->text;
+    struct clab_timelines timelines = {0};
     status = open_outputs(json_path, csv_path, &writer, &csv, error);
+    if (status == CLAB_OK && timeline_path != NULL)
+        status = clab_timelines_open(&timelines, timeline_path, error);
     if (status != CLAB_OK)
         return clab_status_exit(status);
     struct clab_compiler_options compiler_options = {.interrupted = cli->interrupted};
@@ -289,6 +309,7 @@ int clab_cmd_run(struct clab_cli *cli, int argc, char **argv, struct clab_error 
     const struct clab_option *devices = clab_option_get(o, "--device");
     json_t *emulator_options = clab_cli_emulator_options(o), *rows = json_array();
     struct show show = {.cli = cli, .writer = &writer, .extra = json_object()};
+    show.timelines = timeline_path != NULL ? &timelines : NULL;
     show.quiet = (json_path != NULL && strcmp(json_path, "-") == 0) ||
                  (csv_path != NULL && strcmp(csv_path, "-") == 0);
     int exit_status = 0;
@@ -313,6 +334,8 @@ int clab_cmd_run(struct clab_cli *cli, int argc, char **argv, struct clab_error 
     if (csv_path != NULL && clab_rows_write_csv(&csv, rows, &output) != CLAB_OK)
         exit_status = clab_exit_worse(exit_status, clab_status_exit(CLAB_OUTPUT));
     if (clab_records_close(&writer, output.status == CLAB_OK ? &output : NULL) != CLAB_OK)
+        exit_status = clab_exit_worse(exit_status, clab_status_exit(CLAB_OUTPUT));
+    if (clab_timelines_close(&timelines, output.status == CLAB_OK ? &output : NULL) != CLAB_OK)
         exit_status = clab_exit_worse(exit_status, clab_status_exit(CLAB_OUTPUT));
     if (output.status != CLAB_OK && error->status == CLAB_OK)
         clab_error_copy(error, &output);

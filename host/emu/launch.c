@@ -5,6 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "emu/float_mode.h"
 #include "emu/log.h"
 #include "emu/module.h"
 #include "emu/pool.h"
@@ -17,7 +18,7 @@
 #define REPORT_LINES 64u
 /* Backward branches before a fragment gives way; those of polling loops count 8192 (decode.c). */
 #define SLICE_FUEL      65536
-#define SLICE_FUEL_FAIR 8192
+#define SLICE_FUEL_FAIR 16 /* slices are short: their order is that of virtual time */
 
 static uint64_t realtime_ns(void)
 {
@@ -147,13 +148,27 @@ static void note_absent(const struct emu_run *run)
                  (unsigned long long)ctas - 1, run->warps_per_cta - 1);
 }
 
+/* Legal, and pointless: cluster launch control in a grid that leaves nothing to take over. */
+static void note_nothing_to_take(const struct emu_run *run, const struct clab_counters *counters)
+{
+    if (counters->clc_declined == 0 || counters->clc_granted > 0 ||
+        run->n_clusters > run->resident_limit / run->cluster_size) {
+        return;
+    }
+    emu_log_once("%s asked for clusters that have not started, and there were none: all %llu start at once. "
+                 "Launch one "
+                 "for each piece of work, not one for each SM",
+                 run->code->function->name, (unsigned long long)run->n_clusters);
+}
+
 static clab_status run_init(struct emu_run *run, struct clab_error *error)
 {
     const struct emu_launch *launch = run->launch;
     struct emu_machine *machine = run->machine;
     const struct emu_image *image;
     const bool hooks = run->hooks != NULL;
-    clab_status status = emu_kernel_image(launch->kernel, machine->options.isa, hooks, &image, error);
+    clab_status status = emu_kernel_image(launch->kernel, machine->options.isa, hooks,
+                                          machine->options.schedule == EMU_SCHEDULE_FAIR, &image, error);
     if (status != CLAB_OK) {
         return status;
     }
@@ -181,7 +196,8 @@ static clab_status run_init(struct emu_run *run, struct clab_error *error)
     run->local_bytes = (image->local_bytes + 15) & ~UINT32_C(15);
     run->local_bytes += image->deep ? DEEP_STACK_BYTES : 0;
     run->resident_limit = residency(run);
-    run->slice_fuel = machine->options.schedule == EMU_SCHEDULE_FAIR ? SLICE_FUEL_FAIR : SLICE_FUEL;
+    run->clocked = machine->options.schedule == EMU_SCHEDULE_FAIR;
+    run->slice_fuel = run->clocked ? SLICE_FUEL_FAIR : SLICE_FUEL;
     run->param_bytes = launch->kernel->info.param_bytes;
     if (run->param_bytes) {
         run->params = emu_space_params_take(machine->space, run->param_bytes);
@@ -192,10 +208,11 @@ static clab_status run_init(struct emu_run *run, struct clab_error *error)
         memcpy((void *)(uintptr_t)run->params, launch->params, run->param_bytes);
     }
     run->n_threads = thread_count(run);
-    run->threads = calloc(run->n_threads, sizeof *run->threads);
+    run->threads = aligned_alloc(_Alignof(struct emu_thread), run->n_threads * sizeof *run->threads);
     if (!run->threads) {
         return clab_error_set(error, CLAB_NO_MEMORY, "out of memory for %u host threads", run->n_threads);
     }
+    memset(run->threads, 0, run->n_threads * sizeof *run->threads);
     for (uint32_t i = 0; i < run->n_threads; i++) {
         run->threads[i].run = run;
         run->threads[i].pool = emu_pool_new(image->n_codes);
@@ -237,9 +254,13 @@ clab_status emu_launch_run(struct emu_machine *machine, const struct emu_launch 
     }
     if (status == CLAB_OK) {
         note_absent(&run);
+        fenv_t program;
         atomic_fetch_add(&machine->running, run.n_threads);
+        emu_float_enter(&program);
         run_threads(&run);
+        emu_float_leave(&program);
         add_counters(&run, out_counters);
+        note_nothing_to_take(&run, out_counters);
         end_time(machine, run.start_ns + atomic_load(&run.time_ns));
         emu_machine_progress(machine);
         status = run.status;

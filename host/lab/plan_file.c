@@ -17,8 +17,9 @@
 #define MAX_COLUMNS     64
 #define MAX_PREDICTIONS 256
 
-static const char *const file_fields[] = {"summary", "params", "sweep",    "buffers",     "launch", "bytes",
-                                          "columns", "check",  "variants", "predictions", "hot",    "waive"};
+static const char *const file_fields[] = {"summary", "params",  "sweep",   "buffers",  "launch",
+                                          "bytes",   "columns", "check",   "variants", "predictions",
+                                          "hot",     "waive",   "timeline"};
 static const char *const variant_fields[] = {
     "name",     "about",   "source", "entry", "cluster", "static_cluster", "baseline", "must_contain",
     "requires", "options", "launch", "waive", "broken",  "atomics",        "data",     "against"};
@@ -229,8 +230,7 @@ static void read_variants(struct clab_plan *plan)
     }
     for (lua_Integer i = 1; i <= n; i++) {
         struct clab_path item = {.up = &path, .index = i}, at = {.up = &item, .key = "against"};
-        const char *against =
-            clab_json_text(json_array_get(plan->variants, (size_t)i - 1), "against", NULL);
+        const char *against = clab_json_text(json_array_get(plan->variants, (size_t)i - 1), "against", NULL);
         if (against != NULL && variant_index(plan->variants, against) < 0)
             clab_eval_fail(eval, &at, "there is no variant '%.60s'", against);
     }
@@ -312,7 +312,7 @@ static json_t *read_sweep(struct clab_plan *plan)
 
 static void read_columns(struct clab_plan *plan, json_t *out_columns)
 {
-    static const char *const fields[] = {"name", "value", "counter", "timed"};
+    static const char *const fields[] = {"name", "value", "counter", "timed", "at_least"};
     struct clab_eval *eval = plan->eval;
     lua_State *L = eval->L;
     struct clab_path root = {0}, path = {.up = &root, .key = "columns"};
@@ -354,9 +354,10 @@ static void read_columns(struct clab_plan *plan, json_t *out_columns)
                 clab_eval_fail(eval, &at, "a column made of a time cannot be held against a counter");
             }
             clab_eval_append(eval, out_columns,
-                             json_pack("{s:s,s:o,s:b}", "name", name, "counter",
+                             json_pack("{s:s,s:o,s:b,s:b}", "name", name, "counter",
                                        counter != NULL ? json_string(counter) : json_null(), "timed",
-                                       (int)timed));
+                                       (int)timed, "at_least",
+                                       (int)clab_field_bool(eval, &item, -1, "at_least", false)));
             lua_pop(L, 1);
         }
     }
@@ -389,6 +390,30 @@ static void read_predictions(struct clab_plan *plan, json_t *out_predictions)
         }
     }
     lua_pop(L, 1);
+}
+
+/* -- timeline ------------------------------------------------------------------------------------------- */
+
+/* { log = "name", costs = "name", item = "tile" }: which buffers hold the log of a launch. That a row has
+   them is plan_row.c's to see. */
+static json_t *read_timeline(struct clab_plan *plan)
+{
+    static const char *const fields[] = {"log", "costs", "item"};
+    struct clab_eval *eval = plan->eval;
+    struct clab_path root = {0}, path = {.up = &root, .key = "timeline"};
+    json_t *timeline = json_null();
+    if (clab_push_field(eval, plan->root, "timeline") != LUA_TNIL) {
+        clab_read_table(eval, &path, -1, fields, sizeof fields / sizeof *fields, false);
+        const char *log = clab_field_string(eval, &path, -1, "log", NULL);
+        const char *costs = clab_field_string(eval, &path, -1, "costs", NULL);
+        if (log == NULL)
+            clab_eval_fail(eval, &path, "a timeline needs a `log`, the name of a buffer");
+        timeline =
+            json_pack("{s:s,s:o,s:s}", "log", log, "costs", costs != NULL ? json_string(costs) : json_null(),
+                      "item", clab_field_string(eval, &path, -1, "item", "item"));
+    }
+    lua_pop(eval->L, 1);
+    return clab_eval_json(eval, timeline);
 }
 
 /* -- the whole file ------------------------------------------------------------------------------------ */
@@ -451,4 +476,5 @@ void clab_plan_file(struct clab_plan *plan)
     clab_eval_set(eval, plan->result, "predictions", predictions);
     read_columns(plan, columns);
     read_predictions(plan, predictions);
+    clab_eval_set(eval, plan->result, "timeline", read_timeline(plan));
 }

@@ -5,6 +5,7 @@
 #include "base/str.h"
 #include "compile/target.h"
 #include "lab/fill.h"
+#include "lab/timeline.h"
 #include "lab/wire.h"
 
 #include <stdio.h>
@@ -281,6 +282,29 @@ static json_t *row_bytes(struct clab_plan *plan, const char *context, const json
     return bytes;
 }
 
+/* The buffers that the file's `timeline` names must be there, and the log's must be made of slots. */
+static void check_timeline(struct clab_plan *plan, const char *context, const json_t *buffers)
+{
+    const json_t *timeline = json_object_get(plan->result, "timeline");
+    struct clab_path root = {.context = context}, path = {.up = &root, .key = "timeline"},
+                     log_path = {.up = &path, .key = "log"}, costs_path = {.up = &path, .key = "costs"};
+    const char *log = clab_json_text(timeline, "log", NULL), *costs = clab_json_text(timeline, "costs", NULL);
+    if (log == NULL)
+        return;
+    clab_plan_need_buffer(plan, &log_path, buffers, log);
+    if (costs != NULL)
+        clab_plan_need_buffer(plan, &costs_path, buffers, costs);
+    for (size_t i = 0; i < json_array_size(buffers); i++) {
+        const json_t *buffer = json_array_get(buffers, i);
+        const char *type = clab_json_text(buffer, "type", "");
+        const long long count = clab_json_int(buffer, "count", 0);
+        if (strcmp(clab_json_text(buffer, "name", ""), log) == 0 &&
+            (strcmp(type, "u64") != 0 || count % CLAB_TIMELINE_SLOT_WORDS != 0))
+            clab_eval_fail(plan->eval, &log_path, "wanted a u64 buffer of %d words a slot; '%s' is %s[%lld]",
+                           CLAB_TIMELINE_SLOT_WORDS, log, type, count);
+    }
+}
+
 /* The CTAs of a launch; 0 while its grid is not known. */
 static lua_Integer launch_ctas(const json_t *launch)
 {
@@ -338,6 +362,7 @@ json_t *clab_plan_row(struct clab_plan *plan, size_t index, json_t *params, cons
 
     push_evaluated(plan, &buffers_path, plan->root, variant, params);
     json_t *buffers = clab_plan_buffers(plan, &buffers_path);
+    check_timeline(plan, context, buffers);
     reason = too_large(plan, buffers);
     if (reason != NULL) {
         json_decref(buffers);

@@ -27,7 +27,11 @@ struct clab_run_options {
      */
     void (*on_plan)(void *context, const json_t *plan);
     void (*on_record)(void *context, const char *type, const json_t *record);
-    /* A sentence for the user about the run as a whole, such as why counters could not be read; may be NULL. */
+    /* Called for each row that is ok, after all others, with the slots of its timeline (timeline.h); NULL:
+       they are not wanted. */
+    void (*on_timeline)(void *context, const json_t *row, const json_t *slots);
+    /* A sentence for the user about the run as a whole, such as why counters could not be read; may be NULL.
+     */
     void (*on_note)(void *context, const char *text);
     void *context;
 };

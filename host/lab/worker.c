@@ -16,6 +16,7 @@
 #include "lab/device.h"
 #include "lab/launch.h"
 #include "lab/measure.h"
+#include "lab/timeline.h"
 #include "lab/watch.h"
 #include "lab/wire.h"
 
@@ -118,6 +119,15 @@ static clab_status do_open(struct worker *worker, const json_t *request, json_t 
     worker->open = true;
     json_object_set_new(answer, "facts", clab_device_facts(&worker->device));
     return CLAB_OK;
+}
+
+static clab_status do_option(struct worker *worker, const json_t *request, struct clab_error *error)
+{
+    const struct clab_channel *channel = worker->device.driver->channel;
+    const char *name = clab_json_text(request, "name", "");
+    if (channel == NULL)
+        return clab_error_set(error, CLAB_USAGE, "--emu-%s needs an emulated device", name);
+    return channel->set_option(name, clab_json_text(request, "value", NULL), error);
 }
 
 static json_t *known_or_null(int value)
@@ -327,7 +337,8 @@ static json_t *verifying(const json_t *request, bool *out_differs)
     return copy;
 }
 
-/* The launch as it will be timed, once, under the first fill, where its arguments are not the verified ones. */
+/* The launch as it will be timed, once, under the first fill, where its arguments are not the verified ones.
+ */
 static clab_status run_as_timed(struct worker *worker, const json_t *request, struct clab_buffer_set *set,
                                 struct clab_error *error)
 {
@@ -385,12 +396,19 @@ static clab_status do_verify(struct worker *worker, const json_t *request, json_
         status = work_prepare(worker, verified, set, work, error);
     if (status == CLAB_OK) {
         json_object_set_new(answer, "launch", clab_launch_to_json(&work->launch));
-        status = run_fills(worker, work, set, differs && worker->device.timed ? request : NULL, answer, error);
+        status =
+            run_fills(worker, work, set, differs && worker->device.timed ? request : NULL, answer, error);
     }
     if (status == CLAB_OK) {
         json_t *dumps = NULL;
         status = clab_buffers_dump(&worker->device, set, &dumps, error);
         json_object_set_new(answer, "dumps", dumps != NULL ? dumps : json_null());
+    }
+    const json_t *timeline = json_object_get(request, "timeline");
+    if (status == CLAB_OK && json_is_object(timeline)) {
+        json_t *summary = NULL;
+        status = clab_timeline_read(&worker->device, set, timeline, &summary, error);
+        json_object_set_new(answer, "timeline", summary != NULL ? summary : json_null());
     }
     clab_companion_fini(&worker->device, &work->companion);
     json_decref(verified);
@@ -629,6 +647,10 @@ static clab_status do_clusters(struct worker *worker, const json_t *request, jso
     if (status != CLAB_OK)
         return status;
     json_object_set_new(answer, "potential", json_integer(potential));
+    int ctas = 0;
+    if (driver->cuOccupancyMaxActiveBlocksPerMultiprocessor(&ctas, loaded->function, (int)config.blockDimX,
+                                                            config.sharedMemBytes) == CUDA_SUCCESS)
+        json_object_set_new(answer, "ctas_per_sm", json_integer(ctas));
     json_t *active = json_array();
     config.attrs = &attribute;
     config.numAttrs = 1;
@@ -653,6 +675,8 @@ static clab_status dispatch(struct worker *worker, const json_t *request, json_t
         return do_open(worker, request, answer, error);
     if (!worker->open)
         return clab_error_set(error, CLAB_INTERNAL, "worker request '%s' before open", op);
+    if (strcmp(op, "option") == 0)
+        return do_option(worker, request, error);
     if (strcmp(op, "load") == 0)
         return do_load(worker, request, answer, error);
     if (strcmp(op, "forget") == 0)
