@@ -36,6 +36,8 @@ const struct clab_command_info clab_commands[] = {
      "                     and NAME.svg, a picture; both say whether their time is measured or modelled\n"
      "  --emu-schedule fast|fair   --emu-seed N   --emu-threads N   --emu-isa base|v3|v4|auto   --emu-driver "
      "13.0\n"
+     "                     schedule: fast; with --timeline, and for experiments that keep one, fair, whose clock is "
+     "modelled\n"
      "  --emu-initial-clusters N   --emu-decline N          --emu-budget N     options of the stand-in "
      "driver\n"
      "                     budget: warp instructions of one launch (default 200000000000; a CTA counts for "

@@ -201,7 +201,7 @@ static void put_axis(FILE *file, const struct panel *panel, double bottom)
         fprintf(file,
                 "<path d=\"M%.1f %.1fv4\" stroke=\"#444\"/><text x=\"%.1f\" y=\"%.1f\" "
                 "text-anchor=\"middle\">%g</text>\n",
-                place(panel, ns), bottom, place(panel, ns), bottom + 14, ns / unit);
+                place(panel, ns), bottom, place(panel, ns), bottom + 14, ns / unit + 0.0);
 }
 
 static void put_title(FILE *file, const struct panel *panel, double top)
