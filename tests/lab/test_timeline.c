@@ -11,7 +11,8 @@ static double number(const json_t *object, const char *key)
     return json_number_value(json_object_get(object, key));
 }
 
-/* Three SMs, four tiles of 100 ns a unit: SM 7 has two of one unit, SM 8 one of two, SM 9 one of one; SM 9's ends at 100. */
+/* Three SMs, four tiles of 100 ns a unit: SM 7 has two of one unit, SM 8 one of two, SM 9 one of one; SM 9's
+ * ends at 100. */
 static const uint64_t log_words[] = {
     1000, 1100, 7 | (UINT64_C(0) << 32), 0, /* */
     1100, 1200, 7 | (UINT64_C(0) << 32), 0, /* */
@@ -47,14 +48,15 @@ static void test_counts_and_times(void **state)
     json_decref(summary);
 }
 
-/* An SM that did nothing was idle all the time; slots that were not written are counted; held time is no item. */
+/* An SM that did nothing was idle all the time; slots that were not written are counted; held time is no
+ * item. */
 static void test_idle_missing_held(void **state)
 {
     (void)state;
     const uint64_t words[] = {
-        1000, 1300, 0,  0, /* */
-        0,    0,    0,  0, /* not written */
-        400,  1000, 2,  1, /* another kernel, before the first tile */
+        1000, 1300, 0, 0, /* */
+        0,    0,    0, 0, /* not written */
+        400,  1000, 2, 1, /* another kernel, before the first tile */
     };
     json_t *summary = clab_timeline_summary(words, 3, costs, 2, 3, true);
     assert_int_equal(number(summary, "items"), 1);
