@@ -426,7 +426,7 @@ FACT(syscalls)
         EACH(i)
     if (begins(listing->insns[i].opcode, "CALL.ABS"))
         clab_hit(hits, i);
-    return listing->syscalls != NULL;
+    return listing->syscalls != NULL && hits->count > 0; /* the names are the whole cubin's */
 }
 
 /* --- everything else */

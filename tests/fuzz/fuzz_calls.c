@@ -1,9 +1,7 @@
 /* Driver calls in random order with random arguments: live handles, stale ones, handles of another kind,
-   invented numbers, NULL; sizes at and beyond limits. Host buffers are always real: a wrong one is the
-   program's crash on a GPU too. The library must answer every call; nothing else is checked here but that it
-   lives, and that what it accounts for is gone in the end (its free memory).
-
-   usage: fuzz_calls FIRST_SEED SEEDS CALLS */
+   invented numbers, NULL; sizes at and beyond limits. One input is the choices. Host buffers are always real:
+   a wrong one is the program's crash on a GPU too. The library must answer every call; nothing else is
+   checked here but that it lives, and that what it accounts for is gone in the end (its free memory). */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -12,19 +10,19 @@
 
 #include <cuda.h>
 
-static uint64_t state;
+#include "generate.h"
+#include "target.h"
+
+static struct fuzz_source source;
 
 static uint64_t next(void)
 {
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return state;
+    return fuzz_word(&source);
 }
 
 static unsigned below(unsigned limit)
 {
-    return (unsigned)(next() >> 16) % limit;
+    return fuzz_below(&source, limit);
 }
 
 static bool chance(unsigned one_in)
@@ -72,9 +70,54 @@ static uintptr_t any(enum kind kind)
     }
 }
 
+/* What a slot held before is let go, so that nothing is lost. */
+static void forget(enum kind kind, uintptr_t value)
+{
+    switch (kind) {
+    case CONTEXT:
+        cuCtxDestroy((CUcontext)value);
+        break;
+    case MODULE:
+        cuModuleUnload((CUmodule)value);
+        break;
+    case STREAM:
+        cuStreamDestroy((CUstream)value);
+        break;
+    case EVENT:
+        cuEventDestroy((CUevent)value);
+        break;
+    case GRAPH:
+        cuGraphDestroy((CUgraph)value);
+        break;
+    case EXEC:
+        cuGraphExecDestroy((CUgraphExec)value);
+        break;
+    case LIBRARY:
+        cuLibraryUnload((CUlibrary)value);
+        break;
+    case LINK:
+        cuLinkDestroy((CUlinkState)value);
+        break;
+    case POOL:
+        cuMemPoolDestroy((CUmemoryPool)value);
+        break;
+    case MEMORY:
+        cuMemFree(value);
+        break;
+    case HOST:
+        cuMemFreeHost((void *)value);
+        break;
+    default:
+        break; /* belongs to another */
+    }
+}
+
 static void keep(enum kind kind, uintptr_t value)
 {
-    slots[kind][below(SLOTS)] = value;
+    uintptr_t *slot = &slots[kind][below(SLOTS)];
+    if (*slot != 0 && *slot != value)
+        forget(kind, *slot);
+    *slot = value;
 }
 
 static uint64_t size(void)
@@ -517,6 +560,7 @@ static void contexts(void)
     }
 }
 
+/* A usable context again: a fault ends most of the fun. */
 static void fresh(void)
 {
     CUcontext context = NULL;
@@ -526,47 +570,45 @@ static void fresh(void)
         continue;
     cuDevicePrimaryCtxRetain(&context, 0);
     cuCtxSetCurrent(context);
-    keep(CONTEXT, (uintptr_t)context);
 }
 
-int main(int argc, char **argv)
+/* Everything goes: what hangs on contexts, contexts, then what belongs to none. */
+static void clear(void)
 {
-    if (argc != 4) {
-        fprintf(stderr, "usage: fuzz_calls FIRST_SEED SEEDS CALLS\n");
-        return 2;
-    }
-    unsigned long first = strtoul(argv[1], NULL, 10), seeds = strtoul(argv[2], NULL, 10),
-                  calls = strtoul(argv[3], NULL, 10);
-    static void (*const groups[])(void) = {launch_some, launch_some, modules, linker, memory,  memory,
-                                           streams,     streams,     graphs,  graphs, contexts};
+    static const enum kind order[] = {EXEC,  GRAPH,  LINK,    HOST,    MEMORY, MODULE,
+                                      EVENT, STREAM, CONTEXT, LIBRARY, POOL};
+    fresh();
+    for (size_t k = 0; k < sizeof order / sizeof order[0]; k++)
+        for (unsigned i = 0; i < SLOTS; i++)
+            if (slots[order[k]][i] != 0)
+                forget(order[k], slots[order[k]][i]);
+    memset(slots, 0, sizeof slots);
+    fresh();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+    static void (*const groups[])(void) = {launch_some, launch_some, modules,  linker,  memory,  memory,
+                                           memory,      memory,      streams,  streams, streams, graphs,
+                                           graphs,      graphs,      contexts, contexts};
     size_t before = 0, after = 0, total = 0;
     if (cuInit(0) != CUDA_SUCCESS)
-        return 1;
+        abort();
     fresh();
     cuMemGetInfo(&before, &total);
-    for (unsigned long seed = first; seed < first + seeds; seed++) {
-        state = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
-        fresh();
-        for (unsigned long call = 0; call < calls; call++) {
-            groups[below(sizeof groups / sizeof groups[0])]();
-            CUcontext current = NULL;
-            CUresult health = chance(8) ? cuCtxSynchronize() : CUDA_SUCCESS; /* it would end every capture */
-            if (cuCtxGetCurrent(&current) != CUDA_SUCCESS || current == NULL || chance(400) ||
-                (health != CUDA_SUCCESS && health != CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED))
-                fresh(); /* a fault ends most of the fun */
-        }
-        /* Everything goes: contexts, then what belongs to none. */
-        for (int i = 0; i < SLOTS; i++) {
-            cuGraphExecDestroy((CUgraphExec)slots[EXEC][i]);
-            cuGraphDestroy((CUgraph)slots[GRAPH][i]);
-            cuLibraryUnload((CUlibrary)slots[LIBRARY][i]);
-        }
-        printf("seed %lu\n", seed);
-        fflush(stdout);
+    source = (struct fuzz_source){.data = data, .bytes = bytes};
+    while (source.at < source.bytes) {
+        groups[below(sizeof groups / sizeof groups[0])]();
+        CUcontext current = NULL;
+        CUresult health = chance(8) ? cuCtxSynchronize() : CUDA_SUCCESS; /* it would end every capture */
+        if (cuCtxGetCurrent(&current) != CUDA_SUCCESS || current == NULL || chance(200) ||
+            (health != CUDA_SUCCESS && health != CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED))
+            fresh();
     }
-    fresh();
-    if (cuMemGetInfo(&after, &total) == CUDA_SUCCESS && seeds == 1 && after != before)
-        printf("free memory: %zu before, %zu after (contexts of lost handles may hold some)\n", before,
-               after);
+    clear();
+    if (cuMemGetInfo(&after, &total) != CUDA_SUCCESS || after != before) {
+        fprintf(stderr, "fuzz_calls: free memory: %zu before, %zu after\n", before, after);
+        abort();
+    }
     return 0;
 }
