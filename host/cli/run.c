@@ -339,8 +339,11 @@ int clab_cmd_run(struct clab_cli *cli, int argc, char **argv, struct clab_error 
     status = open_outputs(json_path, csv_path, &writer, &csv, error);
     if (status == CLAB_OK && timeline_path != NULL)
         status = clab_timelines_open(&timelines, timeline_path, error);
-    if (status != CLAB_OK)
+    if (status != CLAB_OK) {
+        (void)clab_output_close(&csv);
+        (void)clab_output_close(&writer.output);
         return clab_status_exit(status);
+    }
     struct clab_compiler_options compiler_options = {.interrupted = cli->interrupted};
     struct clab_compiler *compiler = clab_compiler_new(&compiler_options);
     if (compiler == NULL)

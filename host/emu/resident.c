@@ -10,8 +10,8 @@
 
 /* Short turns are looked at only now and then: the look costs more than such a turn. */
 #define SHORT_TURNS 16
-/* A turn with more instructions outside polling loops than this did more than poll. The turns of a clocked schedule are
-   short; a loop that is known to poll ends them at once. */
+/* A turn with more instructions outside polling loops than this did more than poll. The turns of a clocked
+   schedule are short; a loop that is known to poll ends them at once. */
 #define POLL_INSNS 1024
 static uint64_t poll_insns(const struct emu_run *run)
 {
