@@ -165,12 +165,38 @@ static void whole(struct check_cta *cta)
     }
 }
 
+/* The barrier completes only because threads that it counts on have exited. */
+static void too_few(struct check *check, struct check_cta *cta, uint32_t id)
+{
+    const struct emu_barrier *barrier = &cta->cta->barriers[id];
+    const struct check_named *named = &cta->named[id];
+    const unsigned of = named->counts[1] == barrier->expected + 1;
+    struct clab_hazard *h = check_report(check, CLAB_HAZARD_BARRIER_COUNT, named->sites[of], 0, 0);
+    if (!h) {
+        return;
+    }
+    const uint32_t w = barrier->waiting_warps ? (uint32_t)__builtin_ctz(barrier->waiting_warps) : 0;
+    check_party(check, &h->parties[0], cta->cluster->index, cta->rank * 32 + w, barrier->lanes[w], named->sites[of],
+                NULL);
+    if (named->counts[1]) {
+        check_party(check, &h->parties[1], cta->cluster->index, cta->rank * 32, UINT32_MAX, named->sites[!of], NULL);
+        h->parties[1].has_warp = 0;
+    }
+    check_within(h);
+    check_say(h->missing, sizeof h->missing,
+              "barrier %u waits for %u threads, and only %u arrive; the others have exited", id, barrier->expected,
+              barrier->arrived);
+}
+
 void check_barrier_complete(struct check *check, struct check_cta *cta, uint32_t id)
 {
     const struct emu_barrier *barrier = &cta->cta->barriers[id];
     struct check_cluster *cl = cta->cluster;
     struct check_named *named = &cta->named[id];
-    bool all = named->mem == NULL;
+    bool all = named->mem == NULL && !cta->early_exit;
+    if (barrier->expected && barrier->arrived < barrier->expected) {
+        too_few(check, cta, id);
+    }
     for (uint32_t w = 0; w < cl->n_warps; w++) {
         struct check_warp *warp = &cta->warps[w];
         const uint32_t live = warp->present & ~warp->exited;
@@ -271,6 +297,10 @@ void check_cluster_complete(struct check *check, struct check_cluster *cl)
         }
     }
     clock_add(&cl->arrived_exec[p], cl->index, CHECK_KEY_CLUSTER, UINT32_MAX, least);
+    for (uint32_t rank = 0; rank < cl->size; rank++) {
+        /* What exited threads did is published by nobody. */
+        all_release &= !cl->ctas[rank].early_exit;
+    }
     if (all_release) {
         clock_add(&cl->arrived_mem[p], cl->index, CHECK_KEY_CLUSTER, UINT32_MAX, least);
     }

@@ -146,6 +146,9 @@ static void remember(struct check_cluster *cl, struct check_warp *warp, const st
     cl->copies = copy;
 }
 
+static void exit_report(struct check *check, struct check_cta *cta, uint32_t agent, uint32_t lane, uint32_t site,
+                        bool clc, const char *action, const char *missing);
+
 static void to_shared(struct check *check, struct check_warp *warp, struct actor *actor, uint32_t site,
                       const struct emu_transfer *t)
 {
@@ -165,6 +168,12 @@ static void to_shared(struct check *check, struct check_warp *warp, struct actor
             check_mbarrier_get(&cl->ctas[signalled], t->mbarrier & ((UINT32_C(1) << EMU_RANK_SHIFT) - 1), true);
         if (m->live) {
             check_init_visible(check, warp, t->lane, m, site, t->kind != EMU_TRANSFER_STORE);
+        }
+        if (owner->exited) {
+            m->orphan = true;
+            exit_report(check, owner, warp->self.agent, t->lane, site, t->kind == EMU_TRANSFER_CLC, "copy writes",
+                        "nothing keeps the CTA from exiting before the copy into its shared memory is issued");
+            continue;
         }
         m->copies_open++;
         m->issuer = warp->self.agent;

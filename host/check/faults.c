@@ -147,7 +147,7 @@ static void waits_at(struct check *check, struct check_cluster *cl, struct check
                      const struct emu_warp *emu_warp, const struct emu_fragment *fragment)
 {
     const struct emu_code *code = fragment->frame->code;
-    const uint32_t site = site_of(&check->sites, code, fragment->pc->insn);
+    uint32_t site = site_of(&check->sites, code, fragment->pc->insn);
     enum clab_hazard_kind kind = CLAB_HAZARD_DEADLOCK;
     struct mbarrier *m = NULL;
     char text[256];
@@ -177,6 +177,10 @@ static void waits_at(struct check *check, struct check_cluster *cl, struct check
     }
     default:
         snprintf(text, sizeof text, "goes round a loop that sees nothing change");
+        if (warp->polled) {
+            m = warp->polled;
+            site = warp->polled_site;
+        }
         break;
     }
     if (m && m->live && emu_mbarrier_is_live(m->cta->cta, m->offset)) {

@@ -156,16 +156,18 @@ static void against(const struct actor *a, const struct where *p, uint32_t refer
     }
 }
 
+static bool is_weak_write(const struct actor *a, uint32_t reference);
+
 static void reads_check(const struct actor *a, const struct where *p, uint32_t *r)
 {
     struct global_shadow *g = a->check->global;
     if (*r & LIST_TAG) {
         const struct list list = g->lists[*r & ~LIST_TAG];
         for (uint32_t i = 0; i < list.n; i++) {
-            against(a, p, list.e[i], false);
+            against(a, p, list.e[i], is_weak_write(a, list.e[i]));
         }
     } else if (*r) {
-        against(a, p, *r, false);
+        against(a, p, *r, is_weak_write(a, *r));
     }
     *r = 0;
 }
@@ -203,15 +205,31 @@ static void read_note(const struct actor *a, const struct where *p, uint32_t *r,
     *r = LIST_TAG | g->n_lists++;
 }
 
+/* As in shared.c: a weak write that an atomic covers stays in the place of the reads. */
+static bool is_weak_write(const struct actor *a, uint32_t reference)
+{
+    const struct global_shadow *g = a->check->global;
+    if (!reference || (reference & LIST_TAG)) {
+        return false;
+    }
+    const struct site *site = &a->check->sites.list[g->records[reference >> 5].site];
+    return site->store && !site->strong;
+}
+
 static void touch(const struct actor *a, const struct where *p, struct gcell *cell, uint32_t mine)
 {
     if (cell->w) {
         against(a, p, cell->w, true);
     }
     if (a->write) {
+        const uint32_t covered = !a->strong ? 0 : is_weak_write(a, cell->w) ? cell->w : is_weak_write(a, cell->r) ? cell->r : 0;
         reads_check(a, p, &cell->r);
         cell->w = mine;
+        cell->r = covered;
     } else if (mine) {
+        if (is_weak_write(a, cell->r)) {
+            against(a, p, cell->r, true);
+        }
         read_note(a, p, &cell->r, mine);
     }
 }

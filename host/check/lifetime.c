@@ -96,6 +96,7 @@ void check_thread_exit(struct check *check, struct check_warp *warp, uint32_t la
 {
     struct check_cta *cta = warp->cta;
     cta->exit_site = site;
+    cta->early_exit = true;
     check_aligned_exit(check, warp, lanes);
     if (cta->n_remote || cta->cluster->any_copies) {
         EACH_GROUP(g, warp, lanes)

@@ -243,6 +243,8 @@ static void phase(struct check *check, struct mbarrier *m)
 static void test(struct check *check, struct check_warp *warp, unsigned lane, struct mbarrier *m, uint32_t site,
                  bool done)
 {
+    warp->polled = done ? NULL : m;
+    warp->polled_site = site;
     if (!done) {
         return;
     }
@@ -346,7 +348,7 @@ void check_mbarriers_end(struct check *check, struct check_cluster *cl, bool sto
 {
     for (unsigned b = 0; b < 64 && !stopped; b++) {
         for (struct mbarrier *m = cl->mbarriers[b]; m; m = m->next) {
-            if (!m->live || m->expect_bytes == m->done_bytes || !m->copy_site) {
+            if (!m->live || m->orphan || m->expect_bytes == m->done_bytes || !m->copy_site) {
                 continue;
             }
             const bool unarmed = m->expect_bytes == 0;

@@ -240,6 +240,10 @@ void check_race(const struct actor *a, unsigned lane, const struct earlier *e, e
         return;
     }
     if (e->agent >= CHECK_MBAR_AGENT && (e->time & ~CHECK_ASYNC_TIME) == CHECK_LIVE_OBJECT) {
+        const struct ptx_insn *insn = site_insn(&a->check->sites.list[a->site]);
+        if (insn && insn->row == PTX_MBARRIER_INIT) {
+            return; /* mbarrier.c says so */
+        }
         check_object(a, lane, e, owner, (uint32_t)address);
         return;
     }

@@ -157,7 +157,7 @@ static void shared_symbol(struct check *check, struct clab_hazard *h, uint32_t o
     const struct emu_image *image = check->run->code->image;
     uint32_t inside = 0;
     const struct ptx_var *var =
-        emu_image_shared_at(image, emu_module_ptx(image->module), offset - EMU_SHARED_FIRST, &inside);
+        emu_image_shared_at(image, offset - EMU_SHARED_FIRST, &inside);
     if (var) {
         snprintf(h->symbol, sizeof h->symbol, "%s", var->name);
         h->symbol_offset = inside;

@@ -154,15 +154,17 @@ static void read_note(const struct actor *a, const struct place *p, uint64_t *r)
     }
 }
 
+static bool is_weak_write(const struct actor *a, uint64_t epoch);
+
 static void reads_check(const struct actor *a, const struct place *p, uint64_t *r, bool fresh)
 {
     if ((*r & EPOCH_TAG) == EPOCH_TAG) {
         for (uint32_t i = 0; i < a->cl->readers[(uint32_t)*r].n; i++) {
-            against(a, p, a->cl->readers[(uint32_t)*r].e[i], false, fresh);
+            against(a, p, a->cl->readers[(uint32_t)*r].e[i], is_weak_write(a, a->cl->readers[(uint32_t)*r].e[i]), fresh);
         }
         readers_give(a->cl, *r);
     } else if (*r) {
-        against(a, p, *r, false, fresh);
+        against(a, p, *r, is_weak_write(a, *r), fresh);
     }
     *r = 0;
 }
@@ -180,6 +182,14 @@ static void uninitialized(const struct actor *a, const struct place *p)
     check_say(h->missing, sizeof h->missing, "no store, copy or mbarrier.init has written these bytes before");
 }
 
+/* A weak write that an atomic covers still has to come before the other atomics, and before reads: it stays in the
+   place of the reads. */
+static bool is_weak_write(const struct actor *a, uint64_t epoch)
+{
+    const struct site *site = &a->check->sites.list[(uint32_t)(epoch >> 1) & 0x3fff];
+    return epoch && (epoch & EPOCH_TAG) != EPOCH_TAG && site->store && !site->strong;
+}
+
 static void touch(const struct actor *a, const struct place *p, uint64_t *w, uint64_t *r, bool loads)
 {
     if (loads && *w == 0) {
@@ -189,9 +199,14 @@ static void touch(const struct actor *a, const struct place *p, uint64_t *w, uin
         against(a, p, *w, true, false);
     }
     if (a->write) {
+        const uint64_t covered = !a->strong ? 0 : is_weak_write(a, *w) ? *w : is_weak_write(a, *r) ? *r : 0;
         reads_check(a, p, r, *w == 0);
         *w = epoch_of(a) | (uint64_t)p->lane << LANE_SHIFT;
+        *r = covered;
     } else {
+        if (is_weak_write(a, *r)) {
+            against(a, p, *r, true, false);
+        }
         read_note(a, p, r);
     }
 }

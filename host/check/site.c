@@ -95,7 +95,8 @@ static void fill(struct site *site)
     case PTX_FENCE_PROXY_ASYNC_ACQUIRE:
     case PTX_FENCE_PROXY_ASYNC_RELEASE:
         site->action = "proxy fence";
-        site->proxy_async = true;
+        /* The acquiring half lets the async proxy in; what others did must come through their releasing half. */
+        site->proxy_async = insn->row != PTX_FENCE_PROXY_ASYNC_ACQUIRE;
         site->proxy_shared = insn->n_spaces == 0 || insn->spaces[0] != PTX_SPACE_GLOBAL;
         site->proxy_global = insn->n_spaces == 0 || insn->spaces[0] == PTX_SPACE_GLOBAL;
         break;

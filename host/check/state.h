@@ -43,6 +43,8 @@ struct check_warp {
     uint32_t last_time;             /* of its last access or other act that others may need to know */
     struct check_commits *cp, *bulk; /* NULL while there are none */
     uint32_t used_cp;
+    struct mbarrier *polled; /* its last test of an mbarrier found the phase incomplete, there */
+    uint32_t polled_site;
     /* Barriers that want the whole warp at one place. */
     uint32_t aligned_site, aligned_lanes;
 };
@@ -71,6 +73,7 @@ struct check_cta {
     const struct emu_cta *cta;
     uint32_t rank;
     bool exited;
+    bool early_exit; /* some threads have exited */
     struct check_warp *warps;
     struct check_named named[EMU_NAMED_BARRIERS];
     struct cell *cells;
@@ -100,7 +103,7 @@ struct mbarrier {
     struct check_cta *cta;
     uint32_t offset; /* in the window */
     uint32_t agent;
-    bool live;
+    bool live, orphan; /* orphan: copies were sent to it after its CTA had exited */
     uint32_t init_site, init_warp, init_lane, init_time;
     bool init_fenced; /* fence.mbarrier_init or fence.proxy.async by the thread after init */
     uint32_t expected, pending, phase; /* phase: completed ones */

@@ -10,12 +10,16 @@
 #include "lab/wire.h"
 #include "report/record.h"
 #include "report/table.h"
+#include "report/timeline.h"
 
 #define DEFAULT_TIMEOUT_S 30
 
 struct show {
     struct clab_cli *cli;
     struct clab_record_writer *writer;
+    struct clab_timelines *timelines; /* NULL: none is wanted */
+    const json_t *facts;              /* of the device at hand */
+    char item[64];                    /* what a timeline's slots are called */
     json_t *extra;      /* members every record of this experiment carries */
     const char *device; /* id, of the session at hand */
     bool progress_shown, quiet;
@@ -52,12 +56,21 @@ static void on_record(void *context, const char *type, const json_t *record)
     json_decref(extra);
 }
 
+static void on_timeline(void *context, const json_t *row, const json_t *slots)
+{
+    struct show *show = context;
+    clab_timelines_add(show->timelines, clab_json_text(show->extra, "experiment", ""), show->item,
+                       (unsigned)clab_json_int(show->facts, "sms", 0), row, slots);
+}
+
 static void on_plan(void *context, const json_t *plan)
 {
     struct show *show = context;
     json_t *more = json_object();
     const json_t *predictions = json_object_get(plan, "predictions");
     json_object_set(show->extra, "experiment", json_object_get(plan, "experiment"));
+    snprintf(show->item, sizeof show->item, "%s",
+             clab_json_text(json_object_get(plan, "timeline"), "item", "item"));
     json_object_set_new(more, "file", json_string(clab_path_shown(clab_json_text(plan, "file", ""))));
     json_object_set(more, "sha256", json_object_get(plan, "sha256"));
     json_object_set(more, "predictions", (json_t *)(uintptr_t)predictions);
@@ -121,6 +134,7 @@ static int check_device(struct clab_session *session, struct clab_compiler *comp
     options.seeds = CLAB_CHECK_SEEDS;
     options.first_seed = 1;
     options.on_plan = NULL;
+    options.on_timeline = NULL;
     options.hot = false;
     if (!show->quiet)
         fputc('\n', show->cli->out);
@@ -147,6 +161,8 @@ static int run_device(struct clab_cli *cli, const char *device, json_t *emulator
     show->is_planned = false;
     options->on_plan = on_plan;
     options->on_record = on_record;
+    options->on_timeline = show->timelines != NULL ? on_timeline : NULL;
+    show->facts = session.facts;
     options->progress = on_progress;
     options->context = show;
     options->interrupted = cli->interrupted;
@@ -282,6 +298,7 @@ int clab_cmd_run(struct clab_cli *cli, int argc, char **argv, struct clab_error 
         {.name = "--check", .kind = CLAB_OPTION_FLAG},
         {.name = "--json", .kind = CLAB_OPTION_TEXT},
         {.name = "--csv", .kind = CLAB_OPTION_TEXT},
+        {.name = "--timeline", .kind = CLAB_OPTION_TEXT},
         {.name = "--timeout", .kind = CLAB_OPTION_TEXT},
         {.name = "--emu-schedule", .kind = CLAB_OPTION_TEXT},
         {.name = "--emu-seed", .kind = CLAB_OPTION_TEXT},
@@ -308,7 +325,11 @@ int clab_cmd_run(struct clab_cli *cli, int argc, char **argv, struct clab_error 
     struct clab_record_writer writer;
     const char *json_path = clab_option_get(o, "--json")->text, *csv_path = clab_option_get(o, "--csv")->text;
     struct clab_output csv = {0};
+    const char *timeline_path = clab_option_get(o, "--timeline")->text;
+    struct clab_timelines timelines = {0};
     status = open_outputs(json_path, csv_path, &writer, &csv, error);
+    if (status == CLAB_OK && timeline_path != NULL)
+        status = clab_timelines_open(&timelines, timeline_path, error);
     if (status != CLAB_OK)
         return clab_status_exit(status);
     struct clab_compiler_options compiler_options = {.interrupted = cli->interrupted};
@@ -319,6 +340,7 @@ int clab_cmd_run(struct clab_cli *cli, int argc, char **argv, struct clab_error 
     json_t *emulator_options = clab_cli_emulator_options(o), *rows = json_array();
     struct show show = {.cli = cli, .writer = &writer, .extra = json_object()};
     show.check = clab_option_get(o, "--check")->set ? o : NULL;
+    show.timelines = timeline_path != NULL ? &timelines : NULL;
     show.quiet = (json_path != NULL && strcmp(json_path, "-") == 0) ||
                  (csv_path != NULL && strcmp(csv_path, "-") == 0);
     int exit_status = 0;
@@ -343,6 +365,8 @@ int clab_cmd_run(struct clab_cli *cli, int argc, char **argv, struct clab_error 
     if (csv_path != NULL && clab_rows_write_csv(&csv, rows, &output) != CLAB_OK)
         exit_status = clab_exit_worse(exit_status, clab_status_exit(CLAB_OUTPUT));
     if (clab_records_close(&writer, output.status == CLAB_OK ? &output : NULL) != CLAB_OK)
+        exit_status = clab_exit_worse(exit_status, clab_status_exit(CLAB_OUTPUT));
+    if (clab_timelines_close(&timelines, output.status == CLAB_OK ? &output : NULL) != CLAB_OK)
         exit_status = clab_exit_worse(exit_status, clab_status_exit(CLAB_OUTPUT));
     if (output.status != CLAB_OK && error->status == CLAB_OK)
         clab_error_copy(error, &output);

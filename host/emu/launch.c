@@ -5,6 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "emu/float_mode.h"
 #include "emu/hook.h"
 #include "emu/log.h"
 #include "emu/module.h"
@@ -71,6 +72,10 @@ static void run_threads(struct emu_run *run)
 {
     if (run->machine->options.schedule == EMU_SCHEDULE_FAIR) {
         emu_thread_run_fair(&run->threads[0]);
+        return;
+    }
+    if (run->hooks && run->hooks->one_thread) {
+        emu_thread_run_seeded(&run->threads[0]);
         return;
     }
     sigset_t all, before;
@@ -193,10 +198,11 @@ static clab_status run_init(struct emu_run *run, struct clab_error *error)
         memcpy((void *)(uintptr_t)run->params, launch->params, run->param_bytes);
     }
     run->n_threads = thread_count(run);
-    run->threads = calloc(run->n_threads, sizeof *run->threads);
+    run->threads = aligned_alloc(_Alignof(struct emu_thread), run->n_threads * sizeof *run->threads);
     if (!run->threads) {
         return clab_error_set(error, CLAB_NO_MEMORY, "out of memory for %u host threads", run->n_threads);
     }
+    memset(run->threads, 0, run->n_threads * sizeof *run->threads);
     for (uint32_t i = 0; i < run->n_threads; i++) {
         run->threads[i].run = run;
         run->threads[i].pool = emu_pool_new(image->n_codes);
@@ -241,8 +247,11 @@ clab_status emu_launch_run(struct emu_machine *machine, const struct emu_launch 
         if (run.hooks && run.hooks->begin) {
             run.hooks->begin(run.hooks->user, &run);
         }
+        fenv_t program;
         atomic_fetch_add(&machine->running, run.n_threads);
+        emu_float_enter(&program);
         run_threads(&run);
+        emu_float_leave(&program);
         add_counters(&run, out_counters);
         end_time(machine, run.start_ns + atomic_load(&run.time_ns));
         emu_machine_progress(machine);

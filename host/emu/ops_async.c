@@ -345,6 +345,28 @@ static const struct emu_op *cp_async_any(struct emu_warp *warp, const struct emu
     return op + 1;
 }
 
+/* ignore-src: d = the bytes to read, none where the predicate a holds, and the rest is zeros. imm: bytes. */
+static const struct emu_op *unless_ignored_any(struct emu_warp *warp, const struct emu_op *op)
+{
+    const uint32_t ignored = EMU_PRED(warp, op->a);
+    uint32_t *sizes = EMU_ROW(uint32_t, warp, op->d);
+    for (uint32_t left = warp->exec; left; left &= left - 1) {
+        const unsigned lane = (unsigned)__builtin_ctz(left);
+        sizes[lane] = ignored >> lane & 1 ? 0 : (uint32_t)op->imm;
+    }
+    return op + 1;
+}
+
+static uint32_t unless_ignored(struct emu_emit *emit, const struct ptx_operand *ignored, uint32_t bytes)
+{
+    const uint32_t a = emu_pred_source(emit, ignored), sizes = emu_scratch(emit, PTX_U32);
+    struct emu_op *op = emu_push(emit, unless_ignored_any, unless_ignored_any);
+    op->a = a;
+    op->d = sizes;
+    op->imm = bytes;
+    return sizes;
+}
+
 EMU_EMITTER(emu_cp_async)
 {
     struct cp_plan *plan = emu_emit_alloc(emit, sizeof *plan);
@@ -361,8 +383,10 @@ EMU_EMITTER(emu_cp_async)
     int64_t from_offset = 0;
     const uint32_t to = emu_place_shared(emit, &insn->operands[0], &to_offset);
     const uint32_t from = emu_address(emit, &insn->operands[1], &from_offset);
-    const uint32_t sizes =
-        n_sizes > sizes_at ? emu_source(emit, &insn->operands[sizes_at], PTX_U32) : EMU_NO_ROW;
+    const bool ignores = insn->row == PTX_CP_ASYNC_CA_IGNORE || insn->row == PTX_CP_ASYNC_CG_IGNORE;
+    const uint32_t sizes = n_sizes <= sizes_at ? EMU_NO_ROW
+                           : ignores ? unless_ignored(emit, &insn->operands[sizes_at], plan->bytes)
+                                     : emu_source(emit, &insn->operands[sizes_at], PTX_U32);
     plan->to_offset = (uint32_t)to_offset;
     struct emu_op *op = emu_push(emit, cp_async_any, cp_async_any);
     op->a = from;

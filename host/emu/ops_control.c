@@ -170,21 +170,6 @@ static const struct emu_op *inplace_masked(struct emu_warp *warp, const struct e
     return inplace(warp, op, taken);
 }
 
-void EMU_SETNAME(emu_framework_branches)(struct emu_framework *framework);
-void EMU_SETNAME(emu_framework_branches)(struct emu_framework *framework)
-{
-    framework->bra_full = bra_full;
-    framework->bra_masked = bra_masked;
-    framework->bra_back_full = bra_back_full;
-    framework->bra_back_masked = bra_back_masked;
-    framework->branch_full = branch_full;
-    framework->branch_masked = branch_masked;
-    framework->branch_back_full = branch_back_full;
-    framework->branch_back_masked = branch_back_masked;
-    framework->inplace_full = inplace_full;
-    framework->inplace_masked = inplace_masked;
-}
-
 EMU_EMITTER(emu_bra)
 {
     const uint32_t target = insn->operands[0].target;
@@ -285,7 +270,7 @@ struct argument {
 };
 
 struct call {
-    const struct ptx_function *function; /* NULL: op->a holds its address */
+    const struct emu_code *code; /* NULL: op->a holds its address */
     uint32_t n_arguments, n_returns;
     struct argument arguments[]; /* then the return values */
 };
@@ -308,11 +293,9 @@ static const struct emu_op *call(struct emu_warp *warp, const struct emu_op *op)
     const struct emu_frame *frame = warp->fragment->frame;
     const struct emu_image *image = frame->code->image;
     const uint32_t exec = warp->exec;
-    const struct emu_code *code = NULL;
+    const struct emu_code *code = call->code;
     uint32_t lanes = exec;
-    if (call->function) {
-        code = image->codes[call->function->index];
-    } else {
+    if (!code) {
         /* Lanes that call different functions go one group after the other. */
         const uint64_t *address = EMU_ROW(uint64_t, warp, op->a);
         const unsigned lane = (unsigned)__builtin_ctz(exec);
@@ -446,7 +429,8 @@ EMU_EMITTER(emu_call)
     if (!extra) {
         return CLAB_NO_MEMORY;
     }
-    *extra = (struct call){.function = function, .n_arguments = n_arguments, .n_returns = n_returns};
+    *extra = (struct call){.code = function ? emu_image_code(emit->image, function) : NULL,
+                           .n_arguments = n_arguments, .n_returns = n_returns};
     uint64_t offset = 0;
     for (uint32_t i = 0; i < n_returns + n_arguments; i++) {
         const bool written = i < n_returns;
@@ -474,6 +458,29 @@ EMU_EMITTER(emu_call)
     return CLAB_OK;
 }
 
+static void carry(struct emu_warp *warp, const struct emu_carried *carried, bool in)
+{
+    const uint32_t base = warp->fragment->frame->local_base;
+    for (uint32_t k = 0; k < carried->n; k++) {
+        const struct argument argument = {.place = carried->items[k].place,
+                                          .bytes = carried->items[k].bytes,
+                                          .row = carried->items[k].row};
+        copy_row(warp, &argument, base, in);
+    }
+}
+
+static const struct emu_op *carry_in(struct emu_warp *warp, const struct emu_op *op)
+{
+    carry(warp, op->extra, true);
+    return op + 1;
+}
+
+static const struct emu_op *carry_out(struct emu_warp *warp, const struct emu_op *op)
+{
+    carry(warp, op->extra, false);
+    return op + 1;
+}
+
 static const struct emu_op *ret(struct emu_warp *warp, const struct emu_op *op)
 {
     emu_count(warp, op, op->insn + 1, warp->exec, 0);
@@ -486,10 +493,30 @@ static const struct emu_op *leave(struct emu_warp *warp, const struct emu_op *op
     return emu_exit_lanes(warp, op);
 }
 
+void EMU_SETNAME(emu_framework_branches)(struct emu_framework *framework);
+void EMU_SETNAME(emu_framework_branches)(struct emu_framework *framework)
+{
+    framework->bra_full = bra_full;
+    framework->bra_masked = bra_masked;
+    framework->bra_back_full = bra_back_full;
+    framework->bra_back_masked = bra_back_masked;
+    framework->branch_full = branch_full;
+    framework->branch_masked = branch_masked;
+    framework->branch_back_full = branch_back_full;
+    framework->branch_back_masked = branch_back_masked;
+    framework->carry_in = carry_in;
+    framework->carry_out = carry_out;
+    framework->inplace_full = inplace_full;
+    framework->inplace_masked = inplace_masked;
+}
+
 EMU_EMITTER(emu_ret)
 {
     (void)insn;
     emu_guard_branch(emit);
+    if (emit->returned) {
+        emu_push_unguarded(emit, carry_out, carry_out)->extra = emit->returned;
+    }
     emu_push_unguarded(emit, ret, ret);
     return CLAB_OK;
 }

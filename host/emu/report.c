@@ -158,7 +158,8 @@ static void describe_missing(struct clab_str *out, const struct emu_cta *cta,
 {
     unsigned listed = 0;
     for (uint32_t w = 0; w < cta->n_warps; w++) {
-        const uint32_t missing = cta->warps[w].live & ~barrier->lanes[w];
+        const uint32_t waiting = barrier->whole_warps >> w & 1 ? EMU_ALL : barrier->lanes[w];
+        const uint32_t missing = cta->warps[w].live & ~waiting;
         if (missing && listed++ < 8) {
             clab_str_addf(out, "%s warp %u", listed == 1 ? "; not there:" : ",", w);
             if (missing != cta->warps[w].live) {

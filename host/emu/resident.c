@@ -82,6 +82,8 @@ static void cta_init(struct emu_cta *cta, struct emu_cluster *cluster, uint32_t 
         warp->present = left >= EMU_LANES ? EMU_ALL : (UINT32_C(1) << left) - 1;
         warp->live = warp->present;
         warp->traffic = &cluster->thread->traffic;
+        warp->warp_insns = cluster->thread->warp_insns;
+        warp->thread_insns = cluster->thread->thread_insns;
         warp->stepped = run->hooks && run->hooks->op;
     }
     cta->ready = cta->n_warps == 32 ? EMU_ALL : (UINT32_C(1) << cta->n_warps) - 1;
@@ -276,44 +278,36 @@ static bool state_changed(struct emu_warp *warp)
     return true;
 }
 
-void emu_warp_step(struct emu_warp *warp)
+/* First slice of a warp; false when memory is out (the launch has failed then). */
+static bool start_warp(struct emu_warp *warp)
 {
     struct emu_cta *cta = warp->cta;
-    struct emu_cluster *cluster = cta->cluster;
-    struct emu_thread *thread = cluster->thread;
+    struct emu_frame *frame = emu_frame_take(cta->cluster->thread, cta->run->code, cta->rank);
+    if (!frame) {
+        emu_run_fail(cta->run, CLAB_NO_MEMORY, "out of memory for the registers of a warp");
+        return false;
+    }
+    const bool first = cta->started == 0;
+    cta->started |= UINT32_C(1) << warp->index;
+    if (first) {
+        cta->state = EMU_CTA_RUNNING;
+        emu_hook_event(cta, NULL, NULL,
+                       (struct emu_event){.kind = EMU_EVENT_CTA_START, .rank = cta->rank});
+    }
+    emu_warp_start(warp, frame);
+    return true;
+}
+
+/* What follows from how a slice ended. `before`: the warp's progress, `issued`: the host thread's warp
+   instructions when it began. */
+static void slice_end(struct emu_warp *warp, enum emu_stop stop, uint64_t before, uint64_t issued)
+{
+    struct emu_cta *cta = warp->cta;
+    struct emu_thread *thread = cta->cluster->thread;
     const uint32_t bit = UINT32_C(1) << warp->index;
-    if (!(cta->started & bit)) {
-        struct emu_frame *frame = emu_frame_take(thread, cluster->run->code, cta->rank);
-        if (!frame) {
-            emu_run_fail(cluster->run, CLAB_NO_MEMORY, "out of memory for the registers of a warp");
-            return;
-        }
-        cta->started |= bit;
-        if (cta->started == bit) {
-            cta->state = EMU_CTA_RUNNING;
-            emu_hook_event(cta, NULL, NULL,
-                           (struct emu_event){.kind = EMU_EVENT_CTA_START, .rank = cta->rank});
-        }
-        emu_warp_start(warp, frame);
-    }
-    const uint64_t before = warp->progress;
-    cluster->running = warp;
-    const enum emu_stop stop = emu_warp_run(warp);
-    cluster->running = NULL;
-    const uint64_t worked = warp->warp_insns[0];
-    thread->warp_insns[0] += worked;
-    thread->thread_insns[0] += warp->thread_insns[0];
-    warp->warp_insns[0] = warp->thread_insns[0] = 0;
-    if (warp->warp_insns[1]) {
-        thread->warp_insns[1] += warp->warp_insns[1];
-        thread->thread_insns[1] += warp->thread_insns[1];
-        warp->warp_insns[1] = warp->thread_insns[1] = 0;
-    }
-    thread->progress += warp->progress - before;
-    cluster->steps++;
     if (warp->progress != before) {
         warp->state_limit = 0;
-    } else if (stop == EMU_STOP_YIELD && worked > POLL_INSNS && state_changed(warp)) {
+    } else if (stop == EMU_STOP_YIELD && thread->warp_insns[0] - issued > POLL_INSNS && state_changed(warp)) {
         thread->progress++;
         warp->progress++;
     }
@@ -322,7 +316,65 @@ void emu_warp_step(struct emu_warp *warp)
     } else {
         cta->ready &= ~bit;
     }
+}
+
+void emu_warp_step(struct emu_warp *warp)
+{
+    struct emu_cta *cta = warp->cta;
+    struct emu_cluster *cluster = cta->cluster;
+    struct emu_thread *thread = cluster->thread;
+    if (!(cta->started >> warp->index & 1) && !start_warp(warp)) {
+        return;
+    }
+    const uint64_t before = warp->progress, issued = thread->warp_insns[0];
+    cluster->running = warp;
+    const enum emu_stop stop = emu_warp_run(warp);
+    thread->progress += warp->progress - before;
+    cluster->steps++;
+    slice_end(warp, stop, before, issued);
     cta_note_ready(cta);
+}
+
+unsigned emu_cta_steps(struct emu_cta *cta, uint32_t *inout_warp)
+{
+    struct emu_cluster *cluster = cta->cluster;
+    struct emu_thread *thread = cluster->thread;
+    const int32_t fuel = cta->run->slice_fuel;
+    unsigned slices = 0;
+    uint32_t w = *inout_warp;
+    while (w < EMU_MAX_WARPS) {
+        const uint32_t warps = cta->ready & ~cta->polling & (EMU_ALL << w);
+        if (!warps || emu_run_stopped(cta->run) ||
+            (cluster->pending && cluster->pending->due <= cluster->steps)) {
+            break;
+        }
+        w = (uint32_t)__builtin_ctz(warps);
+        struct emu_warp *warp = &cta->warps[w];
+        const uint64_t before = warp->progress, issued = thread->warp_insns[0];
+        cluster->running = warp;
+        slices++;
+        if (!emu_warp_run_whole(warp, fuel)) {
+            emu_warp_step(warp);
+        } else if (warp->stop == EMU_STOP_WAIT && warp->used == 1 &&
+                   warp->fragments[0].state == EMU_FRAGMENT_WAITING) {
+            /* It waits at a barrier, most often: slice_end in short. */
+            const uint64_t moved = warp->progress - before;
+            warp->fragment = NULL;
+            warp->state_limit = moved ? 0 : warp->state_limit;
+            thread->progress += moved;
+            cluster->steps++;
+            cta->ready &= ~(UINT32_C(1) << w);
+        } else {
+            const enum emu_stop stop = emu_warp_go_on(warp);
+            thread->progress += warp->progress - before;
+            cluster->steps++;
+            slice_end(warp, stop, before, issued);
+        }
+        w++;
+    }
+    cta_note_ready(cta);
+    *inout_warp = w;
+    return slices;
 }
 
 /* Warps that only polled become ready again, and bounded waits end: each gets one more turn. True when there

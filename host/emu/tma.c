@@ -375,6 +375,31 @@ static uint32_t room_of(const struct tensor_copy *t)
     return (uint32_t)(t->bytes > most || room > most ? most : room);
 }
 
+/* What faults with CUDA_ERROR_ILLEGAL_INSTRUCTION (H200, driver 13.0, 2026-11-30): an innermost coordinate of
+   1, 2, 3, 6, -1 or -2 words where 0, 4, -4 and -8 work, for loads, im2col too, and stores; any negative
+   coordinate of a store or reduction, where coordinates beyond the tensor's end only store nothing. */
+static bool coordinates_allowed(struct emu_warp *warp, const struct emu_op *op, unsigned lane,
+                                const struct tensor_copy *t, uint32_t n_coords)
+{
+    char text[160];
+    if (t->coords[0] * t->element_bytes % 16 != 0) {
+        snprintf(text, sizeof text,
+                 "the innermost coordinate %lld is %lld bytes from the tensor's start, not a multiple of 16",
+                 (long long)t->coords[0], (long long)(t->coords[0] * t->element_bytes));
+        return refuse(warp, op, lane, CLAB_FAULT, 0, text);
+    }
+    for (uint32_t k = 0; k < n_coords && t->direction != EMU_TENSOR_LOAD; k++) {
+        if (t->coords[k] < 0) {
+            snprintf(text, sizeof text,
+                     "a store to coordinate %lld of dimension %u: stores and reductions take no negative "
+                     "coordinates",
+                     (long long)t->coords[k], k);
+            return refuse(warp, op, lane, CLAB_FAULT, 0, text);
+        }
+    }
+    return true;
+}
+
 static bool tensor_fill(struct emu_warp *warp, const struct emu_op *op, unsigned lane,
                         const struct emu_tensor_plan *plan, struct tensor_copy *t)
 {
@@ -394,14 +419,8 @@ static bool tensor_fill(struct emu_warp *warp, const struct emu_op *op, unsigned
         t->offsets[k] = EMU_ROW(uint16_t, warp, plan->offset_rows[k])[lane];
     }
     geometry(t);
-    if (t->coords[0] * t->element_bytes % 16 != 0) {
-        /* CUDA_ERROR_ILLEGAL_INSTRUCTION for a load with -2, -1, 1, 2, 3 words, none with -4 or 4 (H200,
-           driver 13.0, 2026-11-30). */
-        char text[160];
-        snprintf(text, sizeof text,
-                 "the innermost coordinate %lld is %lld bytes from the tensor's start, not a multiple of 16",
-                 (long long)t->coords[0], (long long)(t->coords[0] * t->element_bytes));
-        return refuse(warp, op, lane, CLAB_FAULT, 0, text);
+    if (!coordinates_allowed(warp, op, lane, t, plan->n_coords)) {
+        return false;
     }
     if (t->direction == EMU_TENSOR_REDUCE && t->reduction == EMU_REDUCE_COUNT) {
         return refuse(warp, op, lane, CLAB_FAULT, 0,

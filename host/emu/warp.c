@@ -437,43 +437,47 @@ static void run_stepped(struct emu_warp *warp, const struct emu_op *op)
     }
 }
 
-enum emu_stop emu_warp_run(struct emu_warp *warp)
+static void run_fragment(struct emu_warp *warp, struct emu_fragment *fragment)
 {
-    struct emu_fragment *fragment = NULL;
-    /* Not refilled when a parked fragment is released: lanes that meet and part for ever must give way too.
-     */
-    warp->fuel = warp->cta->run->slice_fuel;
-    for (;;) {
-        if (!fragment || fragment->state != EMU_FRAGMENT_READY ||
-            !(warp->used >> fragment_index(warp, fragment) & 1)) {
-            fragment = &warp->fragments[__builtin_ctz(warp->used | UINT32_C(1) << 31)];
-            /* Nearly always there is one fragment, and it is ready. */
-            if ((warp->used & (warp->used - 1)) != 0 || fragment->state != EMU_FRAGMENT_READY) {
-                enum emu_stop stop = EMU_STOP_NONE;
-                fragment = pick(warp, &stop);
-                if (!fragment) {
-                    warp->fragment = NULL;
-                    return stop;
+    const struct emu_op *op = fragment->pc;
+    warp->fragment = fragment;
+    warp->regs = fragment->frame->regs;
+    warp->stop = EMU_STOP_NONE;
+    warp->count_from = op->insn;
+    if (warp->stepped) {
+        run_stepped(warp, op);
+    } else if (fragment->mask == EMU_ALL) {
+        warp->exec = EMU_ALL;
+        while (op) {
+            op = op->full(warp, op);
+        }
+    } else {
+        emu_exec_set(warp, fragment->mask);
+        while (op) {
+            op = op->masked(warp, op);
+        }
+    }
+}
+
+/* `fragment`: ran last and left the run loop; NULL none. */
+static enum emu_stop run_from(struct emu_warp *warp, struct emu_fragment *fragment)
+{
+    for (bool ran = fragment != NULL;; ran = false) {
+        if (!ran) {
+            if (!fragment || fragment->state != EMU_FRAGMENT_READY ||
+                !(warp->used >> fragment_index(warp, fragment) & 1)) {
+                fragment = &warp->fragments[__builtin_ctz(warp->used | UINT32_C(1) << 31)];
+                /* Nearly always there is one fragment, and it is ready. */
+                if ((warp->used & (warp->used - 1)) != 0 || fragment->state != EMU_FRAGMENT_READY) {
+                    enum emu_stop stop = EMU_STOP_NONE;
+                    fragment = pick(warp, &stop);
+                    if (!fragment) {
+                        warp->fragment = NULL;
+                        return stop;
+                    }
                 }
             }
-        }
-        warp->fragment = fragment;
-        warp->regs = fragment->frame->regs;
-        warp->stop = EMU_STOP_NONE;
-        const struct emu_op *op = fragment->pc;
-        warp->count_from = op->insn;
-        if (warp->stepped) {
-            run_stepped(warp, op);
-        } else if (fragment->mask == EMU_ALL) {
-            warp->exec = EMU_ALL;
-            while (op) {
-                op = op->full(warp, op);
-            }
-        } else {
-            emu_exec_set(warp, fragment->mask);
-            while (op) {
-                op = op->masked(warp, op);
-            }
+            run_fragment(warp, fragment);
         }
         if (warp->stop == EMU_STOP_FAULT) {
             return EMU_STOP_FAULT;
@@ -493,6 +497,19 @@ enum emu_stop emu_warp_run(struct emu_warp *warp)
     }
 }
 
+enum emu_stop emu_warp_run(struct emu_warp *warp)
+{
+    /* Not refilled when a parked fragment is released: lanes that meet and part for ever must give way too.
+     */
+    warp->fuel = warp->cta->run->slice_fuel;
+    return run_from(warp, NULL);
+}
+
+enum emu_stop emu_warp_go_on(struct emu_warp *warp)
+{
+    return run_from(warp, &warp->fragments[0]);
+}
+
 /* --- clocks */
 
 uint64_t emu_cycles(const struct emu_warp *warp, const struct emu_op *op)
@@ -500,8 +517,7 @@ uint64_t emu_cycles(const struct emu_warp *warp, const struct emu_op *op)
     struct emu_thread *thread = warp->cta->cluster->thread;
     const uint32_t since = op->insn > warp->count_from ? op->insn - warp->count_from : 0;
     thread->clock_read = true;
-    return ++thread->skipped_cycles + thread->warp_insns[0] + thread->warp_insns[1] + warp->warp_insns[0] +
-           warp->warp_insns[1] + since;
+    return ++thread->skipped_cycles + thread->warp_insns[0] + thread->warp_insns[1] + since;
 }
 
 uint64_t emu_time_ns(struct emu_warp *warp, const struct emu_op *op)

@@ -20,10 +20,12 @@
 #define MAX_PREDICTIONS 256
 
 static const char *const file_fields[] = {"summary", "params", "sweep",    "buffers",     "launch", "bytes",
-                                          "columns", "check",  "variants", "predictions", "hot",    "waive"};
+                                          "columns", "check",  "variants", "predictions", "hot",    "waive",
+                                          "timeline"};
 static const char *const variant_fields[] = {
     "name",     "about",   "source", "entry", "cluster", "static_cluster", "baseline", "must_contain",
-    "requires", "options", "launch", "waive", "broken",  "accepts",        "atomics",  "data"};
+    "requires", "options", "launch", "waive", "broken",  "accepts",        "atomics",  "data",
+    "against"};
 
 /* -- sources ------------------------------------------------------------------------------------------- */
 
@@ -196,6 +198,8 @@ static void read_variant(struct clab_plan *plan, const struct clab_path *path)
     const char *broken = clab_field_string(eval, path, index, "broken", NULL);
     clab_eval_set(eval, variant, "broken", broken != NULL ? json_string(broken) : json_null());
     clab_eval_set(eval, variant, "accepts", read_accepts(eval, path, index));
+    const char *against = clab_field_string(eval, path, index, "against", NULL);
+    clab_eval_set(eval, variant, "against", against != NULL ? json_string(against) : json_null());
     read_function(eval, path, index, "launch");
     read_function(eval, path, index, "waive");
     clab_eval_set(eval, variant, "index", json_integer((json_int_t)path->index));
@@ -254,6 +258,13 @@ static void read_variants(struct clab_plan *plan)
         lua_rawgeti(eval->L, -1, i);
         read_variant(plan, &item);
         lua_pop(eval->L, 1);
+    }
+    for (lua_Integer i = 1; i <= n; i++) {
+        struct clab_path item = {.up = &path, .index = i}, at = {.up = &item, .key = "against"};
+        const char *against =
+            clab_json_text(json_array_get(plan->variants, (size_t)i - 1), "against", NULL);
+        if (against != NULL && variant_index(plan->variants, against) < 0)
+            clab_eval_fail(eval, &at, "there is no variant '%.60s'", against);
     }
     lua_pop(eval->L, 1);
 }
@@ -333,7 +344,7 @@ static json_t *read_sweep(struct clab_plan *plan)
 
 static void read_columns(struct clab_plan *plan, json_t *out_columns)
 {
-    static const char *const fields[] = {"name", "value", "counter"};
+    static const char *const fields[] = {"name", "value", "counter", "timed", "at_least"};
     struct clab_eval *eval = plan->eval;
     lua_State *L = eval->L;
     struct clab_path root = {0}, path = {.up = &root, .key = "columns"};
@@ -369,9 +380,16 @@ static void read_columns(struct clab_plan *plan, json_t *out_columns)
                 struct clab_path at = {.up = &item, .key = "counter"};
                 clab_eval_fail(eval, &at, "the emulator has no counter named '%s'", counter);
             }
+            const bool timed = clab_field_bool(eval, &item, -1, "timed", false);
+            if (timed && counter != NULL) {
+                struct clab_path at = {.up = &item, .key = "timed"};
+                clab_eval_fail(eval, &at, "a column made of a time cannot be held against a counter");
+            }
             clab_eval_append(eval, out_columns,
-                             json_pack("{s:s,s:o}", "name", name, "counter",
-                                       counter != NULL ? json_string(counter) : json_null()));
+                             json_pack("{s:s,s:o,s:b,s:b}", "name", name, "counter",
+                                       counter != NULL ? json_string(counter) : json_null(), "timed",
+                                       (int)timed, "at_least",
+                                       (int)clab_field_bool(eval, &item, -1, "at_least", false)));
             lua_pop(L, 1);
         }
     }
@@ -404,6 +422,30 @@ static void read_predictions(struct clab_plan *plan, json_t *out_predictions)
         }
     }
     lua_pop(L, 1);
+}
+
+/* -- timeline ------------------------------------------------------------------------------------------- */
+
+/* { log = "name", costs = "name", item = "tile" }: which buffers hold the log of a launch. That a row has them is
+   plan_row.c's to see. */
+static json_t *read_timeline(struct clab_plan *plan)
+{
+    static const char *const fields[] = {"log", "costs", "item"};
+    struct clab_eval *eval = plan->eval;
+    struct clab_path root = {0}, path = {.up = &root, .key = "timeline"};
+    json_t *timeline = json_null();
+    if (clab_push_field(eval, plan->root, "timeline") != LUA_TNIL) {
+        clab_read_table(eval, &path, -1, fields, sizeof fields / sizeof *fields, false);
+        const char *log = clab_field_string(eval, &path, -1, "log", NULL);
+        const char *costs = clab_field_string(eval, &path, -1, "costs", NULL);
+        if (log == NULL)
+            clab_eval_fail(eval, &path, "a timeline needs a `log`, the name of a buffer");
+        timeline = json_pack("{s:s,s:o,s:s}", "log", log, "costs",
+                             costs != NULL ? json_string(costs) : json_null(), "item",
+                             clab_field_string(eval, &path, -1, "item", "item"));
+    }
+    lua_pop(eval->L, 1);
+    return clab_eval_json(eval, timeline);
 }
 
 /* -- the whole file ------------------------------------------------------------------------------------ */
@@ -466,4 +508,5 @@ void clab_plan_file(struct clab_plan *plan)
     clab_eval_set(eval, plan->result, "predictions", predictions);
     read_columns(plan, columns);
     read_predictions(plan, predictions);
+    clab_eval_set(eval, plan->result, "timeline", read_timeline(plan));
 }

@@ -30,6 +30,9 @@ struct clab_run_options {
      */
     void (*on_plan)(void *context, const json_t *plan);
     void (*on_record)(void *context, const char *type, const json_t *record);
+    /* Called for each row that is ok, after all others, with the slots of its timeline (timeline.h); NULL: they are not
+       wanted. */
+    void (*on_timeline)(void *context, const json_t *row, const json_t *slots);
     void *context;
 };
 

@@ -23,6 +23,7 @@ struct clab_run_row {
     unsigned batch_launches;
     bool host_bound;   /* some batch was */
     unsigned baseline; /* row index, UINT32_MAX none */
+    json_t *slots;     /* of the last verified launch's timeline, when they are wanted; owned */
 };
 
 struct clab_run_variant {
@@ -46,6 +47,7 @@ struct clab_run_state {
     json_t *others;       /* companions and references: variants without rows of their own */
     char folder[4096];    /* temporary images; "" none */
     json_t *cold_outcome; /* the worker's last words on the cold measurement, or NULL */
+    bool modelled; /* the device's clock follows the schedule `fair` */
     bool timed, stop;
     bool timing_hot; /* which series samples belong to */
     int exit_status;

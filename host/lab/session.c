@@ -170,6 +170,20 @@ clab_status clab_session_reopen(struct clab_session *session, struct clab_error 
     return start(session, error);
 }
 
+clab_status clab_session_option(struct clab_session *session, const char *name, const char *value,
+                                struct clab_error *error)
+{
+    json_t *options = json_is_object(session->options) ? json_deep_copy(session->options) : json_object(), *answer;
+    json_object_set_new(options, name, json_string(value));
+    json_decref(session->options);
+    session->options = options;
+    clab_status status =
+        clab_session_ask(session, json_pack("{s:s,s:s,s:s}", "op", "option", "name", name, "value", value), -1, NULL,
+                         NULL, &answer, error);
+    json_decref(answer);
+    return status;
+}
+
 void clab_session_close(struct clab_session *session)
 {
     if (session->alive) { /* the end of its input lets the worker go; the kill covers one that does not */

@@ -26,6 +26,9 @@ clab_status clab_session_open(struct clab_session *session, const char *device, 
                               const volatile sig_atomic_t *interrupted, struct clab_error *error);
 /* A fresh worker for the same device; every image has to be loaded again. */
 clab_status clab_session_reopen(struct clab_session *session, struct clab_error *error);
+/* Sets an option of the stand-in driver (channel.h) in this worker and in those that replace it. */
+clab_status clab_session_option(struct clab_session *session, const char *name, const char *value,
+                                struct clab_error *error);
 void clab_session_close(struct clab_session *session);
 /* Ends a stage: what passed since the last mark (the first since clab_session_open) is added to
  * session->stages[name]. */

@@ -17,6 +17,7 @@
 #include "lab/hazards.h"
 #include "lab/launch.h"
 #include "lab/measure.h"
+#include "lab/timeline.h"
 #include "lab/watch.h"
 #include "lab/wire.h"
 
@@ -121,6 +122,15 @@ static clab_status do_open(struct worker *worker, const json_t *request, json_t 
     worker->open = true;
     json_object_set_new(answer, "facts", clab_device_facts(&worker->device));
     return CLAB_OK;
+}
+
+static clab_status do_option(struct worker *worker, const json_t *request, struct clab_error *error)
+{
+    const struct clab_channel *channel = worker->device.driver->channel;
+    const char *name = clab_json_text(request, "name", "");
+    if (channel == NULL)
+        return clab_error_set(error, CLAB_USAGE, "--emu-%s needs an emulated device", name);
+    return channel->set_option(name, clab_json_text(request, "value", NULL), error);
 }
 
 static json_t *known_or_null(int value)
@@ -315,14 +325,55 @@ static clab_status run_pass(struct worker *worker, struct work *work, struct cla
     return status == CLAB_OK ? clab_buffers_check(device, set, pass, error) : status;
 }
 
-/* Launch and check under every fill. A wrong result is not an error of the request: it is the verdict. */
+/* The request with its row's arguments as they are for verification, where some differ ("verify"). Otherwise
+   the request itself. A new reference either way; NULL when memory is out. */
+static json_t *verifying(const json_t *request, bool *out_differs)
+{
+    json_t *copy = json_deep_copy(request);
+    json_t *args = json_object_get(json_object_get(copy, "row"), "args");
+    *out_differs = false;
+    for (size_t i = 0; i < json_array_size(args); i++) {
+        json_t *argument = json_array_get(args, i), *value = json_object_get(argument, "verify");
+        if (value == NULL)
+            continue;
+        json_object_set(argument, "value", value);
+        *out_differs = true;
+    }
+    return copy;
+}
+
+/* The launch as it will be timed, once, under the first fill, where its arguments are not the verified ones. */
+static clab_status run_as_timed(struct worker *worker, const json_t *request, struct clab_buffer_set *set,
+                                struct clab_error *error)
+{
+    json_t *ignored = NULL;
+    struct work *work = calloc(1, sizeof *work);
+    if (work == NULL)
+        return clab_error_set(error, CLAB_NO_MEMORY, "no memory for a launch");
+    clab_status status = work_prepare(worker, request, set, work, error);
+    set->as_timed = true;
+    if (status == CLAB_OK)
+        status = run_pass(worker, work, set, 0, &ignored, error);
+    set->as_timed = false;
+    if (status == CLAB_WRONG)
+        status = clab_error_context(error, "with the arguments that are timed");
+    json_decref(ignored);
+    clab_companion_fini(&worker->device, &work->companion);
+    free(work);
+    return status;
+}
+
+/* Launch and check under every fill. A wrong result is not an error of the request: it is the verdict.
+   `timed`: the request as it will be timed, or NULL. */
 static clab_status run_fills(struct worker *worker, struct work *work, struct clab_buffer_set *set,
-                             json_t *answer, struct clab_error *error)
+                             const json_t *timed, json_t *answer, struct clab_error *error)
 {
     clab_status status = CLAB_OK;
     json_t *counters = NULL;
     for (unsigned pass = 0; pass < set->n_fills && status == CLAB_OK; pass++)
         status = run_pass(worker, work, set, pass, &counters, error);
+    if (status == CLAB_OK && timed != NULL)
+        status = run_as_timed(worker, timed, set, error);
     json_object_set_new(answer, "counters", counters != NULL ? counters : json_null());
     if (status != CLAB_OK && status != CLAB_WRONG)
         return status;
@@ -336,22 +387,34 @@ static clab_status do_verify(struct worker *worker, const json_t *request, json_
                              struct clab_error *error)
 {
     struct clab_buffer_set *set;
+    bool differs;
+    json_t *verified = verifying(request, &differs);
     struct work *work = calloc(1, sizeof *work);
-    if (work == NULL)
+    if (work == NULL || verified == NULL) {
+        json_decref(verified);
+        free(work);
         return clab_error_set(error, CLAB_NO_MEMORY, "no memory for a launch");
+    }
     clab_status status = set_get(worker, json_object_get(request, "buffers"), true, &set, error);
     if (status == CLAB_OK)
-        status = work_prepare(worker, request, set, work, error);
+        status = work_prepare(worker, verified, set, work, error);
     if (status == CLAB_OK) {
         json_object_set_new(answer, "launch", clab_launch_to_json(&work->launch));
-        status = run_fills(worker, work, set, answer, error);
+        status = run_fills(worker, work, set, differs && worker->device.timed ? request : NULL, answer, error);
     }
     if (status == CLAB_OK) {
         json_t *dumps = NULL;
         status = clab_buffers_dump(&worker->device, set, &dumps, error);
         json_object_set_new(answer, "dumps", dumps != NULL ? dumps : json_null());
     }
+    const json_t *timeline = json_object_get(request, "timeline");
+    if (status == CLAB_OK && json_is_object(timeline)) {
+        json_t *summary = NULL;
+        status = clab_timeline_read(&worker->device, set, timeline, &summary, error);
+        json_object_set_new(answer, "timeline", summary != NULL ? summary : json_null());
+    }
     clab_companion_fini(&worker->device, &work->companion);
+    json_decref(verified);
     free(work);
     return status;
 }
@@ -596,6 +659,10 @@ static clab_status do_clusters(struct worker *worker, const json_t *request, jso
     if (status != CLAB_OK)
         return status;
     json_object_set_new(answer, "potential", json_integer(potential));
+    int ctas = 0;
+    if (driver->cuOccupancyMaxActiveBlocksPerMultiprocessor(&ctas, loaded->function, (int)config.blockDimX,
+                                                            config.sharedMemBytes) == CUDA_SUCCESS)
+        json_object_set_new(answer, "ctas_per_sm", json_integer(ctas));
     json_t *active = json_array();
     config.attrs = &attribute;
     config.numAttrs = 1;
@@ -620,6 +687,8 @@ static clab_status dispatch(struct worker *worker, const json_t *request, json_t
         return do_open(worker, request, answer, error);
     if (!worker->open)
         return clab_error_set(error, CLAB_INTERNAL, "worker request '%s' before open", op);
+    if (strcmp(op, "option") == 0)
+        return do_option(worker, request, error);
     if (strcmp(op, "load") == 0)
         return do_load(worker, request, answer, error);
     if (strcmp(op, "forget") == 0)
