@@ -201,9 +201,9 @@ static void read_variant(struct clab_plan *plan, const struct clab_path *path)
     clab_eval_set(eval, variant, "requires", requires != NULL ? json_string(requires) : json_null());
     const char *broken = clab_field_string(eval, path, index, "broken", NULL);
     clab_eval_set(eval, variant, "broken", broken != NULL ? json_string(broken) : json_null());
+    clab_eval_set(eval, variant, "accepts", read_accepts(eval, path, index));
     const char *against = clab_field_string(eval, path, index, "against", NULL);
     clab_eval_set(eval, variant, "against", against != NULL ? json_string(against) : json_null());
-    clab_eval_set(eval, variant, "accepts", read_accepts(eval, path, index));
     read_function(eval, path, index, "launch");
     read_function(eval, path, index, "waive");
     clab_eval_set(eval, variant, "index", json_integer((json_int_t)path->index));
