@@ -70,6 +70,7 @@ static void cta_init(struct emu_cta *cta, struct emu_cluster *cluster, uint32_t 
     cta->linear =
         cta->ctaid[0] + (uint64_t)run->grid[0] * (cta->ctaid[1] + (uint64_t)run->grid[1] * cta->ctaid[2]);
     cta->sm = (uint32_t)(cta->linear % run->machine->model->sms); /* sched_fair.c knows better */
+    cta->state = run->hooks && run->hooks->whole_lives ? EMU_CTA_RUNNING : EMU_CTA_NOT_STARTED;
     cta->n_warps = run->warps_per_cta;
     cta->n_threads = cta->live_threads = run->threads_per_cta;
     cta->shared_bytes = run->shared_bytes;
@@ -128,6 +129,7 @@ static struct emu_cluster *cluster_start(struct emu_thread *thread, uint64_t ind
     }
     cluster->next = thread->residents;
     thread->residents = cluster;
+    emu_hook_event(&cluster->ctas[0], NULL, NULL, (struct emu_event){.kind = EMU_EVENT_CLUSTER_START});
     return cluster;
 }
 
@@ -205,6 +207,7 @@ void emu_cluster_end(struct emu_thread *thread, struct emu_cluster *cluster)
         struct emu_async *item = pending_take(cluster);
         item->complete(item, NULL);
     }
+    emu_hook_event(&cluster->ctas[0], NULL, NULL, (struct emu_event){.kind = EMU_EVENT_CLUSTER_END});
     for (uint32_t rank = 0; rank < cluster->size; rank++) {
         for (uint32_t w = 0; w < cluster->ctas[rank].n_warps; w++) {
             warp_abandon(&cluster->ctas[rank].warps[w]);
@@ -296,8 +299,9 @@ static bool start_warp(struct emu_warp *warp)
         emu_run_fail(cta->run, CLAB_NO_MEMORY, "out of memory for the registers of a warp");
         return false;
     }
+    const bool first = cta->started == 0;
     cta->started |= UINT32_C(1) << warp->index;
-    if (cta->state == EMU_CTA_NOT_STARTED) {
+    if (first) {
         cta->state = EMU_CTA_RUNNING;
         emu_hook_event(cta, NULL, NULL, (struct emu_event){.kind = EMU_EVENT_CTA_START, .rank = cta->rank});
     }
