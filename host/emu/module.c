@@ -294,6 +294,24 @@ static clab_status params_lay_out(struct emu_module *module, struct emu_kernel_i
     return CLAB_OK;
 }
 
+/* ptxas spills rather than exceed .maxnreg, or what lets the CTAs of the launch bounds fit one SM (PTX
+   ISA 9.0, "Performance-Tuning Directives"). */
+static void registers_bound(const struct ptx_directives *directives, uint32_t *registers)
+{
+    const uint32_t *shape = directives->has_reqntid ? directives->reqntid : directives->maxntid;
+    const uint64_t threads = directives->has_reqntid || directives->has_maxntid
+                                 ? (uint64_t)shape[0] * (shape[1] ? shape[1] : 1) * (shape[2] ? shape[2] : 1)
+                                 : 1024;
+    const uint64_t warps = (threads + 31) / 32 * (directives->minnctapersm ? directives->minnctapersm : 1);
+    const uint64_t fit = warps ? 65536 / (warps * 32) / 8 * 8 : 0;
+    if (fit >= 16 && *registers > fit) {
+        *registers = (uint32_t)fit;
+    }
+    if (directives->maxnreg && *registers > directives->maxnreg) {
+        *registers = directives->maxnreg;
+    }
+}
+
 static clab_status kernel_fill(struct emu_kernel *kernel, struct clab_error *error)
 {
     struct emu_module *module = kernel->module;
@@ -318,6 +336,7 @@ static clab_status kernel_fill(struct emu_kernel *kernel, struct clab_error *err
     status = ptx_cfg_build(function, &arena, &cfg, error);
     if (status == CLAB_OK) {
         status = ptx_live_estimate(function, &cfg, &arena, &kernel->info.registers_modelled, error);
+        registers_bound(&function->directives, &kernel->info.registers_modelled);
     }
     clab_arena_free(&arena);
     return status;
