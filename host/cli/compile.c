@@ -11,28 +11,6 @@
 
 #define MAX_ARCHS 64
 
-/* -IDIR, -I DIR, -DNAME and -o DIR become their long forms, so that one parser serves. */
-static char **lengthen(int argc, char **argv, int *out_argc)
-{
-    char **words = calloc((size_t)argc * 2 + 1, sizeof *words);
-    int n = 0;
-    for (int i = 0; i < argc && words != NULL; i++) {
-        const char *option = strncmp(argv[i], "-I", 2) == 0   ? "--include"
-                             : strncmp(argv[i], "-D", 2) == 0 ? "--define"
-                             : strncmp(argv[i], "-o", 2) == 0 ? "--out"
-                                                              : NULL;
-        if (option == NULL) {
-            words[n++] = argv[i];
-            continue;
-        }
-        words[n++] = (char *)(uintptr_t)option;
-        if (argv[i][2] != '\0')
-            words[n++] = argv[i] + 2;
-    }
-    *out_argc = n;
-    return words;
-}
-
 /* What --emit asks for, in the order in which it is made. */
 enum { EMIT_PTX = 1, EMIT_CUBIN = 2, EMIT_SASS = 4 };
 
@@ -160,7 +138,7 @@ int clab_cmd_compile(struct clab_cli *cli, int argc, char **argv, struct clab_er
     size_t n_positional = 0;
     int n_words = 0;
     unsigned emit = 0;
-    char **words = lengthen(argc, argv, &n_words);
+    char **words = clab_options_lengthen(argc, argv, &n_words);
     clab_status status = words == NULL
                              ? clab_error_set(error, CLAB_NO_MEMORY, "no memory for the options")
                              : clab_options_parse(o, n_words, words, positional, 1, &n_positional, error);

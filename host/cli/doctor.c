@@ -32,6 +32,28 @@ static void device_line(struct clab_cli *cli, struct clab_table *table, const ch
     clab_error_clear(&error);
 }
 
+/* True when the part is here and can be used. */
+static bool part_line(struct clab_table *table, const struct clab_toolkit *toolkit, enum clab_part_id id)
+{
+    const struct clab_part *part = &toolkit->parts[id];
+    char version[64] = "";
+    struct clab_error error = {0};
+    const bool broken =
+        part->found && clab_toolkit_version(toolkit, id, version, sizeof version, &error) != CLAB_OK;
+    clab_table_row(table);
+    clab_table_cell(table, 0, "%s", part->name);
+    clab_table_cell(table, 1, "%s", !part->found ? "missing" : broken ? "broken" : "ok");
+    clab_table_cell(table, 2, "%s", version);
+    if (broken)
+        clab_table_cell(table, 3, "%s (%s)", error.message, part->origin);
+    else if (part->found)
+        clab_table_cell(table, 3, "%s (%s)", part->path, part->origin);
+    else
+        clab_table_cell(table, 3, "%s: %s", part->use, part->remedy);
+    clab_error_clear(&error);
+    return part->found && !broken;
+}
+
 /* Why the cache could not be written to: "" when it can, or when its folder can be made. */
 static void try_cache(const char *folder, char *why, size_t bytes)
 {
@@ -60,7 +82,7 @@ int clab_cmd_doctor(struct clab_cli *cli, int argc, char **argv, struct clab_err
 {
     struct clab_option o[] = {{0}};
     size_t n;
-    bool gpu = false, emulator = false;
+    bool gpu = false, emulator = false, usable[CLAB_PART_COUNT];
     clab_status status = clab_options_parse(o, argc, argv, NULL, 0, &n, error);
     if (status != CLAB_OK)
         return clab_status_exit(status);
@@ -77,20 +99,8 @@ int clab_cmd_doctor(struct clab_cli *cli, int argc, char **argv, struct clab_err
     device_line(cli, &table, "GPU and driver", "cuda:0", &gpu);
     device_line(cli, &table, "stand-in driver", "emu:sm_90", &emulator);
     const struct clab_toolkit *toolkit = clab_compiler_toolkit(compiler);
-    for (int i = 0; i < CLAB_PART_COUNT; i++) {
-        const struct clab_part *part = &toolkit->parts[i];
-        char version[64] = "";
-        if (part->found)
-            clab_toolkit_version(toolkit, (enum clab_part_id)i, version, sizeof version);
-        clab_table_row(&table);
-        clab_table_cell(&table, 0, "%s", part->name);
-        clab_table_cell(&table, 1, "%s", part->found ? "ok" : "missing");
-        clab_table_cell(&table, 2, "%s", version);
-        if (part->found)
-            clab_table_cell(&table, 3, "%s (%s)", part->path, part->origin);
-        else
-            clab_table_cell(&table, 3, "%s: %s", part->use, part->remedy);
-    }
+    for (int i = 0; i < CLAB_PART_COUNT; i++)
+        usable[i] = part_line(&table, toolkit, (enum clab_part_id)i);
     clab_table_row(&table);
     clab_table_cell(&table, 0, "image cache");
     const char *cache = clab_compiler_cache_dir(compiler), *note = clab_compiler_cache_note(compiler);
@@ -105,11 +115,10 @@ int clab_cmd_doctor(struct clab_cli *cli, int argc, char **argv, struct clab_err
     fputs(text.text != NULL ? text.text : "", cli->out);
     clab_str_free(&text);
     clab_table_free(&table);
-    const bool nvrtc = toolkit->parts[CLAB_PART_NVRTC].found;
     if (!gpu && emulator)
         fprintf(cli->out,
                 "\nNo GPU: experiments run on emu:sm_90 and others, checked and counted but not timed.\n");
-    if (!nvrtc)
+    if (!usable[CLAB_PART_NVRTC])
         fprintf(cli->out, "\nNo NVRTC: .cu variants are waived; hand-written PTX runs.\n");
     clab_compiler_free(compiler);
     return gpu || emulator ? 0 : 3;

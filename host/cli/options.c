@@ -102,3 +102,30 @@ clab_status clab_cli_source_check(const char *path, struct clab_error *error)
                    "%s is not a kernel file: its name ends in none of .cu, .ptx, .cubin, .fatbin", path);
     return CLAB_USAGE;
 }
+
+/* Options whose value is a word for a compiler, left as it is. */
+static bool takes_raw(const char *word)
+{
+    return strcmp(word, "--option") == 0 || strcmp(word, "--a") == 0 || strcmp(word, "--b") == 0;
+}
+
+char **clab_options_lengthen(int argc, char **argv, int *out_argc)
+{
+    char **words = calloc((size_t)argc * 2 + 1, sizeof *words);
+    int n = 0;
+    for (int i = 0; i < argc && words != NULL; i++) {
+        const char *option = strncmp(argv[i], "-I", 2) == 0   ? "--include"
+                             : strncmp(argv[i], "-D", 2) == 0 ? "--define"
+                             : strncmp(argv[i], "-o", 2) == 0 ? "--out"
+                                                              : NULL;
+        if (option == NULL || (i > 0 && takes_raw(argv[i - 1]))) {
+            words[n++] = argv[i];
+            continue;
+        }
+        words[n++] = (char *)(uintptr_t)option;
+        if (argv[i][2] != '\0')
+            words[n++] = argv[i] + 2;
+    }
+    *out_argc = n;
+    return words;
+}

@@ -3,23 +3,29 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/check.h"
 #include "cli/cli.h"
 #include "compile/target.h"
 #include "lab/run.h"
 #include "lab/wire.h"
 #include "report/record.h"
 #include "report/table.h"
+#include "report/timeline.h"
 
 #define DEFAULT_TIMEOUT_S 30
 
 struct show {
     struct clab_cli *cli;
     struct clab_record_writer *writer;
-    json_t *extra;      /* members every record of this experiment carries */
-    const char *device; /* id, of the session at hand */
+    struct clab_timelines *timelines; /* NULL: none is wanted */
+    const json_t *facts;              /* of the device at hand */
+    char item[64];                    /* what a timeline's slots are called */
+    json_t *extra;                    /* members every record of this experiment carries */
+    const char *device;               /* id, of the session at hand */
     bool progress_shown, quiet;
-    bool is_planned;  /* this device's run record is written */
-    bool is_followed; /* a table is above */
+    bool is_planned;                 /* this device's run record is written */
+    bool is_followed;                /* a table is above */
+    const struct clab_option *check; /* the command's options when --check is among them, else NULL */
 };
 
 static void erase_progress(struct show *show)
@@ -50,12 +56,28 @@ static void on_record(void *context, const char *type, const json_t *record)
     json_decref(extra);
 }
 
+static void on_timeline(void *context, const json_t *row, const json_t *slots)
+{
+    struct show *show = context;
+    clab_timelines_add(show->timelines, clab_json_text(show->extra, "experiment", ""), show->item,
+                       (unsigned)clab_json_int(show->facts, "sms", 0), row, slots);
+}
+
+static void on_note(void *context, const char *text)
+{
+    struct show *show = context;
+    erase_progress(show);
+    fprintf(show->cli->err, "clusterlab: %s\n", text);
+}
+
 static void on_plan(void *context, const json_t *plan)
 {
     struct show *show = context;
     json_t *more = json_object();
     const json_t *predictions = json_object_get(plan, "predictions");
     json_object_set(show->extra, "experiment", json_object_get(plan, "experiment"));
+    snprintf(show->item, sizeof show->item, "%s",
+             clab_json_text(json_object_get(plan, "timeline"), "item", "item"));
     json_object_set_new(more, "file", json_string(clab_path_shown(clab_json_text(plan, "file", ""))));
     json_object_set(more, "sha256", json_object_get(plan, "sha256"));
     json_object_set(more, "predictions", (json_t *)(uintptr_t)predictions);
@@ -102,6 +124,32 @@ static void print_predictions(FILE *file, const json_t *predictions)
     }
 }
 
+/* --check: the same rows at their `check` size, under every checker. */
+static int check_device(struct clab_session *session, struct clab_compiler *compiler,
+                        const struct clab_run_options *run, const struct show *show, struct clab_error *error)
+{
+    struct clab_run_options options = *run;
+    struct clab_str again = {0};
+    struct clab_check_report report = {.cli = show->cli,
+                                       .writer = show->writer,
+                                       .is_quiet = show->quiet,
+                                       .is_beside = true,
+                                       .device = session->device,
+                                       .experiment = run->request.experiment};
+    clab_check_again(show->check, false, &again);
+    report.again = again.text != NULL ? again.text : "";
+    options.seeds = CLAB_CHECK_SEEDS;
+    options.first_seed = 1;
+    options.on_plan = NULL;
+    options.on_timeline = NULL;
+    options.hot = false;
+    if (!show->quiet)
+        fputc('\n', show->cli->out);
+    const int exit_status = clab_check_run(session, compiler, &options, &report, error);
+    clab_str_free(&again);
+    return exit_status;
+}
+
 static int run_device(struct clab_cli *cli, const char *device, json_t *emulator_options,
                       struct clab_compiler *compiler, struct clab_run_options *options, struct show *show,
                       json_t *all_rows, struct clab_error *error)
@@ -112,10 +160,17 @@ static int run_device(struct clab_cli *cli, const char *device, json_t *emulator
     clab_status status = clab_cli_open(cli, device, emulator_options, &session, error);
     if (status != CLAB_OK)
         return clab_status_exit(status);
+    if (show->check != NULL && (status = clab_check_device(session.device, error)) != CLAB_OK) {
+        clab_session_close(&session);
+        return clab_status_exit(status);
+    }
     show->device = session.device;
     show->is_planned = false;
     options->on_plan = on_plan;
     options->on_record = on_record;
+    options->on_timeline = show->timelines != NULL ? on_timeline : NULL;
+    show->facts = session.facts;
+    options->on_note = on_note;
     options->progress = on_progress;
     options->context = show;
     options->interrupted = cli->interrupted;
@@ -142,6 +197,10 @@ static int run_device(struct clab_cli *cli, const char *device, json_t *emulator
     json_decref(rows);
     json_decref(predictions);
     clab_session_mark(&session, "print");
+    if (status == CLAB_OK && show->check != NULL && !*cli->interrupted) {
+        exit_status = clab_exit_worse(exit_status, check_device(&session, compiler, options, show, error));
+        clab_session_mark(&session, "check");
+    }
     json_t *stages = json_incref(session.stages), *driver = json_object_get(session.facts, "driver_ms");
     if (driver != NULL)
         json_object_set(stages, "open: driver", driver);
@@ -182,6 +241,7 @@ static clab_status read_options(struct clab_option *o, struct clab_run_options *
     request->withs = clab_option_get(o, "--with")->list;
     request->n_withs = clab_option_get(o, "--with")->count;
     options->hot = clab_option_get(o, "--hot")->set;
+    options->counters = clab_option_get(o, "--counters")->set;
     options->image = clab_option_get(o, "--image")->text;
     options->arch = clab_option_get(o, "--arch")->text;
     if (options->image != NULL && strcmp(options->image, "cubin") != 0 && strcmp(options->image, "ptx") != 0)
@@ -195,6 +255,9 @@ static clab_status read_options(struct clab_option *o, struct clab_run_options *
     status = check_sets(clab_option_get(o, "--set"), error);
     for (size_t i = 0; i < clab_option_get(o, "--device")->count && status == CLAB_OK; i++)
         status = clab_cli_device_check(clab_option_get(o, "--device")->list[i], error);
+    for (size_t i = 0; i < clab_option_get(o, "--device")->count && status == CLAB_OK; i++)
+        if (clab_option_get(o, "--check")->set)
+            status = clab_check_device(clab_option_get(o, "--device")->list[i], error);
     if (status != CLAB_OK)
         return status;
     options->timeout_ms = DEFAULT_TIMEOUT_S * 1000;
@@ -241,8 +304,11 @@ int clab_cmd_run(struct clab_cli *cli, int argc, char **argv, struct clab_error 
         {.name = "--arch", .kind = CLAB_OPTION_TEXT},
         {.name = "--samples", .kind = CLAB_OPTION_TEXT},
         {.name = "--hot", .kind = CLAB_OPTION_FLAG},
+        {.name = "--counters", .kind = CLAB_OPTION_FLAG},
+        {.name = "--check", .kind = CLAB_OPTION_FLAG},
         {.name = "--json", .kind = CLAB_OPTION_TEXT},
         {.name = "--csv", .kind = CLAB_OPTION_TEXT},
+        {.name = "--timeline", .kind = CLAB_OPTION_TEXT},
         {.name = "--timeout", .kind = CLAB_OPTION_TEXT},
         {.name = "--emu-schedule", .kind = CLAB_OPTION_TEXT},
         {.name = "--emu-seed", .kind = CLAB_OPTION_TEXT},
@@ -269,9 +335,16 @@ int clab_cmd_run(struct clab_cli *cli, int argc, char **argv, struct clab_error 
     struct clab_record_writer writer;
     const char *json_path = clab_option_get(o, "--json")->text, *csv_path = clab_option_get(o, "--csv")->text;
     struct clab_output csv = {0};
+    const char *timeline_path = clab_option_get(o, "--timeline")->text;
+    struct clab_timelines timelines = {0};
     status = open_outputs(json_path, csv_path, &writer, &csv, error);
-    if (status != CLAB_OK)
+    if (status == CLAB_OK && timeline_path != NULL)
+        status = clab_timelines_open(&timelines, timeline_path, error);
+    if (status != CLAB_OK) {
+        (void)clab_output_close(&csv);
+        (void)clab_output_close(&writer.output);
         return clab_status_exit(status);
+    }
     struct clab_compiler_options compiler_options = {.interrupted = cli->interrupted};
     struct clab_compiler *compiler = clab_compiler_new(&compiler_options);
     if (compiler == NULL)
@@ -279,6 +352,8 @@ int clab_cmd_run(struct clab_cli *cli, int argc, char **argv, struct clab_error 
     const struct clab_option *devices = clab_option_get(o, "--device");
     json_t *emulator_options = clab_cli_emulator_options(o), *rows = json_array();
     struct show show = {.cli = cli, .writer = &writer, .extra = json_object()};
+    show.check = clab_option_get(o, "--check")->set ? o : NULL;
+    show.timelines = timeline_path != NULL ? &timelines : NULL;
     show.quiet = (json_path != NULL && strcmp(json_path, "-") == 0) ||
                  (csv_path != NULL && strcmp(csv_path, "-") == 0);
     int exit_status = 0;
@@ -303,6 +378,8 @@ int clab_cmd_run(struct clab_cli *cli, int argc, char **argv, struct clab_error 
     if (csv_path != NULL && clab_rows_write_csv(&csv, rows, &output) != CLAB_OK)
         exit_status = clab_exit_worse(exit_status, clab_status_exit(CLAB_OUTPUT));
     if (clab_records_close(&writer, output.status == CLAB_OK ? &output : NULL) != CLAB_OK)
+        exit_status = clab_exit_worse(exit_status, clab_status_exit(CLAB_OUTPUT));
+    if (clab_timelines_close(&timelines, output.status == CLAB_OK ? &output : NULL) != CLAB_OK)
         exit_status = clab_exit_worse(exit_status, clab_status_exit(CLAB_OUTPUT));
     if (output.status != CLAB_OK && error->status == CLAB_OK)
         clab_error_copy(error, &output);

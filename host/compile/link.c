@@ -109,8 +109,8 @@ static clab_status link_with(const struct clab_nvjitlink *link, const struct cla
         out->ptx_bytes = out->ptx != NULL ? ptx_bytes : 0;
         if (request->entry != NULL)
             status = clab_image_choose_entry(out, request->entry, error);
-        if (status == CLAB_OK && out->lowered != NULL && log != NULL)
-            clab_ptxas_log_resources(log, out->lowered, &out->resources);
+        if (status == CLAB_OK && log != NULL)
+            clab_ptxas_log_image_resources(log, out);
         if (status != CLAB_OK)
             clab_image_free(out);
     }

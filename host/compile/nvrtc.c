@@ -309,10 +309,10 @@ static clab_status collect(struct job *job, nvrtcProgram program, const char *lo
         if (status == CLAB_OK) {
             free(out->entry);
             out->entry = strdup(request->entry);
-            if (log != NULL)
-                clab_ptxas_log_resources(log, out->lowered, &out->resources);
         }
     }
+    if (status == CLAB_OK && log != NULL)
+        clab_ptxas_log_image_resources(log, out);
     free(ptx);
     free(cubin);
     if (status != CLAB_OK)

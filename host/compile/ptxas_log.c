@@ -51,6 +51,17 @@ void clab_ptxas_log_resources(const char *log, const char *entry, struct clab_im
     }
 }
 
+void clab_ptxas_log_image_resources(const char *log, struct clab_image *image)
+{
+    char **names = NULL;
+    size_t count = 0;
+    if (image->lowered != NULL)
+        clab_ptxas_log_resources(log, image->lowered, &image->resources);
+    else if (clab_image_entries(image, &names, &count, NULL) == CLAB_OK && count == 1)
+        clab_ptxas_log_resources(log, names[0], &image->resources);
+    clab_image_names_free(names, count);
+}
+
 static bool is_verbose(const char *line)
 {
     /* "ptxas info : (C7508) ..." is advice, which stays; the rest of "ptxas info" is the verbose report. */

@@ -7,6 +7,8 @@
 /* Fills `out` from the "Used N registers ..." lines about `entry` in a verbose log; out->known false if none.
  */
 void clab_ptxas_log_resources(const char *log, const char *entry, struct clab_image_resources *out);
+/* The same for the image's chosen entry, or, with none chosen, for the only one that it has. */
+void clab_ptxas_log_image_resources(const char *log, struct clab_image *image);
 /* A copy of the log (heap) without the verbose lines and the notes on precompiled headers; NULL when nothing
    is left or memory is out. */
 char *clab_compile_log_strip(const char *log);

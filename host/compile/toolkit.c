@@ -239,17 +239,19 @@ static long header_define(const char *path, const char *name)
     return value;
 }
 
-void clab_toolkit_version(const struct clab_toolkit *toolkit, enum clab_part_id id, char *text, size_t bytes)
+clab_status clab_toolkit_version(const struct clab_toolkit *toolkit, enum clab_part_id id, char *text,
+                                 size_t bytes, struct clab_error *error)
 {
+    clab_status status = CLAB_OK;
     const struct clab_part *part = &toolkit->parts[id];
     char path[PATH_MAX + 64];
     long version = 0;
     text[0] = '\0';
     if (!part->found)
-        return;
+        return CLAB_OK;
     if (is_program(id)) {
         program_version(part->path, text, bytes);
-        return;
+        return CLAB_OK;
     }
     if (id == CLAB_PART_CUDA_INCLUDE) {
         snprintf(path, sizeof path, "%s/cuda.h", part->path);
@@ -259,20 +261,21 @@ void clab_toolkit_version(const struct clab_toolkit *toolkit, enum clab_part_id 
         long cccl = header_define(path, "CCCL_VERSION");
         if (cccl != 0)
             snprintf(text, bytes, "%ld.%ld.%ld", cccl / 1000000, cccl / 1000 % 1000, cccl % 1000);
-        return;
+        return CLAB_OK;
     } else if (id == CLAB_PART_NVRTC) {
         struct clab_nvrtc *nvrtc = calloc(1, sizeof *nvrtc);
-        if (nvrtc != NULL && clab_nvrtc_load(part->path, nvrtc, NULL) == CLAB_OK)
+        if (nvrtc != NULL && (status = clab_nvrtc_load(part->path, nvrtc, error)) == CLAB_OK)
             version = nvrtc->version;
         free(nvrtc);
     } else {
         struct clab_nvjitlink *link = calloc(1, sizeof *link);
-        if (link != NULL && clab_nvjitlink_load(part->path, link, NULL) == CLAB_OK)
+        if (link != NULL && (status = clab_nvjitlink_load(part->path, link, error)) == CLAB_OK)
             version = link->version;
         free(link);
     }
     if (version != 0)
         snprintf(text, bytes, "%ld.%ld", version / 1000, version % 1000 / 10);
+    return status;
 }
 
 void clab_toolkit_identity(const struct clab_toolkit *toolkit, enum clab_part_id id, char *text, size_t bytes)

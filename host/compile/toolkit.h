@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/error.h"
+
 enum clab_part_id {
     CLAB_PART_NVRTC,        /* libnvrtc.so.* : CUDA C++ to PTX and cubin */
     CLAB_PART_NVJITLINK,    /* libnvJitLink.so.* : PTX to cubin with no GPU */
@@ -37,8 +39,10 @@ struct clab_toolkit {
 void clab_toolkit_find(struct clab_toolkit *out);
 
 /* Version of a found part as text ("13.0", "13.0.88"), "" when it cannot be told. Loads the library or runs
-   the program (under a two-second clock), so it is for `doctor` and records, not for every run. */
-void clab_toolkit_version(const struct clab_toolkit *toolkit, enum clab_part_id id, char *text, size_t bytes);
+   the program (under a two-second clock), so it is for `doctor` and records, not for every run. An error: the
+   library is there and cannot be loaded (damaged, for another processor). */
+clab_status clab_toolkit_version(const struct clab_toolkit *toolkit, enum clab_part_id id, char *text,
+                                 size_t bytes, struct clab_error *error);
 
 /* A line that changes whenever the part does: path, size and modification time. For cache keys. "" if not
  * found. */

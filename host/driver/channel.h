@@ -18,7 +18,7 @@
 /* b1e9566d-0486-454f-affb-04923a83c30d, as the 16 bytes of a CUuuid: compare with memcmp(..., 16). */
 #define CLAB_CHANNEL_UUID "\xb1\xe9\x56\x6d\x04\x86\x45\x4f\xaf\xfb\x04\x92\x3a\x83\xc3\x0d"
 /* Raised by every change to this file or to struct clab_error. */
-#define CLAB_CHANNEL_VERSION 2u
+#define CLAB_CHANNEL_VERSION 3u
 
 /* State spaces that are counted. `shared` is the CTA's own window, however it was named (ld.shared, a generic
    address, mapa of the CTA's own rank); `remote` is another CTA's window (DSMEM). */
@@ -62,8 +62,12 @@ struct clab_counters {
     uint64_t ctas, clusters;         /* that ran */
     uint64_t spin_warp_instructions; /* issued by polling loops: depends on the schedule */
     uint64_t spin_thread_instructions;
-    uint64_t reserved[16]; /* zero */
+    uint64_t bulk_across_bytes; /* of bulk_requested_bytes, those from shared memory to shared memory */
+    uint64_t async_store_bytes; /* stored by async_stores */
+    uint64_t reserved[14];      /* zero */
 };
+
+struct clab_hazards;
 
 struct clab_channel {
     uint32_t size_bytes;     /* sizeof(struct clab_channel) of the library's build */
@@ -103,14 +107,14 @@ struct clab_channel {
        CLAB_OK, or CLAB_USAGE with `error` filled for an unknown name or a bad value. */
     clab_status (*set_option)(const char *name, const char *value, struct clab_error *error);
 
-    /* Reserved for the hazard checkers; NULL while has_hazards is 0. */
-    const void *hazards;
+    /* The hazard checkers (check/hazard.h); NULL while has_hazards is 0. */
+    const struct clab_hazards *hazards;
     const void *reserved[8]; /* NULL */
 };
 
 _Static_assert(sizeof(struct clab_traffic) == 16, "the layout is shared between builds");
 _Static_assert(sizeof(struct clab_counters) ==
-                   8 * (2 + 4 * CLAB_SPACE_COUNT + 3 + 2 + 2 + 1 + 3 + 2 + 2 + 2 + 16),
+                   8 * (2 + 4 * CLAB_SPACE_COUNT + 3 + 2 + 2 + 1 + 3 + 2 + 2 + 2 + 2 + 14),
                "the layout is shared between builds");
 
 #endif

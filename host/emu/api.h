@@ -161,7 +161,8 @@ struct api_module {
     struct emu_module *emu;
     struct api_library *library; /* NULL unless it belongs to one */
     struct api_function *functions;
-    unsigned refs; /* the handle's, and one per queued launch */
+    struct clab_map function_names; /* the same by name */
+    unsigned refs;                  /* the handle's, and one per queued launch */
     struct api_module *next;
 };
 

@@ -24,6 +24,7 @@ void api_module_release(struct api_module *module)
         emu_handle_free(function->handle);
         free(function);
     }
+    clab_map_free(&module->function_names);
     if (module->library == NULL || module->emu != module->library->names)
         emu_module_unload(module->emu);
     if (module->library != NULL)
@@ -166,11 +167,11 @@ CUresult api_module_function(struct api_module *module, const char *name, struct
 {
     struct emu_kernel *kernel = NULL;
     struct clab_error error = {0};
-    for (struct api_function *known = module->functions; known != NULL; known = known->next)
-        if (strcmp(known->info.function->name, name) == 0) {
-            *out_function = known;
-            return CUDA_SUCCESS;
-        }
+    struct api_function *known = clab_map_get(&module->function_names, name, strlen(name));
+    if (known != NULL) {
+        *out_function = known;
+        return CUDA_SUCCESS;
+    }
     clab_status status = emu_module_kernel(module->emu, name, &kernel, &error);
     if (status != CLAB_OK) {
         CUresult result = api_copy_error(api_load_result(status, &error), &error);
@@ -189,6 +190,12 @@ CUresult api_module_function(struct api_module *module, const char *name, struct
     function->module = module;
     function->kernel = kernel;
     emu_kernel_info_get(kernel, &function->info);
+    const char *kept = function->info.function->name;
+    if (!clab_map_set(&module->function_names, kept, strlen(kept), function)) {
+        emu_handle_free(function->handle);
+        free(function);
+        return api_set_error(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a function");
+    }
     function->settings = api_settings_default();
     function->next = module->functions;
     module->functions = function;

@@ -35,9 +35,6 @@ static void release_warp(struct emu_warp *warp, const struct emu_barrier *barrie
             continue;
         }
         const enum emu_barrier_mode mode = fragment->pc->u8[1];
-        emu_hook_event(
-            warp->cta, warp, fragment->pc,
-            (struct emu_event){.kind = EMU_EVENT_BARRIER_PASS, .lanes = fragment->mask, .value = id});
         if (mode == EMU_BARRIER_SYNC) {
             fragment->pc++;
             emu_wake_fragment(warp, fragment, EMU_WAKE_NONE, 0);
@@ -54,27 +51,27 @@ static void release_warp(struct emu_warp *warp, const struct emu_barrier *barrie
 static void release(struct emu_cta *cta, uint32_t id)
 {
     struct emu_barrier *barrier = &cta->barriers[id];
-    uint32_t simple = 0;
-    for (uint32_t left = barrier->waiting_warps; left; left &= left - 1) {
-        struct emu_warp *warp = &cta->warps[__builtin_ctz(left)];
-        struct emu_fragment *fragment = &warp->fragments[0];
-        if (warp->used == 1 && fragment->pc->u8[1] == EMU_BARRIER_SYNC && !cta->run->hooks) {
-            fragment->pc++;
-            fragment->state = EMU_FRAGMENT_READY;
-            fragment->wait = EMU_WAIT_NONE;
-            simple |= left & -left;
-        } else {
-            release_warp(warp, barrier, id);
-        }
-        barrier->lanes[warp->index] = 0;
+    const uint32_t whole = barrier->whole_warps;
+    for (uint32_t left = whole; left; left &= left - 1) {
+        const uint32_t w = (uint32_t)__builtin_ctz(left);
+        struct emu_fragment *fragment = &cta->warps[w].fragments[0];
+        fragment->pc++;
+        fragment->state = EMU_FRAGMENT_READY;
+        fragment->wait = EMU_WAIT_NONE;
     }
-    if (simple) {
-        cta->ready |= simple;
-        cta->polling &= ~simple;
+    for (uint32_t left = barrier->waiting_warps; left; left &= left - 1) {
+        const uint32_t w = (uint32_t)__builtin_ctz(left);
+        release_warp(&cta->warps[w], barrier, id);
+        barrier->lanes[w] = 0;
+    }
+    if (whole) {
+        cta->ready |= whole;
+        cta->polling &= ~whole;
         cta->cluster->ready |= UINT32_C(1) << cta->rank;
     }
     cta->barriers_active &= ~(UINT32_C(1) << id);
-    barrier->expected = barrier->arrived = barrier->waiting = barrier->waiting_warps = 0;
+    barrier->expected = barrier->arrived = barrier->waiting = barrier->waiting_warps = barrier->whole_warps =
+        0;
     cta->cluster->thread->barriers++;
 }
 
@@ -97,8 +94,7 @@ const struct emu_op *emu_barrier_whole(struct emu_warp *warp, const struct emu_o
         release(cta, id);
         return op + 1;
     }
-    barrier->lanes[warp->index] = EMU_ALL;
-    barrier->waiting_warps |= UINT32_C(1) << warp->index;
+    barrier->whole_warps |= UINT32_C(1) << warp->index;
     struct emu_fragment *fragment = &warp->fragments[0];
     emu_count(warp, op, op->insn + 1, EMU_ALL, op->insn + 1);
     fragment->pc = op;
@@ -143,17 +139,17 @@ const struct emu_op *emu_barrier_take(struct emu_warp *warp, const struct emu_op
     barrier->reduce_or |= (predicate & lanes) != 0;
     warp->progress++;
     emu_hook_event(cta, warp, op,
-                   (struct emu_event){.kind = EMU_EVENT_BARRIER_ARRIVE, .lanes = lanes, .value = id});
+                   (struct emu_event){.kind = EMU_EVENT_BARRIER_ARRIVE,
+                                      .lanes = lanes,
+                                      .wait = mode != EMU_BARRIER_ARRIVE,
+                                      .value = id});
     if (mode != EMU_BARRIER_ARRIVE) {
         barrier->lanes[warp->index] |= lanes;
         barrier->waiting += emu_lane_count(lanes);
     }
     if (complete(cta, barrier)) {
+        emu_hook_event(cta, warp, op, (struct emu_event){.kind = EMU_EVENT_BARRIER_COMPLETE, .value = id});
         barrier->lanes[warp->index] = 0;
-        if (mode != EMU_BARRIER_ARRIVE) {
-            emu_hook_event(cta, warp, op,
-                           (struct emu_event){.kind = EMU_EVENT_BARRIER_PASS, .lanes = lanes, .value = id});
-        }
         if (out_value) {
             *out_value = reduced(barrier, mode);
         }
@@ -186,6 +182,8 @@ void emu_barriers_exit(struct emu_warp *warp, uint32_t lanes)
     for (uint32_t left = cta->barriers_active; left; left &= left - 1) {
         const uint32_t id = (uint32_t)__builtin_ctz(left);
         if (complete(cta, &cta->barriers[id])) {
+            emu_hook_event(cta, NULL, NULL,
+                           (struct emu_event){.kind = EMU_EVENT_BARRIER_COMPLETE, .value = id});
             release(cta, id);
         }
     }

@@ -11,7 +11,8 @@
 
 #include "emu/emitting.h"
 
-#define REGION_BLOCKS 64 /* of a region that is run in place */
+#define REGION_BLOCKS 64   /* of a region that is run in place, or a polling loop */
+#define POLL_INSNS    1024 /* of a polling loop */
 
 /* Fuel that a backward branch takes; launch.c gives a slice 65536. A loop that only polls gives way soon. */
 #define WEIGHT_PLAIN 1
@@ -27,10 +28,11 @@ enum block_flag {
 
 struct flow {
     struct ptx_cfg cfg;
-    uint8_t *flags;     /* enum block_flag, by block */
-    uint32_t *weights;  /* of the block's backward branch */
-    uint32_t *mark;     /* scratch, by block */
-    uint32_t *reg_mark; /* scratch, by register */
+    uint8_t *flags;          /* enum block_flag, by block */
+    uint32_t *weights;       /* of the block's backward branch */
+    uint32_t *number, *last; /* of the dominator tree, by block: see number_dominators */
+    uint32_t *mark;          /* scratch, by block */
+    uint32_t *reg_mark;      /* scratch, by register */
     uint32_t *stack;
     uint32_t mark_now;
 };
@@ -111,14 +113,46 @@ static void classify_blocks(const struct ptx_function *function, struct flow *fl
     }
 }
 
-static bool dominates(const struct ptx_cfg *cfg, uint32_t a, uint32_t b)
+/* Numbers the tree of immediate dominators: the blocks that a block dominates are those numbered from its own
+   number to its last. Blocks that nothing reaches have number 0 and dominate none. */
+static void number_dominators(struct flow *flow)
 {
-    /* The bound keeps hostile nesting from costing quadratic time; beyond it a loop is merely not recognised.
-     */
-    for (unsigned step = 0; step < 4096 && b != a && b != UINT32_MAX; step++) {
-        b = cfg->blocks[b].idom;
+    const struct ptx_cfg *cfg = &flow->cfg;
+    uint32_t *child = flow->stack, *sibling = flow->mark; /* block + 1; free until now, and again after */
+    uint32_t number = 0, at = 0;
+    if (cfg->n_blocks == 0) {
+        return;
     }
-    return b == a;
+    for (uint32_t b = cfg->n_blocks; b-- > 1;) {
+        const uint32_t parent = cfg->blocks[b].idom;
+        if (parent != UINT32_MAX) {
+            sibling[b] = child[parent];
+            child[parent] = b + 1;
+        }
+    }
+    for (;;) {
+        if (flow->number[at] == 0) {
+            flow->number[at] = ++number;
+        }
+        if (child[at]) { /* down to the first that is left */
+            const uint32_t next = child[at] - 1;
+            child[at] = sibling[next];
+            at = next;
+            continue;
+        }
+        flow->last[at] = number;
+        if (at == 0) {
+            break;
+        }
+        at = cfg->blocks[at].idom;
+    }
+    memset(flow->stack, 0, (cfg->n_blocks + 1) * sizeof *flow->stack);
+    memset(flow->mark, 0, (cfg->n_blocks + 1) * sizeof *flow->mark);
+}
+
+static bool dominates(const struct flow *flow, uint32_t a, uint32_t b)
+{
+    return flow->number[a] != 0 && flow->number[a] <= flow->number[b] && flow->number[b] <= flow->last[a];
 }
 
 static bool reg_tainted(const struct flow *flow, const struct ptx_operand *operand)
@@ -184,10 +218,10 @@ static void weigh_loops(struct flow *flow, const struct ptx_function *function)
     for (uint32_t b = 0; b < cfg->n_blocks; b++) {
         for (uint32_t s = 0; s < cfg->blocks[b].n_succ; s++) {
             const uint32_t header = cfg->blocks[b].succ[s];
-            if (header > b || !dominates(cfg, header, b)) {
+            if (header > b || !dominates(flow, header, b)) {
                 continue;
             }
-            uint32_t n = 0, visited = 0, first = header, last = b;
+            uint32_t n = 0, visited = 0, insns = cfg->blocks[header].count, first = header, last = b;
             uint8_t any = flow->flags[header];
             flow->mark_now++;
             flow->mark[header] = flow->mark_now;
@@ -195,9 +229,11 @@ static void weigh_loops(struct flow *flow, const struct ptx_function *function)
                 flow->mark[b] = flow->mark_now;
                 flow->stack[n++] = b;
             }
-            while (n > 0 && visited < REGION_BLOCKS) {
+            /* A loop that does more than poll, or is larger than one that polls would be, is left alone. */
+            while (n > 0 && visited < REGION_BLOCKS && insns < POLL_INSNS && !(any & BLOCK_WORKS)) {
                 const uint32_t at = flow->stack[--n];
-                visited++;
+                visited += 1 + cfg->blocks[at].n_pred / 8;
+                insns += cfg->blocks[at].count;
                 any |= flow->flags[at];
                 first = at < first ? at : first;
                 last = at > last ? at : last;
@@ -209,8 +245,8 @@ static void weigh_loops(struct flow *flow, const struct ptx_function *function)
                     }
                 }
             }
-            if (n > 0 || !(any & BLOCK_POLLS) || (any & BLOCK_WORKS) || last - first > 4 * REGION_BLOCKS ||
-                !loop_polls(flow, function, first, last)) {
+            if (n > 0 || !(any & BLOCK_POLLS) || (any & BLOCK_WORKS) || insns >= POLL_INSNS ||
+                last - first > 4 * REGION_BLOCKS || !loop_polls(flow, function, first, last)) {
                 continue;
             }
             flow->weights[b] = WEIGHT_POLL;
@@ -356,23 +392,47 @@ static bool finish(struct emu_emit *emit)
     code->file_bytes = (emit->file_bytes + 63) & ~UINT32_C(63);
     code->local_bytes = emit->local_bytes;
     code->reg_rows = emit->reg_rows;
+    code->registers = emit->live.demand;
     return true;
+}
+
+/* NULL when there are none, or memory is out (the error is recorded). */
+static const struct emu_carried *carried(struct emu_emit *emit, struct ptx_var *const *vars, uint32_t n,
+                                         const struct emu_slot *slots)
+{
+    struct emu_carried *list = NULL;
+    for (uint32_t i = 0; i < n; i++) {
+        if (vars[i]->space != PTX_SPACE_REG || vars[i]->type == PTX_PRED) {
+            continue;
+        }
+        if (!list && !(list = emu_emit_alloc(emit, sizeof *list + n * sizeof *list->items))) {
+            return NULL;
+        }
+        list->items[list->n].row = emit->reg_rows[vars[i]->reg];
+        list->items[list->n].place = slots[i].offset;
+        list->items[list->n++].bytes = slots[i].bytes;
+    }
+    return list;
 }
 
 static bool flow_build(const struct ptx_function *function, struct clab_arena *arena, struct flow *flow,
                        struct emu_emit *emit)
 {
-    if (ptx_cfg_build(function, arena, &flow->cfg, emit->error) != CLAB_OK) {
+    if (ptx_cfg_build(function, arena, &flow->cfg, emit->error) != CLAB_OK ||
+        ptx_live_build(function, &flow->cfg, arena, &emit->live, emit->error) != CLAB_OK) {
         emit->status = emit->error ? emit->error->status : CLAB_NO_MEMORY;
         return true;
     }
     const size_t n = flow->cfg.n_blocks + 1;
     flow->flags = clab_arena_array(arena, n, sizeof *flow->flags);
     flow->weights = clab_arena_array(arena, n, sizeof *flow->weights);
+    flow->number = clab_arena_array(arena, n, sizeof *flow->number);
+    flow->last = clab_arena_array(arena, n, sizeof *flow->last);
     flow->mark = clab_arena_array(arena, n, sizeof *flow->mark);
     flow->stack = clab_arena_array(arena, n, sizeof *flow->stack);
     flow->reg_mark = clab_arena_array(arena, function->n_regs + 1, sizeof *flow->reg_mark);
-    return flow->flags && flow->weights && flow->mark && flow->stack && flow->reg_mark;
+    return flow->flags && flow->weights && flow->number && flow->last && flow->mark && flow->stack &&
+           flow->reg_mark;
 }
 
 static clab_status decode_body(struct emu_emit *emit)
@@ -392,8 +452,15 @@ static clab_status decode_body(struct emu_emit *emit)
         return emu_emit_error(emit, CLAB_NO_MEMORY, "out of memory while decoding '%s'", function->name);
     }
     classify_blocks(function, &flow);
+    number_dominators(&flow);
     weigh_loops(&flow, function);
     place_joins(function, &flow, inplace);
+    emu_emit_begin(emit, 0);
+    const struct emu_carried *taken = carried(emit, function->params, function->n_params, emit->code->params);
+    emit->returned = carried(emit, function->returns, function->n_returns, emit->code->returns);
+    if (taken) {
+        emu_push_unguarded(emit, emit->framework->carry_in, NULL)->extra = taken;
+    }
     for (uint32_t b = 0; b < flow.cfg.n_blocks && emit->status == CLAB_OK; b++) {
         const struct ptx_block *block = &flow.cfg.blocks[b];
         emit->join_insn = block->ipdom == UINT32_MAX ? UINT32_MAX : flow.cfg.blocks[block->ipdom].first;
@@ -417,6 +484,9 @@ static clab_status decode_body(struct emu_emit *emit)
     }
     emu_emit_begin(emit, function->n_insns);
     emit->code->op_of[function->n_insns] = (uint32_t)emit->n_ops;
+    if (emit->returned) {
+        emu_push_unguarded(emit, emit->framework->carry_out, NULL)->extra = emit->returned;
+    }
     emu_push_unguarded(emit, emit->framework->end, emit->framework->end);
     if (emit->status == CLAB_OK && !finish(emit)) {
         return emu_emit_error(emit, CLAB_NO_MEMORY, "out of memory while decoding '%s'", function->name);

@@ -8,7 +8,8 @@
 #include "emu/emitting.h"
 #include "emu/space.h"
 
-#define ROW_ALIGN 64u
+#define ROW_ALIGN  64u
+#define CONST_ROWS 512
 /* The register file of one warp must stay far below the 32-bit offsets of an operation. */
 #define FILE_LIMIT (UINT32_C(1) << 30)
 
@@ -79,6 +80,17 @@ static uint32_t row_take(struct emu_emit *emit, unsigned lane_bytes)
     return file_take(emit, lane_bytes * EMU_LANES, ROW_ALIGN);
 }
 
+/* Words come in lines of their own, so that rows do not leave gaps between them. */
+static uint32_t word_take(struct emu_emit *emit)
+{
+    if (emit->next_word == emit->end_word) {
+        emit->next_word = file_take(emit, ROW_ALIGN, ROW_ALIGN);
+        emit->end_word = emit->next_word + ROW_ALIGN;
+    }
+    emit->next_word += 4;
+    return emit->next_word - 4;
+}
+
 uint64_t emu_slot_take(uint64_t offset, const struct ptx_var *var, struct emu_slot *out_slot)
 {
     /* A parameter declared as .reg has no size of its own in memory terms; it gets its type's. */
@@ -103,7 +115,7 @@ static bool place_locals(struct emu_emit *emit)
     if (!emit->var_offsets || !emit->code->params || !emit->code->returns) {
         return false;
     }
-    uint64_t bytes = 0;
+    uint64_t bytes = 0, block = 0; /* the latter: an entry's parameter block */
     /* Return values first, then parameters: their places follow from the signature alone, so that a caller
        knows them without knowing which function it calls (emu_signature_place). */
     for (uint32_t i = 0; i < n; i++) {
@@ -113,11 +125,15 @@ static bool place_locals(struct emu_emit *emit)
             var = function->returns[i];
             slot = &emit->code->returns[i];
         } else if (i < function->n_returns + function->n_params) {
-            if (function->entry) {
-                continue; /* the parameter block */
-            }
             var = function->params[i - function->n_returns];
             slot = &emit->code->params[i - function->n_returns];
+            if (function->entry) {
+                const uint64_t align = var->align_bytes ? var->align_bytes : emu_lane_bytes(var->type);
+                block = (block + align - 1) / align * align;
+                *slot = (struct emu_slot){.offset = (uint32_t)block, .bytes = (uint32_t)var->bytes};
+                block += var->bytes;
+                continue;
+            }
         } else {
             var = function->vars[i - function->n_returns - function->n_params];
             if (var->space != PTX_SPACE_LOCAL && var->space != PTX_SPACE_PARAM) {
@@ -143,6 +159,71 @@ static bool place_locals(struct emu_emit *emit)
     return true;
 }
 
+static uint32_t register_take(struct emu_emit *emit, uint32_t reg)
+{
+    const enum ptx_type type = emit->function->regs[reg].type;
+    return type == PTX_PRED ? word_take(emit) : row_take(emit, emu_lane_bytes(type));
+}
+
+/* Registers that do not live at the same time share a row, so that a register file follows what is live, not
+   what is declared: code in single-assignment form has a register per instruction. Lanes may be anywhere in
+   the function, but what a lane leaves in its part of a row is its own business. Parameters and return values
+   in registers have rows of their own: calls read and write them, not instructions. */
+static bool place_registers(struct emu_emit *emit)
+{
+    const struct ptx_function *function = emit->function;
+    const struct ptx_span *spans = emit->live.spans;
+    const uint32_t n = function->n_regs, points = 2 * function->n_insns;
+    enum { CLASSES = 6, WORDS = 5 }; /* by log2 of the lane bytes; WORDS: predicates */
+    struct clab_arena *scratch = &emit->scratch;
+    uint32_t *born = clab_arena_array(scratch, points + 1, sizeof *born); /* lists: register + 1 */
+    uint32_t *dead = clab_arena_array(scratch, points + 1, sizeof *dead);
+    uint32_t *next_born = clab_arena_array(scratch, n + 1, sizeof *next_born);
+    uint32_t *next_dead = clab_arena_array(scratch, n + 1, sizeof *next_dead);
+    uint32_t idle[CLASSES] = {0}; /* registers whose rows are free, as lists through next_dead */
+    if (!born || !dead || !next_born || !next_dead) {
+        return false;
+    }
+    for (uint32_t i = 0; i < function->n_params + function->n_returns; i++) {
+        const struct ptx_var *var =
+            i < function->n_params ? function->params[i] : function->returns[i - function->n_params];
+        if (var->space == PTX_SPACE_REG) {
+            emit->reg_rows[var->reg] = register_take(emit, var->reg) + 1;
+        }
+    }
+    for (uint32_t r = n; r-- > 0;) {
+        if (spans[r].first <= spans[r].last && !emit->reg_rows[r]) {
+            next_born[r] = born[spans[r].first];
+            born[spans[r].first] = r + 1;
+        } else if (emit->reg_rows[r]) {
+            emit->reg_rows[r]--;
+        }
+    }
+    for (uint32_t point = 0; point < points; point++) {
+        for (uint32_t at = born[point]; at; at = next_born[at - 1]) {
+            const uint32_t r = at - 1;
+            const unsigned class =
+                function->regs[r].type == PTX_PRED ? WORDS : log2_bytes(function->regs[r].type);
+            if (idle[class]) {
+                emit->reg_rows[r] = emit->reg_rows[idle[class] - 1];
+                idle[class] = next_dead[idle[class] - 1];
+            } else {
+                emit->reg_rows[r] = register_take(emit, r);
+            }
+            next_dead[r] = dead[spans[r].last];
+            dead[spans[r].last] = at;
+        }
+        for (uint32_t at = dead[point], next; at; at = next) {
+            const unsigned class =
+                function->regs[at - 1].type == PTX_PRED ? WORDS : log2_bytes(function->regs[at - 1].type);
+            next = next_dead[at - 1];
+            next_dead[at - 1] = idle[class];
+            idle[class] = at;
+        }
+    }
+    return true;
+}
+
 bool emu_emit_init(struct emu_emit *emit)
 {
     const struct ptx_function *function = emit->function;
@@ -152,17 +233,7 @@ bool emu_emit_init(struct emu_emit *emit)
     if (!emit->reg_rows || !emit->const_buckets || !place_locals(emit)) {
         return false;
     }
-    for (uint32_t i = 0; i < function->n_regs; i++) {
-        if (function->regs[i].type == PTX_PRED) {
-            emit->reg_rows[i] = file_take(emit, 4, 4);
-        }
-    }
-    for (uint32_t i = 0; i < function->n_regs; i++) {
-        if (function->regs[i].type != PTX_PRED) {
-            emit->reg_rows[i] = row_take(emit, emu_lane_bytes(function->regs[i].type));
-        }
-    }
-    return true;
+    return place_registers(emit);
 }
 
 void emu_emit_fini(struct emu_emit *emit)
@@ -181,7 +252,7 @@ static uint32_t pool_take(struct emu_emit *emit, unsigned log2)
             return 0;
         }
         pool->rows = rows;
-        pool->rows[pool->count++] = log2 == 5 ? file_take(emit, 4, 4) : row_take(emit, 1u << log2);
+        pool->rows[pool->count++] = log2 == 5 ? word_take(emit) : row_take(emit, 1u << log2);
     }
     return pool->rows[pool->used++];
 }
@@ -200,7 +271,7 @@ uint32_t emu_carry(struct emu_emit *emit)
 {
     if (!emit->has_carry) {
         emit->has_carry = true;
-        emit->carry = file_take(emit, 4, 4);
+        emit->carry = word_take(emit);
     }
     return emit->carry;
 }
@@ -234,14 +305,25 @@ static bool const_rehash(struct emu_emit *emit, uint32_t n_buckets)
     return true;
 }
 
-static uint32_t const_take(struct emu_emit *emit, struct emu_const want)
+/* Where `want` is, or could be, in the buckets. */
+static uint32_t const_bucket(const struct emu_emit *emit, const struct emu_const *want)
 {
-    uint32_t at = hash_const(&want) & (emit->n_buckets - 1);
+    uint32_t at = hash_const(want) & (emit->n_buckets - 1);
     for (; emit->const_buckets[at]; at = (at + 1) & (emit->n_buckets - 1)) {
         const struct emu_const *c = &emit->consts[emit->const_buckets[at] - 1];
-        if (c->low == want.low && c->high == want.high && c->bytes == want.bytes && c->rank == want.rank) {
-            return c->offset;
+        if (c->low == want->low && c->high == want->high && c->bytes == want->bytes &&
+            c->rank == want->rank) {
+            break;
         }
+    }
+    return at;
+}
+
+static uint32_t const_take(struct emu_emit *emit, struct emu_const want)
+{
+    const uint32_t at = const_bucket(emit, &want);
+    if (emit->const_buckets[at]) {
+        return emit->consts[emit->const_buckets[at] - 1].offset;
     }
     struct emu_const *consts =
         clab_arena_grow(&emit->scratch, emit->consts, emit->n_consts, &emit->consts_capacity, sizeof *consts);
@@ -250,7 +332,7 @@ static uint32_t const_take(struct emu_emit *emit, struct emu_const want)
         return 0;
     }
     emit->consts = consts;
-    want.offset = want.bytes ? row_take(emit, want.bytes) : file_take(emit, 4, 4);
+    want.offset = want.bytes ? row_take(emit, want.bytes) : word_take(emit);
     consts[emit->n_consts++] = want;
     emit->const_buckets[at] = (uint32_t)emit->n_consts;
     if (emit->n_consts * 2 > emit->n_buckets && !const_rehash(emit, emit->n_buckets * 2)) {
@@ -271,6 +353,31 @@ static uint32_t constant_bytes(struct emu_emit *emit, unsigned bytes, uint64_t l
                                                .high = bytes == 16 ? high : 0});
 }
 
+/* A constant that an operand names. The first CONST_ROWS of a function have rows; what comes after them is
+   written into a scratch row before each use, so that a register file stays small. */
+static uint32_t operand_row(struct emu_emit *emit, struct emu_const want)
+{
+    if (emit->n_consts < CONST_ROWS || emit->const_buckets[const_bucket(emit, &want)]) {
+        return const_take(emit, want);
+    }
+    struct emu_const *kept = emu_emit_alloc(emit, sizeof *kept);
+    want.offset = pool_take(emit, (unsigned)__builtin_ctz(want.bytes));
+    struct emu_op *op = emu_push_unguarded(emit, emit->framework->constant, NULL);
+    op->d = want.offset;
+    op->extra = kept;
+    if (kept) {
+        *kept = want;
+    }
+    return want.offset;
+}
+
+static uint32_t operand_constant(struct emu_emit *emit, unsigned bytes, uint64_t low, uint64_t high)
+{
+    return operand_row(emit, (struct emu_const){.bytes = (uint8_t)bytes,
+                                                .low = low_bytes(low, bytes),
+                                                .high = bytes == 16 ? high : 0});
+}
+
 uint32_t emu_constant(struct emu_emit *emit, enum ptx_type type, uint64_t bits)
 {
     return constant_bytes(emit, emu_lane_bytes(type), bits, 0);
@@ -285,17 +392,8 @@ bool emu_place_of(struct emu_emit *emit, const struct ptx_var *var, enum emu_pla
     if (function == emit->function) {
         if (var->index < function->n_params && function->params[var->index] == var) {
             if (function->entry) {
-                uint64_t offset = 0;
-                for (uint32_t i = 0; i <= var->index; i++) {
-                    const struct ptx_var *p = function->params[i];
-                    const uint64_t align = p->align_bytes ? p->align_bytes : emu_lane_bytes(p->type);
-                    offset = (offset + align - 1) / align * align;
-                    if (i < var->index) {
-                        offset += p->bytes;
-                    }
-                }
                 *out_place = EMU_PLACE_PARAM;
-                *out_offset = offset;
+                *out_offset = emit->code->params[var->index].offset;
                 return true;
             }
             *out_place = EMU_PLACE_LOCAL;
@@ -314,11 +412,10 @@ bool emu_place_of(struct emu_emit *emit, const struct ptx_var *var, enum emu_pla
         }
     }
     if (var->space == PTX_SPACE_SHARED) {
-        const uint32_t *offsets =
-            function ? emit->layout->function_shared_offsets[function->index] : emit->layout->shared_offsets;
-        if (offsets && offsets[var->index] != UINT32_MAX) {
+        const uint32_t *offset = emu_index_get(&emit->layout->shared_offsets, var);
+        if (offset) {
             *out_place = EMU_PLACE_SHARED;
-            *out_offset = offsets[var->index];
+            *out_offset = *offset;
             return true;
         }
     } else if (emu_module_place(emit->image->module, var, out_offset)) {
@@ -338,15 +435,15 @@ static uint32_t symbol_row(struct emu_emit *emit, const struct ptx_var *var, uin
     }
     offset += addend;
     if (place == EMU_PLACE_ABSOLUTE) {
-        return constant_bytes(emit, bytes, offset, 0);
+        return operand_constant(emit, bytes, offset, 0);
     }
     if (place == EMU_PLACE_SHARED) {
-        return const_take(emit, (struct emu_const){.bytes = (uint8_t)bytes,
-                                                   .rank = bytes >= 4,
-                                                   .low = low_bytes(EMU_SHARED_FIRST + offset, bytes)});
+        return operand_row(emit, (struct emu_const){.bytes = (uint8_t)bytes,
+                                                    .rank = bytes >= 4,
+                                                    .low = low_bytes(EMU_SHARED_FIRST + offset, bytes)});
     }
     if (place == EMU_PLACE_LOCAL && emit->function->entry) {
-        return constant_bytes(emit, bytes, offset, 0);
+        return operand_constant(emit, bytes, offset, 0);
     }
     const uint32_t wide = pool_take(emit, 3);
     struct emu_op *op =
@@ -392,17 +489,17 @@ static uint32_t float_row(struct emu_emit *emit, const struct ptx_operand *opera
         float single;
         memcpy(&single, &bits, sizeof single);
         if (bytes == 4) {
-            return constant_bytes(emit, 4, bits, 0);
+            return operand_constant(emit, 4, bits, 0);
         }
         value = single;
     } else {
         memcpy(&value, &operand->imm, sizeof value);
         if (bytes == 4) {
-            return constant_bytes(emit, 4, single_bits((float)value), 0);
+            return operand_constant(emit, 4, single_bits((float)value), 0);
         }
     }
     if (bytes == 8) {
-        return constant_bytes(emit, 8, float_bits(value), 0);
+        return operand_constant(emit, 8, float_bits(value), 0);
     }
     emu_unsupported(emit, "a floating-point literal as an operand of type .%s", ptx_types[type].text);
     return 0;
@@ -454,20 +551,20 @@ uint32_t emu_source(struct emu_emit *emit, const struct ptx_operand *operand, en
     case PTX_OPERAND_INT:
         if (ptx_types[type].class == PTX_CLASS_FLOAT && bytes >= 4) {
             const double value = operand->is_unsigned ? (double)operand->imm : (double)(int64_t)operand->imm;
-            return bytes == 8 ? constant_bytes(emit, 8, float_bits(value), 0)
-                              : constant_bytes(emit, 4, single_bits((float)value), 0);
+            return bytes == 8 ? operand_constant(emit, 8, float_bits(value), 0)
+                              : operand_constant(emit, 4, single_bits((float)value), 0);
         }
-        return constant_bytes(emit, bytes, operand->imm,
-                              !operand->is_unsigned && (int64_t)operand->imm < 0 ? UINT64_MAX : 0);
+        return operand_constant(emit, bytes, operand->imm,
+                                !operand->is_unsigned && (int64_t)operand->imm < 0 ? UINT64_MAX : 0);
     case PTX_OPERAND_FLOAT:
         return float_row(emit, operand, type);
     case PTX_OPERAND_SYMBOL:
         if (operand->func) {
-            return constant_bytes(emit, bytes, emu_function_address(emit->image->module, operand->func), 0);
+            return operand_constant(emit, bytes, emu_function_address(emit->image->module, operand->func), 0);
         }
         return symbol_row(emit, operand->var, operand->imm, bytes);
     case PTX_OPERAND_FUNCTION:
-        return constant_bytes(emit, bytes, emu_function_address(emit->image->module, operand->func), 0);
+        return operand_constant(emit, bytes, emu_function_address(emit->image->module, operand->func), 0);
     default:
         break;
     }

@@ -36,11 +36,14 @@ struct emu_emit {
     size_t n_ops, ops_capacity;
     struct emu_op dummy; /* what emu_push gives after an error */
     uint32_t file_bytes;
+    uint32_t next_word, end_word; /* of the line that words are taken from */
     bool has_carry;
     uint32_t carry; /* word of the condition code register, once it is used */
+    struct ptx_live live;
     uint32_t *reg_rows;
     uint32_t *var_offsets; /* of function->vars in local memory */
     uint32_t local_bytes;
+    const struct emu_carried *returned; /* at every return; NULL none */
     struct emu_const *consts;
     size_t n_consts, consts_capacity;
     uint32_t *const_buckets; /* hash: index + 1 */

@@ -16,6 +16,9 @@ static inline void emu_count(struct emu_warp *warp, const struct emu_op *op, uin
         const uint32_t n = insn - warp->count_from;
         warp->warp_insns[op->spin] += n;
         warp->thread_insns[op->spin] += (uint64_t)n * emu_lane_count(lanes);
+        if (warp->costs) {
+            warp->cycles += warp->costs[insn] - warp->costs[warp->count_from];
+        }
     }
     warp->count_from = next;
 }
@@ -53,6 +56,30 @@ void emu_warp_start(struct emu_warp *warp, struct emu_frame *frame);
 /* Runs the warp until all its fragments wait or ended, or it gives way. EMU_STOP_WAIT, EXIT, YIELD or FAULT.
  */
 enum emu_stop emu_warp_run(struct emu_warp *warp);
+/* The same for a warp whose only fragment ran until it left the run loop. */
+enum emu_stop emu_warp_go_on(struct emu_warp *warp);
+
+/* The most frequent slice: one fragment, all 32 lanes, no observer. Runs it until it leaves the run loop;
+   false when the warp is in another state. `fuel`: the run's slice_fuel. */
+static inline bool emu_warp_run_whole(struct emu_warp *warp, int32_t fuel)
+{
+    struct emu_fragment *fragment = &warp->fragments[0];
+    if (warp->used != 1 || warp->stepped || fragment->state != EMU_FRAGMENT_READY ||
+        fragment->mask != EMU_ALL) {
+        return false;
+    }
+    const struct emu_op *op = fragment->pc;
+    warp->fragment = fragment;
+    warp->regs = emu_frame_regs(fragment->frame);
+    warp->exec = EMU_ALL;
+    warp->stop = EMU_STOP_NONE;
+    warp->count_from = op->insn;
+    warp->fuel = fuel;
+    do {
+        op = op->full(warp, op);
+    } while (op);
+    return true;
+}
 /* Ends waits with EMU_WAKE_TIMEOUT: of bounded waits, and sleeps whose time has come. Number of fragments
  * woken. */
 unsigned emu_warp_timeout(struct emu_warp *warp, uint64_t now_ns);

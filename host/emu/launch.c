@@ -5,6 +5,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "emu/float_mode.h"
+#include "emu/hook.h"
 #include "emu/log.h"
 #include "emu/module.h"
 #include "emu/pool.h"
@@ -17,7 +19,7 @@
 #define REPORT_LINES 64u
 /* Backward branches before a fragment gives way; those of polling loops count 8192 (decode.c). */
 #define SLICE_FUEL      65536
-#define SLICE_FUEL_FAIR 8192
+#define SLICE_FUEL_FAIR 16 /* slices are short: their order is that of virtual time */
 
 static uint64_t realtime_ns(void)
 {
@@ -48,7 +50,7 @@ static void end_time(struct emu_machine *machine, uint64_t end)
 static uint32_t thread_count(const struct emu_run *run)
 {
     uint32_t n = run->machine->options.threads;
-    if (run->machine->options.schedule == EMU_SCHEDULE_FAIR) {
+    if (run->machine->options.schedule == EMU_SCHEDULE_FAIR || (run->hooks && run->hooks->one_thread)) {
         return 1;
     }
     if (n == 0) {
@@ -70,6 +72,10 @@ static void run_threads(struct emu_run *run)
 {
     if (run->machine->options.schedule == EMU_SCHEDULE_FAIR) {
         emu_thread_run_fair(&run->threads[0]);
+        return;
+    }
+    if (run->hooks && run->hooks->one_thread) {
+        emu_thread_run_seeded(&run->threads[0]);
         return;
     }
     sigset_t all, before;
@@ -121,10 +127,10 @@ static uint32_t residency(const struct emu_run *run)
 static clab_status hooks_init(struct emu_run *run, struct emu_trace **out_trace, struct clab_error *error)
 {
     const struct emu_options *options = &run->machine->options;
-    run->hooks = options->hooks;
+    run->hooks = run->launch->hooks ? run->launch->hooks : options->hooks;
     if (options->trace_cta >= 0 && options->trace_warp >= 0) {
         *out_trace = emu_trace_new(options->trace_file, (uint64_t)options->trace_cta,
-                                   (uint32_t)options->trace_warp, options->hooks, error);
+                                   (uint32_t)options->trace_warp, run->hooks, error);
         if (!*out_trace) {
             return error ? error->status : CLAB_OUTPUT;
         }
@@ -147,13 +153,27 @@ static void note_absent(const struct emu_run *run)
                  (unsigned long long)ctas - 1, run->warps_per_cta - 1);
 }
 
+/* Legal, and pointless: cluster launch control in a grid that leaves nothing to take over. */
+static void note_nothing_to_take(const struct emu_run *run, const struct clab_counters *counters)
+{
+    if (counters->clc_declined == 0 || counters->clc_granted > 0 ||
+        run->n_clusters > run->resident_limit / run->cluster_size) {
+        return;
+    }
+    emu_log_once("%s asked for clusters that have not started, and there were none: all %llu start at once. "
+                 "Launch one "
+                 "for each piece of work, not one for each SM",
+                 run->code->function->name, (unsigned long long)run->n_clusters);
+}
+
 static clab_status run_init(struct emu_run *run, struct clab_error *error)
 {
     const struct emu_launch *launch = run->launch;
     struct emu_machine *machine = run->machine;
     const struct emu_image *image;
     const bool hooks = run->hooks != NULL;
-    clab_status status = emu_kernel_image(launch->kernel, machine->options.isa, hooks, &image, error);
+    clab_status status = emu_kernel_image(launch->kernel, machine->options.isa, hooks,
+                                          machine->options.schedule == EMU_SCHEDULE_FAIR, &image, error);
     if (status != CLAB_OK) {
         return status;
     }
@@ -181,7 +201,8 @@ static clab_status run_init(struct emu_run *run, struct clab_error *error)
     run->local_bytes = (image->local_bytes + 15) & ~UINT32_C(15);
     run->local_bytes += image->deep ? DEEP_STACK_BYTES : 0;
     run->resident_limit = residency(run);
-    run->slice_fuel = machine->options.schedule == EMU_SCHEDULE_FAIR ? SLICE_FUEL_FAIR : SLICE_FUEL;
+    run->clocked = machine->options.schedule == EMU_SCHEDULE_FAIR;
+    run->slice_fuel = run->clocked ? SLICE_FUEL_FAIR : SLICE_FUEL;
     run->param_bytes = launch->kernel->info.param_bytes;
     if (run->param_bytes) {
         run->params = emu_space_params_take(machine->space, run->param_bytes);
@@ -192,10 +213,11 @@ static clab_status run_init(struct emu_run *run, struct clab_error *error)
         memcpy((void *)(uintptr_t)run->params, launch->params, run->param_bytes);
     }
     run->n_threads = thread_count(run);
-    run->threads = calloc(run->n_threads, sizeof *run->threads);
+    run->threads = aligned_alloc(_Alignof(struct emu_thread), run->n_threads * sizeof *run->threads);
     if (!run->threads) {
         return clab_error_set(error, CLAB_NO_MEMORY, "out of memory for %u host threads", run->n_threads);
     }
+    memset(run->threads, 0, run->n_threads * sizeof *run->threads);
     for (uint32_t i = 0; i < run->n_threads; i++) {
         run->threads[i].run = run;
         run->threads[i].pool = emu_pool_new(image->n_codes);
@@ -237,9 +259,16 @@ clab_status emu_launch_run(struct emu_machine *machine, const struct emu_launch 
     }
     if (status == CLAB_OK) {
         note_absent(&run);
+        if (run.hooks && run.hooks->begin) {
+            run.hooks->begin(run.hooks->user, &run);
+        }
+        fenv_t program;
         atomic_fetch_add(&machine->running, run.n_threads);
+        emu_float_enter(&program);
         run_threads(&run);
+        emu_float_leave(&program);
         add_counters(&run, out_counters);
+        note_nothing_to_take(&run, out_counters);
         end_time(machine, run.start_ns + atomic_load(&run.time_ns));
         emu_machine_progress(machine);
         status = run.status;
@@ -253,6 +282,9 @@ clab_status emu_launch_run(struct emu_machine *machine, const struct emu_launch 
                 clab_error_remedy(error, "--emu-budget N gives another budget, 0 none (for programs that "
                                          "clusterlab does not start: CLUSTERLAB_EMU_BUDGET=N)");
             }
+        }
+        if (run.hooks && run.hooks->end) {
+            run.hooks->end(run.hooks->user, &run, status, error ? error : &run.own_error);
         }
     }
     emu_trace_free(trace);

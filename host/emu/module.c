@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "emu/float_mode.h"
 #include "emu/log.h"
 #include "emu/module.h"
 
@@ -19,6 +20,12 @@ struct emu_module {
     uint64_t *addresses;           /* of ptx->vars; 0: no storage */
     uint64_t **function_addresses; /* of each function's vars; NULL rows */
     struct emu_kernel *kernels;
+    struct emu_kernel **kernel_of; /* by function; NULL: not fetched yet */
+    struct clab_map names;         /* of the functions: struct ptx_function */
+    const char **entries;
+    uint32_t n_entries;
+    uint64_t const_bytes;
+    uint32_t dynamic_align;
     uint32_t serial;
     struct clab_arena arena;
 };
@@ -36,6 +43,11 @@ bool emu_module_place(const struct emu_module *module, const struct ptx_var *var
     return *out_address != 0;
 }
 
+uint32_t emu_module_dynamic_align(const struct emu_module *module)
+{
+    return module->dynamic_align;
+}
+
 uint64_t emu_function_address(const struct emu_module *module, const struct ptx_function *function)
 {
     return FUNCTION_BASE + ((uint64_t)module->serial << 32) + ((uint64_t)function->index << FUNCTION_SHIFT);
@@ -44,10 +56,11 @@ uint64_t emu_function_address(const struct emu_module *module, const struct ptx_
 const struct emu_code *emu_function_find(const struct emu_image *image, uint64_t address)
 {
     const uint64_t offset = address - FUNCTION_BASE - ((uint64_t)image->module->serial << 32);
-    if (offset >> FUNCTION_SHIFT >= image->n_codes || offset % (1u << FUNCTION_SHIFT) != 0) {
+    const struct ptx_module *ptx = image->module->ptx;
+    if (offset >> FUNCTION_SHIFT >= ptx->n_functions || offset % (1u << FUNCTION_SHIFT) != 0) {
         return NULL;
     }
-    return image->codes[offset >> FUNCTION_SHIFT];
+    return emu_image_code(image, ptx->functions[offset >> FUNCTION_SHIFT]);
 }
 
 /* --- variables */
@@ -150,7 +163,8 @@ static clab_status vars_load(struct emu_module *module, struct clab_error *error
 
 static void vars_free(struct emu_module *module, const uint64_t *addresses, uint32_t n)
 {
-    for (uint32_t i = 0; addresses && i < n; i++) {
+    /* The last first: that is how the table of allocations likes it. */
+    for (uint32_t i = addresses ? n : 0; i-- > 0;) {
         if (addresses[i]) {
             emu_memory_free(module->machine, addresses[i]);
         }
@@ -159,14 +173,44 @@ static void vars_free(struct emu_module *module, const uint64_t *addresses, uint
 
 /* --- modules */
 
+/* Tables of the functions and entries, so that none is looked for in a list. */
+static clab_status names_load(struct emu_module *module, struct clab_error *error)
+{
+    const struct ptx_module *ptx = module->ptx;
+    module->kernel_of = clab_arena_array(&module->arena, ptx->n_functions + 1, sizeof(struct emu_kernel *));
+    module->entries = clab_arena_array(&module->arena, ptx->n_functions + 1, sizeof *module->entries);
+    bool good = module->kernel_of && module->entries;
+    for (uint32_t i = 0; i < ptx->n_functions && good; i++) {
+        struct ptx_function *function = ptx->functions[i];
+        if (function->entry && function->defined) {
+            module->entries[module->n_entries++] = function->name;
+        }
+        if (!clab_map_get(&module->names, function->name, strlen(function->name))) {
+            good = clab_map_set(&module->names, function->name, strlen(function->name), function);
+        }
+    }
+    for (uint32_t i = 0; i < ptx->n_vars; i++) {
+        const struct ptx_var *var = ptx->vars[i];
+        module->const_bytes += var->space == PTX_SPACE_CONST ? var->bytes : 0;
+        if (var->space == PTX_SPACE_SHARED && var->is_unsized) {
+            const uint32_t align = var->align_bytes ? var->align_bytes : 1;
+            module->dynamic_align = align > module->dynamic_align ? align : module->dynamic_align;
+        }
+    }
+    return good ? CLAB_OK : clab_error_set(error, CLAB_NO_MEMORY, "out of memory while loading a module");
+}
+
 clab_status emu_module_load(struct emu_machine *machine, const char *text, size_t bytes, const char *name,
                             struct emu_module **out_module, struct clab_error *error)
 {
     const struct ptx_parse_options options = {.max_version = machine->options.driver_version,
                                               .any_target = true};
     struct ptx_module *ptx = NULL;
+    fenv_t program;
     *out_module = NULL;
+    emu_float_enter(&program);
     clab_status status = ptx_parse(text, bytes, name, &options, &ptx, error);
+    emu_float_leave(&program);
     if (status != CLAB_OK) {
         return status;
     }
@@ -198,7 +242,10 @@ clab_status emu_module_load(struct emu_machine *machine, const char *text, size_
     pthread_mutex_lock(&machine->lock);
     module->serial = machine->next_module++ & 0xffffff;
     pthread_mutex_unlock(&machine->lock);
-    status = vars_load(module, error);
+    status = names_load(module, error);
+    if (status == CLAB_OK) {
+        status = vars_load(module, error);
+    }
     if (status != CLAB_OK) {
         emu_module_unload(module);
         return status;
@@ -221,10 +268,11 @@ void emu_module_unload(struct emu_module *module)
         }
         free(kernel);
     }
-    vars_free(module, module->addresses, module->ptx->n_vars);
-    for (uint32_t f = 0; module->function_addresses && f < module->ptx->n_functions; f++) {
+    for (uint32_t f = module->function_addresses ? module->ptx->n_functions : 0; f-- > 0;) {
         vars_free(module, module->function_addresses[f], module->ptx->functions[f]->n_vars);
     }
+    vars_free(module, module->addresses, module->ptx->n_vars);
+    clab_map_free(&module->names);
     ptx_module_free(module->ptx);
     clab_arena_free(&module->arena);
     free(module);
@@ -232,12 +280,7 @@ void emu_module_unload(struct emu_module *module)
 
 const char *emu_module_entry_name(const struct emu_module *module, unsigned index)
 {
-    for (uint32_t i = 0; i < module->ptx->n_functions; i++) {
-        if (module->ptx->functions[i]->entry && module->ptx->functions[i]->defined && index-- == 0) {
-            return module->ptx->functions[i]->name;
-        }
-    }
-    return NULL;
+    return index < module->n_entries ? module->entries[index] : NULL;
 }
 
 bool emu_module_global(const struct emu_module *module, const char *name, uint64_t *out_address,
@@ -294,22 +337,28 @@ static clab_status params_lay_out(struct emu_module *module, struct emu_kernel_i
     return CLAB_OK;
 }
 
-/* ptxas spills rather than exceed .maxnreg, or what lets the CTAs of the launch bounds fit one SM (PTX
-   ISA 9.0, "Performance-Tuning Directives"). */
-static void registers_bound(const struct ptx_directives *directives, uint32_t *registers)
+/* Registers that a thread of the kernel has. ptxas stays within 255, .maxnreg, and what the CTAs that
+   .maxntid or .reqntid and .minnctapersm speak of have room for (PTX ISA 9.0, 11.4 "Performance-Tuning
+   Directives"); the calling convention takes 24. */
+static uint32_t registers_of(const struct emu_image *image)
 {
-    const uint32_t *shape = directives->has_reqntid ? directives->reqntid : directives->maxntid;
-    const uint64_t threads = directives->has_reqntid || directives->has_maxntid
-                                 ? (uint64_t)shape[0] * (shape[1] ? shape[1] : 1) * (shape[2] ? shape[2] : 1)
-                                 : 1024;
-    const uint64_t warps = (threads + 31) / 32 * (directives->minnctapersm ? directives->minnctapersm : 1);
-    const uint64_t fit = warps ? 65536 / (warps * 32) / 8 * 8 : 0;
-    if (fit >= 16 && *registers > fit) {
-        *registers = (uint32_t)fit;
+    enum { MOST = 255, OF_SM = 65536, CALLING = 24, UNIT = 8 };
+    const struct ptx_directives *directives = &image->entry->function->directives;
+    uint32_t registers = 0, limit = MOST;
+    for (uint32_t i = 0; i < image->n_codes; i++) {
+        const struct emu_code *code = image->codes[i];
+        registers = code->registers > registers ? code->registers : registers;
+        registers = code->calls && registers < CALLING ? CALLING : registers;
     }
-    if (directives->maxnreg && *registers > directives->maxnreg) {
-        *registers = directives->maxnreg;
+    if (directives->has_reqntid || directives->has_maxntid) {
+        const uint32_t *size = directives->has_reqntid ? directives->reqntid : directives->maxntid;
+        const uint64_t threads = (uint64_t)size[0] * size[1] * size[2];
+        const uint64_t ctas = directives->minnctapersm ? directives->minnctapersm : 1;
+        const uint64_t each = threads && threads <= 1024 ? OF_SM / threads / ctas / UNIT * UNIT : 0;
+        limit = each && each < limit ? (uint32_t)each : limit;
     }
+    limit = directives->maxnreg && directives->maxnreg < limit ? directives->maxnreg : limit;
+    return registers < limit ? registers : limit;
 }
 
 static clab_status kernel_fill(struct emu_kernel *kernel, struct clab_error *error)
@@ -324,36 +373,24 @@ static clab_status kernel_fill(struct emu_kernel *kernel, struct clab_error *err
     kernel->info.module = module;
     kernel->info.static_shared_bytes = kernel->image->static_shared_bytes;
     kernel->info.local_bytes = kernel->image->local_bytes;
-    for (uint32_t i = 0; i < module->ptx->n_vars; i++) {
-        const struct ptx_var *var = module->ptx->vars[i];
-        kernel->info.const_bytes += var->space == PTX_SPACE_CONST ? (uint32_t)var->bytes : 0;
-    }
+    kernel->info.const_bytes = (uint32_t)module->const_bytes;
     if (params_lay_out(module, &kernel->info) != CLAB_OK) {
         return clab_error_set(error, CLAB_NO_MEMORY, "out of memory while decoding '%s'", function->name);
     }
-    struct clab_arena arena = {0};
-    struct ptx_cfg cfg;
-    status = ptx_cfg_build(function, &arena, &cfg, error);
-    if (status == CLAB_OK) {
-        status = ptx_live_estimate(function, &cfg, &arena, &kernel->info.registers_modelled, error);
-        registers_bound(&function->directives, &kernel->info.registers_modelled);
-    }
-    clab_arena_free(&arena);
-    return status;
+    kernel->info.registers_modelled = registers_of(kernel->image);
+    return CLAB_OK;
 }
 
 static clab_status kernel_get(struct emu_module *module, const char *name, struct emu_kernel **out_kernel,
                               struct clab_error *error)
 {
-    for (struct emu_kernel *kernel = module->kernels; kernel; kernel = kernel->next) {
-        if (strcmp(kernel->info.function->name, name) == 0) {
-            *out_kernel = kernel;
-            return CLAB_OK;
-        }
-    }
-    const struct ptx_function *function = ptx_function_get(module->ptx, name);
+    const struct ptx_function *function = clab_map_get(&module->names, name, strlen(name));
     if (!function || !function->entry || !function->defined) {
         return no_entry(module, name, error);
+    }
+    if (module->kernel_of[function->index]) {
+        *out_kernel = module->kernel_of[function->index];
+        return CLAB_OK;
     }
     struct emu_kernel *kernel = calloc(1, sizeof *kernel);
     if (!kernel) {
@@ -368,7 +405,7 @@ static clab_status kernel_get(struct emu_module *module, const char *name, struc
         return status;
     }
     kernel->next = module->kernels;
-    module->kernels = kernel;
+    module->kernels = module->kernel_of[function->index] = kernel;
     *out_kernel = kernel;
     return CLAB_OK;
 }
@@ -376,10 +413,13 @@ static clab_status kernel_get(struct emu_module *module, const char *name, struc
 clab_status emu_module_kernel(struct emu_module *module, const char *name, struct emu_kernel **out_kernel,
                               struct clab_error *error)
 {
+    fenv_t program;
     *out_kernel = NULL;
+    emu_float_enter(&program);
     pthread_mutex_lock(&module->machine->lock);
     const clab_status status = kernel_get(module, name, out_kernel, error);
     pthread_mutex_unlock(&module->machine->lock);
+    emu_float_leave(&program);
     return status;
 }
 
@@ -389,7 +429,7 @@ void emu_kernel_info_get(const struct emu_kernel *kernel, struct emu_kernel_info
 }
 
 static clab_status image_get(struct emu_kernel *kernel, const struct emu_set *set,
-                             const struct emu_image **out_image, struct clab_error *error)
+                             struct emu_image **out_image, struct clab_error *error)
 {
     if (kernel->image->set == set) {
         *out_image = kernel->image;
@@ -411,7 +451,7 @@ static clab_status image_get(struct emu_kernel *kernel, const struct emu_set *se
     return status;
 }
 
-clab_status emu_kernel_image(struct emu_kernel *kernel, const char *isa, bool hooks,
+clab_status emu_kernel_image(struct emu_kernel *kernel, const char *isa, bool hooks, bool clocked,
                              const struct emu_image **out_image, struct clab_error *error)
 {
     const struct emu_set *set = emu_set_get(isa, hooks);
@@ -419,8 +459,16 @@ clab_status emu_kernel_image(struct emu_kernel *kernel, const char *isa, bool ho
         return clab_error_set(error, CLAB_USAGE,
                               "instruction set '%s' is unknown, or this processor lacks it", isa);
     }
+    fenv_t program;
+    emu_float_enter(&program);
     pthread_mutex_lock(&kernel->module->machine->lock);
-    const clab_status status = image_get(kernel, set, out_image, error);
+    struct emu_image *image = NULL;
+    clab_status status = image_get(kernel, set, &image, error);
+    if (status == CLAB_OK && clocked) {
+        status = emu_image_clock(image, error);
+    }
+    *out_image = image;
     pthread_mutex_unlock(&kernel->module->machine->lock);
+    emu_float_leave(&program);
     return status;
 }

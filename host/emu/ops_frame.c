@@ -168,12 +168,25 @@ static const struct emu_op *sreg_tid(struct emu_warp *warp, const struct emu_op 
 {
     uint32_t *d = EMU_ROW(uint32_t, warp, op->d);
     const uint32_t *block = warp->cta->run->block;
+    const uint32_t first = warp->index * EMU_LANES;
+    const unsigned component = op->u8[0] < 4 ? op->u8[0] : 0;
+    if (component == 0 && first + EMU_LANES <= block[0]) { /* a row of threads lies within x, most often */
+        EMU_EACH_LANE(i)
+        {
+            d[i] = first + i;
+        }
+        return op + 1;
+    }
+    uint32_t at[4] = {first % block[0], first / block[0] % block[1], first / block[0] / block[1], 0};
     for (unsigned i = 0; i < EMU_LANES; i++) {
-        const uint32_t t = warp->index * EMU_LANES + i;
-        d[i] = op->u8[0] == 1   ? t / block[0] % block[1]
-               : op->u8[0] == 2 ? t / block[0] / block[1]
-               : op->u8[0] == 3 ? 0
-                                : t % block[0];
+        d[i] = at[component];
+        if (++at[0] == block[0]) {
+            at[0] = 0;
+            if (++at[1] == block[1]) {
+                at[1] = 0;
+                at[2]++;
+            }
+        }
     }
     return op + 1;
 }
@@ -310,6 +323,12 @@ static const struct emu_op *param(struct emu_warp *warp, const struct emu_op *op
     return op + 1;
 }
 
+static const struct emu_op *constant(struct emu_warp *warp, const struct emu_op *op)
+{
+    emu_const_fill(op->extra, warp->regs + op->d, warp->cta->rank);
+    return op + 1;
+}
+
 /* Handlers of ops_control.c, which has the branches. */
 void EMU_SETNAME(emu_framework_branches)(struct emu_framework *framework);
 
@@ -337,6 +356,7 @@ void EMU_SETNAME(emu_framework_fill)(void)
     f->count = count;
     f->local_full = f->local_masked = local_masked;
     f->param = param;
+    f->constant = constant;
 #define CONVERT(from, to, unsigned_, signed_)            \
     f->convert_full[from][to][0] = unsigned_##_full;     \
     f->convert_masked[from][to][0] = unsigned_##_masked; \

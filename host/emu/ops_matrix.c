@@ -1,15 +1,12 @@
 /* ldmatrix, stmatrix, movmatrix with 8x8 matrices of 16-bit elements. PTX ISA 9.0, "Warp-level matrix load
-   instruction", "store", "transpose". Leaves out the 8-bit shapes (.m16n16, .m8n16, .m16n8), refused by name.
+   instruction", "store", "transpose". The shapes of
+   8-bit elements: ops_matrix_bytes.c.
 
    A matrix is eight rows of 16 bytes; lanes 8m to 8m + 7 give the addresses of the rows of matrix m. Lane L
    holds the elements 2 * (L mod 4) and one more of row L / 4; with .trans those of column L / 4. */
-#include "emu/alu.h"
-#include "emu/collective.h"
-#include "emu/fault.h"
-#include "emu/place.h"
+#include "emu/matrix_rows.h"
 
-#define ROWS     8
-#define ROW_SIZE 4 /* log2 of its bytes */
+#define ROWS 8
 
 struct matrices {
     uint32_t rows[4];
@@ -17,45 +14,10 @@ struct matrices {
     bool trans;
 };
 
-/* Waits for all live lanes; a lane that is needed for an address and is not there is a fault of the
- * program's. */
+/* Waits for all live lanes. */
 static bool converged(struct emu_warp *warp, const struct emu_op *op)
 {
     return emu_converged(warp, op, EMU_ALL);
-}
-
-/* The host addresses of the rows of `count` matrices. False after a fault. */
-static bool place_rows(struct emu_warp *warp, const struct emu_op *op, unsigned count,
-                       enum emu_access_mode mode, unsigned char **out_rows)
-{
-    const enum emu_place_kind place = (enum emu_place_kind)op->u8[0];
-    for (unsigned lane = 0; lane < ROWS * count; lane++) {
-        uint64_t address;
-        enum emu_reach reach = EMU_REACH_SHARED_CTA;
-        if (!(warp->exec >> lane & 1)) {
-            emu_fault_kind_set(warp, EMU_FAULT_ILLEGAL_INSTRUCTION);
-            emu_fault(warp, op, lane, CLAB_FAULT, NULL, 0,
-                      "lane %u gives a row's address and does not execute", lane);
-            return false;
-        }
-        switch (place) {
-        case EMU_AT_SHARED:
-            address = (uint32_t)(EMU_ROW(uint32_t, warp, op->a)[lane] + op->imm);
-            break;
-        case EMU_AT_KNOWN_SHARED:
-            address = (warp->cta->rank << EMU_RANK_SHIFT) + EMU_SHARED_FIRST + op->imm;
-            break;
-        default:
-            address = EMU_ROW(uint64_t, warp, op->a)[lane] + op->imm;
-            reach = EMU_REACH_GENERIC;
-        }
-        enum clab_space_id space;
-        out_rows[lane] = emu_access_range(warp, op, lane, reach, address, 16, 16, mode, &space);
-        if (!out_rows[lane])
-            return false;
-        emu_access_count(warp, space, ROW_SIZE, mode, 1);
-    }
-    return true;
 }
 
 /* Byte offset in row `row` of element j (0, 1) of a lane's pair, and that row. */
@@ -69,7 +31,7 @@ static const struct emu_op *ldmatrix(struct emu_warp *warp, const struct emu_op 
 {
     const struct matrices *x = op->extra;
     unsigned char *from[4 * ROWS];
-    if (!converged(warp, op) || !place_rows(warp, op, x->count, EMU_LOAD, from))
+    if (!converged(warp, op) || !emu_matrix_rows(warp, op, ROWS * x->count, EMU_LOAD, from))
         return NULL;
     for (unsigned m = 0; m < x->count; m++) {
         uint32_t *d = EMU_ROW(uint32_t, warp, x->rows[m]);
@@ -93,7 +55,7 @@ static const struct emu_op *stmatrix(struct emu_warp *warp, const struct emu_op 
 {
     const struct matrices *x = op->extra;
     unsigned char *to[4 * ROWS];
-    if (!converged(warp, op) || !place_rows(warp, op, x->count, EMU_STORE, to))
+    if (!converged(warp, op) || !emu_matrix_rows(warp, op, ROWS * x->count, EMU_STORE, to))
         return NULL;
     for (unsigned m = 0; m < x->count; m++) {
         const uint32_t *a = EMU_ROW(uint32_t, warp, x->rows[m]);
@@ -111,8 +73,6 @@ static const struct emu_op *stmatrix(struct emu_warp *warp, const struct emu_op 
 
 static clab_status matrix_access(struct emu_emit *emit, const struct ptx_insn *insn, bool store)
 {
-    if (!ptx_has(insn, PTX_MOD_M8N8))
-        return emu_unsupported(emit, "%s with matrices of 8-bit elements", store ? "stmatrix" : "ldmatrix");
     struct matrices *x = emu_emit_alloc(emit, sizeof *x);
     const struct ptx_operand *value = &insn->operands[store ? 1 : 0];
     const unsigned count = ptx_has(insn, PTX_MOD_X4) ? 4 : ptx_has(insn, PTX_MOD_X2) ? 2 : 1;
@@ -129,9 +89,7 @@ static clab_status matrix_access(struct emu_emit *emit, const struct ptx_insn *i
     }
     emu_handler *handler = store ? stmatrix : ldmatrix;
     struct emu_op *op = emu_push(emit, handler, handler);
-    op->a = address.row;
-    op->imm = address.imm;
-    op->u8[0] = (uint8_t)address.place;
+    emu_matrix_place(op, &address);
     op->extra = x;
     return CLAB_OK;
 }

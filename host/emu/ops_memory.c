@@ -11,6 +11,7 @@
    and are accepted and ignored. .relaxed and .volatile are plain accesses of the host (every row is one
    instruction of the host or a row of aligned elements); .acquire and .release add a host fence, which x86-64
    does not need. */
+#include "emu/access_row.h"
 #include "emu/place.h"
 
 #include <string.h>
@@ -116,7 +117,8 @@ RESOLVER(resolve_store_masked, EMU_STORE, false)
 #endif
 
 #define LOAD(NAME, T, n, RESOLVE_FULL, RESOLVE_MASKED)                                        \
-    static const struct emu_op *NAME##_full(struct emu_warp *warp, const struct emu_op *op)   \
+    static const struct emu_op *__attribute__((noinline))                                     \
+    NAME##_full(struct emu_warp *warp, const struct emu_op *op)                               \
     {                                                                                         \
         const uint32_t *rows = (n) == 1 ? &op->d : op->extra;                                 \
         struct emu_lanes access;                                                              \
@@ -166,7 +168,8 @@ RESOLVER(resolve_store_masked, EMU_STORE, false)
 /* Of lanes that store to one address the lowest wins: PTX leaves the choice open ("st"), an H200 does this.
    So a row of pointers is stored from the highest lane down. */
 #define STORE(NAME, T, n, RESOLVE_FULL, RESOLVE_MASKED)                                                 \
-    static const struct emu_op *NAME##_full(struct emu_warp *warp, const struct emu_op *op)             \
+    static const struct emu_op *__attribute__((noinline))                                               \
+    NAME##_full(struct emu_warp *warp, const struct emu_op *op)                                         \
     {                                                                                                   \
         const uint32_t *rows = (n) == 1 ? &op->b : op->extra;                                           \
         struct emu_lanes access;                                                                        \
@@ -256,21 +259,48 @@ ANY(m64, 4, 5)
 ANY(m128, 1, 4)
 ANY(m128, 2, 5)
 
-/* The frequent ones in one piece. */
-#define GLOBAL(T, n, size)                                                               \
-    LOAD(load_global_##T##_##n, T, n,                                                    \
-         emu_access_device(warp, op, EMU_REACH_GLOBAL, size, EMU_LOAD, true, &access),   \
-         emu_access_device(warp, op, EMU_REACH_GLOBAL, size, EMU_LOAD, false, &access))  \
-    STORE(store_global_##T##_##n, T, n,                                                  \
-          emu_access_device(warp, op, EMU_REACH_GLOBAL, size, EMU_STORE, true, &access), \
-          emu_access_device(warp, op, EMU_REACH_GLOBAL, size, EMU_STORE, false, &access))
-#define SHARED(T, n, size)                                                                   \
-    LOAD(load_shared_##T##_##n, T, n,                                                        \
-         emu_access_shared(warp, op, EMU_REACH_SHARED_CTA, size, EMU_LOAD, true, &access),   \
-         emu_access_shared(warp, op, EMU_REACH_SHARED_CTA, size, EMU_LOAD, false, &access))  \
-    STORE(store_shared_##T##_##n, T, n,                                                      \
-          emu_access_shared(warp, op, EMU_REACH_SHARED_CTA, size, EMU_STORE, true, &access), \
-          emu_access_shared(warp, op, EMU_REACH_SHARED_CTA, size, EMU_STORE, false, &access))
+/* The frequent ones in one piece, with a way round for whole warps on consecutive elements (access_row.h). */
+#define LOAD_ROW(NAME, T, n, AT)                                                           \
+    static const struct emu_op *NAME##_row(struct emu_warp *warp, const struct emu_op *op) \
+    {                                                                                      \
+        const uint32_t *rows = (n) == 1 ? &op->d : op->extra;                              \
+        const T *at = EMU_HOOKS ? NULL : (const T *)(const void *)(AT);                    \
+        if (__builtin_expect(!at, 0)) {                                                    \
+            return NAME##_full(warp, op);                                                  \
+        }                                                                                  \
+        MOVE_FULL(T, n, row[i] = at[i * (n) + k])                                          \
+        return op + 1;                                                                     \
+    }
+#define STORE_ROW(NAME, T, n, AT)                                                          \
+    static const struct emu_op *NAME##_row(struct emu_warp *warp, const struct emu_op *op) \
+    {                                                                                      \
+        const uint32_t *rows = (n) == 1 ? &op->b : op->extra;                              \
+        T *at = EMU_HOOKS ? NULL : (T *)(void *)(AT);                                      \
+        if (__builtin_expect(!at, 0)) {                                                    \
+            return NAME##_full(warp, op);                                                  \
+        }                                                                                  \
+        MOVE_FULL(T, n, at[i * (n) + k] = row[i])                                          \
+        emu_progress(warp);                                                                \
+        return op + 1;                                                                     \
+    }
+#define GLOBAL(T, n, size)                                                                \
+    LOAD(load_global_##T##_##n, T, n,                                                     \
+         emu_access_device(warp, op, EMU_REACH_GLOBAL, size, EMU_LOAD, true, &access),    \
+         emu_access_device(warp, op, EMU_REACH_GLOBAL, size, EMU_LOAD, false, &access))   \
+    STORE(store_global_##T##_##n, T, n,                                                   \
+          emu_access_device(warp, op, EMU_REACH_GLOBAL, size, EMU_STORE, true, &access),  \
+          emu_access_device(warp, op, EMU_REACH_GLOBAL, size, EMU_STORE, false, &access)) \
+    LOAD_ROW(load_global_##T##_##n, T, n, emu_row_global(warp, op, size, EMU_LOAD))       \
+    STORE_ROW(store_global_##T##_##n, T, n, emu_row_global(warp, op, size, EMU_STORE))
+#define SHARED(T, n, size)                                                                    \
+    LOAD(load_shared_##T##_##n, T, n,                                                         \
+         emu_access_shared(warp, op, EMU_REACH_SHARED_CTA, size, EMU_LOAD, true, &access),    \
+         emu_access_shared(warp, op, EMU_REACH_SHARED_CTA, size, EMU_LOAD, false, &access))   \
+    STORE(store_shared_##T##_##n, T, n,                                                       \
+          emu_access_shared(warp, op, EMU_REACH_SHARED_CTA, size, EMU_STORE, true, &access),  \
+          emu_access_shared(warp, op, EMU_REACH_SHARED_CTA, size, EMU_STORE, false, &access)) \
+    LOAD_ROW(load_shared_##T##_##n, T, n, emu_row_shared(warp, op, size, EMU_LOAD))           \
+    STORE_ROW(store_shared_##T##_##n, T, n, emu_row_shared(warp, op, size, EMU_STORE))
 GLOBAL(m32, 1, 2)
 GLOBAL(m64, 1, 3)
 GLOBAL(m32, 4, 4)
@@ -311,20 +341,20 @@ static struct pair handlers_of(enum emu_place_kind place, unsigned element_size,
                                bool store)
 {
     const struct pair global[2][3] = {
-        {{load_global_m32_1_full, load_global_m32_1_masked},
-         {load_global_m64_1_full, load_global_m64_1_masked},
-         {load_global_m32_4_full, load_global_m32_4_masked}},
-        {{store_global_m32_1_full, store_global_m32_1_masked},
-         {store_global_m64_1_full, store_global_m64_1_masked},
-         {store_global_m32_4_full, store_global_m32_4_masked}},
+        {{load_global_m32_1_row, load_global_m32_1_masked},
+         {load_global_m64_1_row, load_global_m64_1_masked},
+         {load_global_m32_4_row, load_global_m32_4_masked}},
+        {{store_global_m32_1_row, store_global_m32_1_masked},
+         {store_global_m64_1_row, store_global_m64_1_masked},
+         {store_global_m32_4_row, store_global_m32_4_masked}},
     };
     const struct pair shared[2][3] = {
-        {{load_shared_m32_1_full, load_shared_m32_1_masked},
-         {load_shared_m64_1_full, load_shared_m64_1_masked},
-         {load_shared_m32_4_full, load_shared_m32_4_masked}},
-        {{store_shared_m32_1_full, store_shared_m32_1_masked},
-         {store_shared_m64_1_full, store_shared_m64_1_masked},
-         {store_shared_m32_4_full, store_shared_m32_4_masked}},
+        {{load_shared_m32_1_row, load_shared_m32_1_masked},
+         {load_shared_m64_1_row, load_shared_m64_1_masked},
+         {load_shared_m32_4_row, load_shared_m32_4_masked}},
+        {{store_shared_m32_1_row, store_shared_m32_1_masked},
+         {store_shared_m64_1_row, store_shared_m64_1_masked},
+         {store_shared_m32_4_row, store_shared_m32_4_masked}},
     };
     const int frequent = element_size == 2 && length_log == 0   ? 0
                          : element_size == 3 && length_log == 0 ? 1

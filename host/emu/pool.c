@@ -6,8 +6,10 @@
 
 #include "emu/pool.h"
 
-#define FRAME_HEAD 128 /* room for struct emu_frame before the 64-byte aligned registers */
-_Static_assert(sizeof(struct emu_frame) <= FRAME_HEAD, "the frame precedes its registers");
+/* Warps take turns on the same places of their register files and fragments. An odd number of cache lines
+   from one to the next (malloc adds one) keeps those out of each other's cache sets. */
+#define LINE_BYTES      64
+#define FRAGMENTS_BYTES (EMU_LANES * sizeof(struct emu_fragment) + LINE_BYTES)
 
 struct emu_pool *emu_pool_new(uint32_t n_codes)
 {
@@ -33,28 +35,12 @@ void emu_pool_free(struct emu_pool *pool)
     free(pool);
 }
 
-static void fill_row(unsigned char *row, const struct emu_const *c, uint64_t low)
-{
-    if (c->bytes == 0) {
-        memcpy(row, &low, 4);
-        return;
-    }
-    for (unsigned i = 0; i < EMU_LANES; i++) {
-        unsigned char *lane = row + (size_t)i * c->bytes;
-        memcpy(lane, &low, c->bytes < 8 ? c->bytes : 8);
-        if (c->bytes == 16) {
-            memcpy(lane + 8, &c->high, 8);
-        }
-    }
-}
-
 static void fill_rank(struct emu_frame *frame, uint32_t rank)
 {
     const struct emu_code *code = frame->code;
     frame->rank = rank;
     for (uint32_t i = 0; i < code->n_rank_consts; i++) {
-        fill_row(frame->regs + code->consts[i].offset, &code->consts[i],
-                 code->consts[i].low + ((uint64_t)rank << EMU_RANK_SHIFT));
+        emu_const_fill(&code->consts[i], frame->regs + code->consts[i].offset, rank);
     }
 }
 
@@ -67,15 +53,17 @@ struct emu_frame *emu_frame_take(struct emu_thread *thread, const struct emu_cod
             fill_rank(frame, rank);
         }
     } else {
-        frame = aligned_alloc(64, FRAME_HEAD + (size_t)code->file_bytes);
+        const size_t bytes =
+            ((EMU_FRAME_HEAD + (size_t)code->file_bytes) / LINE_BYTES + 1) / 2 * 2 * LINE_BYTES;
+        frame = aligned_alloc(LINE_BYTES, bytes);
         if (!frame) {
             return NULL;
         }
-        memset(frame, 0, FRAME_HEAD + (size_t)code->file_bytes);
+        memset(frame, 0, bytes);
         frame->code = code;
-        frame->regs = (unsigned char *)frame + FRAME_HEAD;
+        frame->regs = emu_frame_regs(frame);
         for (uint32_t i = code->n_rank_consts; i < code->n_consts; i++) {
-            fill_row(frame->regs + code->consts[i].offset, &code->consts[i], code->consts[i].low);
+            emu_const_fill(&code->consts[i], frame->regs + code->consts[i].offset, rank);
         }
         fill_rank(frame, rank);
     }
@@ -103,7 +91,7 @@ struct emu_cluster *emu_cluster_alloc(const struct emu_run *run)
     }
     cluster->ctas = calloc(size, sizeof *cluster->ctas);
     struct emu_warp *all = aligned_alloc(64, (size_t)size * warps * sizeof *all);
-    struct emu_fragment *fragments = calloc((size_t)size * warps * EMU_LANES, sizeof *fragments);
+    struct emu_fragment *fragments = aligned_alloc(LINE_BYTES, (size_t)size * warps * FRAGMENTS_BYTES);
     const size_t shared = ((size_t)run->shared_bytes + 127) & ~(size_t)127;
     /* 16 bytes more than asked for: vector accesses of the host may read past the last byte, never write. */
     unsigned char *shared_all = aligned_alloc(128, size * shared + 128);
@@ -129,6 +117,7 @@ struct emu_cluster *emu_cluster_alloc(const struct emu_run *run)
         return NULL;
     }
     memset(all, 0, (size_t)size * warps * sizeof *all);
+    memset(fragments, 0, (size_t)size * warps * FRAGMENTS_BYTES);
     cluster->n_all_warps = size * warps;
     for (uint32_t rank = 0; rank < size; rank++) {
         struct emu_cta *cta = &cluster->ctas[rank];
@@ -136,7 +125,8 @@ struct emu_cluster *emu_cluster_alloc(const struct emu_run *run)
         cta->shared = shared_all + rank * shared;
         cta->local = local ? local_all + rank * local : NULL;
         for (uint32_t w = 0; w < warps; w++) {
-            cta->warps[w].fragments = fragments + ((size_t)rank * warps + w) * EMU_LANES;
+            cta->warps[w].fragments =
+                (void *)((unsigned char *)fragments + ((size_t)rank * warps + w) * FRAGMENTS_BYTES);
         }
     }
     return cluster;

@@ -34,11 +34,6 @@
 
 enum outcome { OUTCOME_DONE, OUTCOME_STUCK, OUTCOME_DEAD, OUTCOME_STOP };
 
-bool emu_run_stopped(const struct emu_run *run)
-{
-    return atomic_load_explicit(&run->stop, memory_order_relaxed) != 0;
-}
-
 uint64_t emu_thread_cycles(const struct emu_thread *thread)
 {
     return thread->skipped_cycles + thread->warp_insns[0] + thread->warp_insns[1];
@@ -77,7 +72,7 @@ static enum outcome cluster_run(struct emu_cluster *cluster)
     struct emu_thread *thread = cluster->thread;
     uint32_t rank = 0, w = 0, rounds = 0;
     uint64_t seen = UINT64_MAX;
-    for (unsigned slice = 0;; slice++) {
+    for (unsigned slices = 0;;) {
         if (emu_run_stopped(run)) {
             return OUTCOME_STOP;
         }
@@ -87,8 +82,7 @@ static enum outcome cluster_run(struct emu_cluster *cluster)
         if (cluster->ready) {
             /* The next ready warp at or after (rank, w), CTA by CTA. */
             struct emu_cta *cta = &cluster->ctas[rank];
-            uint32_t warps = w < 32 ? (cta->ready & ~cta->polling) & (EMU_ALL << w) : 0;
-            if (!warps) {
+            if (w >= EMU_MAX_WARPS || !(cta->ready & ~cta->polling & (EMU_ALL << w))) {
                 const uint32_t later = rank + 1 < 32 ? cluster->ready & (EMU_ALL << (rank + 1)) : 0;
                 if (!later && ++rounds % FAIRNESS_ROUNDS == 0) {
                     emu_cluster_second_chance(cluster);
@@ -96,12 +90,11 @@ static enum outcome cluster_run(struct emu_cluster *cluster)
                 }
                 rank = (uint32_t)__builtin_ctz(later ? later : cluster->ready);
                 cta = &cluster->ctas[rank];
-                warps = cta->ready & ~cta->polling;
+                w = 0;
             }
-            w = (uint32_t)__builtin_ctz(warps);
-            emu_warp_step(&cta->warps[w]);
-            w++;
-            if (slice % HOUSEKEEPING_SLICES == HOUSEKEEPING_SLICES - 1) {
+            slices += emu_cta_steps(cta, &w);
+            if (slices >= HOUSEKEEPING_SLICES) {
+                slices = 0;
                 emu_thread_housekeeping(thread);
             }
             continue;
@@ -142,6 +135,8 @@ void emu_thread_finish(struct emu_thread *thread)
     if (run->status == CLAB_DEADLOCK) {
         for (const struct emu_cluster *cluster = thread->residents; cluster && run->report_lines > 0;
              cluster = cluster->next) {
+            run->told_bytes =
+                run->told_bytes || emu_report_bytes(cluster, run->error ? run->error : &run->own_error);
             emu_report_stuck(cluster, &run->report, &run->report_lines);
         }
     }

@@ -10,6 +10,8 @@
 void emu_thread_run(struct emu_thread *thread);
 /* The same for the one host thread of a launch with the schedule `fair`. */
 void emu_thread_run_fair(struct emu_thread *thread);
+/* The same for the one host thread of a launch whose observer wants one (sched_seeded.c). */
+void emu_thread_run_seeded(struct emu_thread *thread);
 
 /* --- resident.c */
 /* Starts the next cluster of the grid here, if residency allows and there is one. */
@@ -18,6 +20,9 @@ bool emu_cluster_start_next(struct emu_thread *thread);
 void emu_cluster_end(struct emu_thread *thread, struct emu_cluster *cluster);
 /* Runs one warp until it waits, ends or gives way, and notes whether it only polled. */
 void emu_warp_step(struct emu_warp *warp);
+/* The same for each ready warp of the CTA from *inout_warp on, once; *inout_warp: where to go on. Ends early
+   when a completion is due or the launch has stopped. Number of slices. */
+unsigned emu_cta_steps(struct emu_cta *cta, uint32_t *inout_warp);
 /* Completes the cluster's earliest pending item. */
 void emu_async_complete_first(struct emu_cluster *cluster);
 /* Warps that only polled become ready again, and bounded waits end: each gets one more turn. True when there
@@ -27,7 +32,10 @@ bool emu_cluster_second_chance(struct emu_cluster *cluster);
 bool emu_cluster_sleeper(const struct emu_cluster *cluster, uint64_t *inout_first_ns);
 
 /* --- sched.c */
-bool emu_run_stopped(const struct emu_run *run);
+static inline bool emu_run_stopped(const struct emu_run *run)
+{
+    return atomic_load_explicit(&run->stop, memory_order_relaxed) != 0;
+}
 /* The host thread's virtual clock. */
 uint64_t emu_thread_cycles(const struct emu_thread *thread);
 /* Looks after budget, cancellation and virtual time. */

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_ROW_BYTES 2048 /* 256 elements of 8 bytes */
+#define MAX_ROW_BYTES 8192 /* 256 slices of 32 bytes */
 
 struct tensor_copy {
     struct emu_copy copy;
@@ -30,7 +30,8 @@ struct tensor_copy {
     struct emu_cta *from_cta;      /* stores */
     uint32_t from;                 /* window address */
     enum emu_reduction reduction;
-    uint32_t element_bytes, row_elements;
+    uint32_t element_bytes,
+        row_elements; /* what dimension 0 counts: elements, or slices of an interleaved map */
     uint32_t counts[EMU_TENSOR_MAX_RANK]; /* rows along dimensions 1 and up */
     uint64_t bytes;                       /* of the whole box, as it is counted */
     uint32_t rows, pitch;                 /* rows, and bytes from one to the next in shared memory */
@@ -138,6 +139,9 @@ static unsigned char *row_global(struct tensor_copy *t, const int64_t at[EMU_TEN
         emu_space_explain(space, address, bytes, t->direction != EMU_TENSOR_LOAD, why, sizeof why);
         snprintf(text, sizeof text, "the tensor reaches outside memory: %s", why);
         fail(t, t->copy.cta, "global", address, text);
+    } else {
+        emu_copy_tell(t->copy.cta, t->copy.id, EMU_EVENT_COPY_GLOBAL, address, bytes,
+                      t->direction != EMU_TENSOR_LOAD);
     }
     return memory;
 }
@@ -148,9 +152,10 @@ static void row_store(struct tensor_copy *t, unsigned char *to, const unsigned c
         memcpy(to, row, bytes);
         return;
     }
-    for (uint64_t i = 0; i + t->element_bytes <= bytes; i += t->element_bytes) {
+    const uint32_t size = emu_tensor_element_bytes(t->map.type);
+    for (uint64_t i = 0; i + size <= bytes; i += size) {
         uint64_t value = 0;
-        memcpy(&value, row + i, t->element_bytes);
+        memcpy(&value, row + i, size);
         emu_reduce_atomic(t->reduction, to + i, value);
     }
 }
@@ -268,14 +273,12 @@ static void tensor_perform(struct emu_copy *copy)
     }
     if (t->from_cta) {
         cluster->thread->traffic.bulk_delivered_bytes += t->bytes;
-        emu_async_tell(copy->cta, NULL, NULL, copy->lane, NULL, t->map.address, t->bytes);
         return;
     }
     for (uint32_t left = t->target.ranks; left; left &= left - 1) {
         const uint32_t rank = (uint32_t)__builtin_ctz(left),
                        signalled = emu_bulk_signalled(&t->target, t->pair, rank);
         cluster->thread->traffic.bulk_delivered_bytes += t->bytes;
-        emu_async_tell(copy->cta, NULL, NULL, copy->lane, &cluster->ctas[rank], t->target.to, t->bytes);
         if (signalled < cluster->size &&
             emu_copy_alive(copy, &cluster->ctas[signalled], "signals an mbarrier in")) {
             emu_copy_signal(copy, &cluster->ctas[signalled], t->target.mbarrier, (uint32_t)t->bytes);
@@ -313,17 +316,19 @@ static bool map_read(struct emu_warp *warp, const struct emu_op *op, unsigned la
         return refuse(warp, op, lane, CLAB_FAULT, address,
                       "the tensor map's global address is not a multiple of 16");
     }
-    if (out->interleave) {
+    if (out->interleave && out->im2col) {
         return refuse(warp, op, lane, CLAB_UNSUPPORTED, address,
-                      "not supported by the emulator: tensor maps with an interleaved layout");
+                      "not supported by the emulator: im2col tensor maps with an interleaved layout");
     }
     if (out->type >= EMU_TENSOR_U4X16_ALIGN8) {
         return refuse(warp, op, lane, CLAB_UNSUPPORTED, address,
                       "not supported by the emulator: tensor maps of packed 4-bit and 6-bit elements");
     }
     if (out->rank != plan->rank) {
-        return refuse(warp, op, lane, CLAB_FAULT, address,
-                      "the tensor map's rank is not that of the instruction");
+        char text[128];
+        snprintf(text, sizeof text, "the tensor map's rank is %u, the instruction's %u", (unsigned)out->rank,
+                 (unsigned)plan->rank);
+        return refuse(warp, op, lane, CLAB_FAULT, address, text);
     }
     if (out->im2col != (plan->mode == EMU_TENSOR_IM2COL)) {
         return refuse(warp, op, lane, CLAB_FAULT, address,
@@ -353,7 +358,7 @@ static uint32_t swizzle_span(enum emu_tensor_swizzle swizzle)
    memory, but is counted with its own bytes (measured on an H200). */
 static void geometry(struct tensor_copy *t)
 {
-    t->element_bytes = emu_tensor_element_bytes(t->map.type);
+    t->element_bytes = t->map.interleave ? 16 * t->map.interleave : emu_tensor_element_bytes(t->map.type);
     t->row_elements = t->map.im2col ? t->map.channels : t->map.box[0];
     t->rows = t->mode == EMU_TENSOR_IM2COL ? t->map.pixels : t->mode == EMU_TENSOR_FOUR_ROWS ? 4 : 1;
     uint64_t rows = t->rows;
@@ -372,6 +377,31 @@ static uint32_t room_of(const struct tensor_copy *t)
 {
     const uint64_t room = (uint64_t)t->rows * t->pitch, most = UINT64_C(1) << EMU_RANK_SHIFT;
     return (uint32_t)(t->bytes > most || room > most ? most : room);
+}
+
+/* What faults with CUDA_ERROR_ILLEGAL_INSTRUCTION (H200, driver 13.0, 2026-11-30): an innermost coordinate of
+   1, 2, 3, 6, -1 or -2 words where 0, 4, -4 and -8 work, for loads, im2col too, and stores; any negative
+   coordinate of a store or reduction, where coordinates beyond the tensor's end only store nothing. */
+static bool coordinates_allowed(struct emu_warp *warp, const struct emu_op *op, unsigned lane,
+                                const struct tensor_copy *t, uint32_t n_coords)
+{
+    char text[160];
+    if (t->coords[0] * t->element_bytes % 16 != 0) {
+        snprintf(text, sizeof text,
+                 "the innermost coordinate %lld is %lld bytes from the tensor's start, not a multiple of 16",
+                 (long long)t->coords[0], (long long)(t->coords[0] * t->element_bytes));
+        return refuse(warp, op, lane, CLAB_FAULT, 0, text);
+    }
+    for (uint32_t k = 0; k < n_coords && t->direction != EMU_TENSOR_LOAD; k++) {
+        if (t->coords[k] < 0) {
+            snprintf(text, sizeof text,
+                     "a store to coordinate %lld of dimension %u: stores and reductions take no negative "
+                     "coordinates",
+                     (long long)t->coords[k], k);
+            return refuse(warp, op, lane, CLAB_FAULT, 0, text);
+        }
+    }
+    return true;
 }
 
 static bool tensor_fill(struct emu_warp *warp, const struct emu_op *op, unsigned lane,
@@ -393,6 +423,9 @@ static bool tensor_fill(struct emu_warp *warp, const struct emu_op *op, unsigned
         t->offsets[k] = EMU_ROW(uint16_t, warp, plan->offset_rows[k])[lane];
     }
     geometry(t);
+    if (!coordinates_allowed(warp, op, lane, t, plan->n_coords)) {
+        return false;
+    }
     if (t->direction == EMU_TENSOR_REDUCE && t->reduction == EMU_REDUCE_COUNT) {
         return refuse(warp, op, lane, CLAB_FAULT, 0,
                       "the reduction does not exist for the tensor map's element type");
@@ -421,10 +454,25 @@ bool emu_tensor_issue(struct emu_warp *warp, const struct emu_op *op, unsigned l
         return false;
     }
     const uint64_t bytes = t ? t->bytes : 0;
-    if (t && t->from_cta) {
-        emu_async_tell(warp->cta, warp, op, lane, NULL, t->map.address, bytes);
-    } else if (t) {
-        emu_bulk_tell(warp, op, lane, &t->target, bytes);
+    if (t) {
+        t->copy.id = ++warp->cta->cluster->copies;
+        const bool load = plan->direction == EMU_TENSOR_LOAD;
+        emu_hook_transfer(warp, op,
+                          &(struct emu_transfer){.kind = EMU_TRANSFER_TENSOR,
+                                                 .id = t->copy.id,
+                                                 .lane = lane,
+                                                 .ranks = t->target.ranks,
+                                                 .to = emu_window_offset(t->target.to),
+                                                 .to_bytes = load ? room_of(t) : 0,
+                                                 .has_mbarrier = load,
+                                                 .pair = t->pair,
+                                                 .mbarrier = t->target.mbarrier,
+                                                 .from_cta = t->from_cta,
+                                                 .from = emu_window_offset(t->from),
+                                                 .from_bytes = load ? 0 : room_of(t),
+                                                 .global_write = !load,
+                                                 .reduces = t->direction == EMU_TENSOR_REDUCE,
+                                                 .bytes = bytes});
     }
     return emu_bulk_post(warp, op, lane, t ? &t->copy : NULL, plan->direction != EMU_TENSOR_LOAD, bytes);
 }

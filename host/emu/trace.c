@@ -1,6 +1,6 @@
 /* Writes what one warp executes, one line per instruction: place, lanes, the instruction, the registers it
-   wrote and the addresses it used. Values are those after the instruction; a value that is the same in all
-   lanes is written once.
+   wrote and the addresses it used. Values are those after the instruction, of the lanes whose guard is on; a
+   value that is the same in all of them is written once.
 
      CTA 0 warp 0 ffffffff reduce.ptx:31 add.u32 %r9, %r7, %r8 | %r9 = 400 404 408 … | …
 
@@ -25,6 +25,7 @@ struct emu_trace {
     const struct emu_code *code;
     const unsigned char *regs;
     uint32_t insn, lanes;
+    uint32_t writing; /* those of the lanes whose guard is on */
     bool pending;
     char space[16];
     uint64_t addresses[EMU_LANES];
@@ -74,14 +75,14 @@ static void add_register(struct clab_str *out, const struct emu_trace *trace,
     if (reg->type == PTX_PRED) {
         uint32_t word;
         memcpy(&word, row, sizeof word);
-        clab_str_addf(out, " %08x", word & trace->lanes);
+        clab_str_addf(out, " %08x", word & trace->writing);
         return;
     }
     uint64_t values[EMU_LANES];
     for (unsigned i = 0; i < EMU_LANES; i++) {
         values[i] = lane_value(row, reg->type, i);
     }
-    add_lanes(out, values, trace->lanes);
+    add_lanes(out, values, trace->writing);
 }
 
 /* The row's roles, one word per operand: those that start with w (written) or x (both) change. */
@@ -94,6 +95,19 @@ static bool written(const char *roles, uint32_t index)
     }
     at = at ? at + strspn(at, "{") : NULL;
     return at && (*at == 'w' || *at == 'x');
+}
+
+/* The lanes of `lanes` that the instruction's guard lets execute. */
+static uint32_t guarded(const struct emu_code *code, const unsigned char *regs, uint32_t index,
+                        uint32_t lanes)
+{
+    const struct ptx_insn *insn = index < code->function->n_insns ? &code->function->insns[index] : NULL;
+    uint32_t word;
+    if (!insn || !insn->has_guard) {
+        return lanes;
+    }
+    memcpy(&word, regs + code->reg_rows[insn->guard], sizeof word);
+    return lanes & (insn->guard_negated ? ~word : word);
 }
 
 static void flush(struct emu_trace *trace)
@@ -114,7 +128,7 @@ static void flush(struct emu_trace *trace)
     clab_str_addf(&line, "CTA %llu warp %u %08x %s:%u %s", (unsigned long long)trace->cta, trace->warp,
                   trace->lanes, ptx->name, insn->line, text);
     for (uint32_t i = 0; i < insn->n_operands; i++) {
-        if (written(ptx_rows[insn->row].roles, i)) {
+        if (trace->writing && written(ptx_rows[insn->row].roles, i)) {
             add_register(&line, trace, &insn->operands[i]);
         }
     }
@@ -149,6 +163,7 @@ static void on_op(void *user, struct emu_warp *warp, const struct emu_op *op)
     trace->regs = warp->regs;
     trace->insn = op->insn;
     trace->lanes = warp->exec;
+    trace->writing = guarded(code, warp->regs, op->insn, warp->exec);
     trace->address_lanes = 0;
 }
 
@@ -161,11 +176,19 @@ static void on_access(void *user, const struct emu_warp *warp, const struct emu_
     if (trace->next && trace->next->access) {
         trace->next->access(trace->next->user, warp, op, access);
     }
-    if (warp && warp->cta->linear == trace->cta && warp->index == trace->warp && access->lane < EMU_LANES) {
-        snprintf(trace->space, sizeof trace->space, "%s", spaces[access->space]);
-        trace->addresses[access->lane] = access->address;
-        trace->address_lanes |= UINT32_C(1) << access->lane;
+    if (!warp || warp->cta->linear != trace->cta || warp->index != trace->warp) {
+        return;
     }
+    snprintf(trace->space, sizeof trace->space, "%s", spaces[access->space]);
+    for (uint32_t left = access->lanes; left; left &= left - 1) {
+        const unsigned lane = (unsigned)__builtin_ctz(left);
+        const uint64_t host = (uint64_t)(uintptr_t)emu_access_host(access, lane);
+        trace->addresses[lane] =
+            access->owner ? host - (uint64_t)(uintptr_t)access->owner->shared + EMU_SHARED_FIRST
+            : access->space == CLAB_SPACE_LOCAL ? host - (uint64_t)(uintptr_t)emu_local(warp, lane)
+                                                : host;
+    }
+    trace->address_lanes |= access->lanes;
 }
 
 static void on_event(void *user, const struct emu_cta *cta, const struct emu_warp *warp,
@@ -174,6 +197,31 @@ static void on_event(void *user, const struct emu_cta *cta, const struct emu_war
     struct emu_trace *trace = user;
     if (trace->next && trace->next->event) {
         trace->next->event(trace->next->user, cta, warp, op, event);
+    }
+}
+
+static void on_transfer(void *user, const struct emu_warp *warp, const struct emu_op *op,
+                        const struct emu_transfer *transfer)
+{
+    struct emu_trace *trace = user;
+    if (trace->next && trace->next->transfer) {
+        trace->next->transfer(trace->next->user, warp, op, transfer);
+    }
+}
+
+static void on_begin(void *user, struct emu_run *run)
+{
+    struct emu_trace *trace = user;
+    if (trace->next && trace->next->begin) {
+        trace->next->begin(trace->next->user, run);
+    }
+}
+
+static void on_end(void *user, struct emu_run *run, clab_status status, const struct clab_error *error)
+{
+    struct emu_trace *trace = user;
+    if (trace->next && trace->next->end) {
+        trace->next->end(trace->next->user, run, status, error);
     }
 }
 
@@ -195,7 +243,15 @@ struct emu_trace *emu_trace_new(const char *path, uint64_t cta, uint32_t warp, c
     trace->cta = cta;
     trace->warp = warp;
     trace->next = next;
-    trace->hooks = (struct emu_hooks){.user = trace, .op = on_op, .access = on_access, .event = on_event};
+    trace->hooks = (struct emu_hooks){.user = trace,
+                                       .one_thread = next && next->one_thread,
+                                       .whole_lives = next && next->whole_lives,
+                                       .begin = on_begin,
+                                       .end = on_end,
+                                       .op = on_op,
+                                       .access = on_access,
+                                       .event = on_event,
+                                       .transfer = on_transfer};
     return trace;
 }
 

@@ -185,6 +185,7 @@ struct emu_frame *emu_enter(struct emu_warp *warp, const struct emu_op *op, cons
     frame->depth = caller->depth + 1;
     fragment->frame = frame;
     warp->regs = frame->regs;
+    warp->costs = warp->costs ? code->costs : NULL;
     warp->count_from = 0;
     return frame;
 }
@@ -202,6 +203,7 @@ const struct emu_op *emu_return(struct emu_warp *warp, const struct emu_op *op)
     fragment->frame = caller;
     frame_release(warp, frame);
     warp->regs = caller->regs;
+    warp->costs = warp->costs ? caller->code->costs : NULL;
     warp->count_from = back->insn;
     return back;
 }
@@ -221,13 +223,15 @@ const struct emu_op *emu_exit_lanes(struct emu_warp *warp, const struct emu_op *
     struct emu_cta *cta = warp->cta;
     struct emu_cluster *cluster = cta->cluster;
     const uint32_t lanes = warp->exec, n = emu_lane_count(lanes);
+    emu_hook_event(cta, warp, op, (struct emu_event){.kind = EMU_EVENT_EXIT, .lanes = lanes});
     fragment_free(warp, warp->fragment);
     warp->live &= ~lanes;
     cta->live_threads -= n;
     cluster->live_threads -= n;
     warp->progress++;
     if (cta->live_threads == 0) {
-        cta->state = EMU_CTA_EXITED;
+        const struct emu_hooks *hooks = cta->run->hooks;
+        cta->state = hooks && hooks->whole_lives ? EMU_CTA_RUNNING : EMU_CTA_EXITED;
         cluster->live_ctas--;
         emu_hook_event(cta, warp, op, (struct emu_event){.kind = EMU_EVENT_CTA_EXIT, .rank = cta->rank});
     }
@@ -252,6 +256,7 @@ static const struct emu_op *wait_for(struct emu_warp *warp, const struct emu_op 
     fragment->wake = EMU_WAKE_NONE;
     fragment->bounded = bounded;
     warp->stop = EMU_STOP_WAIT;
+    warp->cta->cluster->sleeps |= kind == EMU_WAIT_SLEEP;
     EACH_USED(warp, at)
     {
         struct emu_fragment *other = &warp->fragments[at];
@@ -295,6 +300,10 @@ void emu_wake_fragment(struct emu_warp *warp, struct emu_fragment *fragment, enu
     fragment->wait = EMU_WAIT_NONE;
     fragment->wake = wake;
     fragment->wait_value = value;
+    if (cta->run->clocked && warp != cta->cluster->running) {
+        const uint64_t now = emu_now(cta->cluster);
+        warp->clock = warp->clock < now ? now : warp->clock;
+    }
     cta->ready |= UINT32_C(1) << warp->index;
     cta->polling &= ~(UINT32_C(1) << warp->index);
     cta->cluster->ready |= UINT32_C(1) << cta->rank;
@@ -435,43 +444,48 @@ static void run_stepped(struct emu_warp *warp, const struct emu_op *op)
     }
 }
 
-enum emu_stop emu_warp_run(struct emu_warp *warp)
+static void run_fragment(struct emu_warp *warp, struct emu_fragment *fragment)
 {
-    struct emu_fragment *fragment = NULL;
-    /* Not refilled when a parked fragment is released: lanes that meet and part for ever must give way too.
-     */
-    warp->fuel = warp->cta->run->slice_fuel;
-    for (;;) {
-        if (!fragment || fragment->state != EMU_FRAGMENT_READY ||
-            !(warp->used >> fragment_index(warp, fragment) & 1)) {
-            fragment = &warp->fragments[__builtin_ctz(warp->used | UINT32_C(1) << 31)];
-            /* Nearly always there is one fragment, and it is ready. */
-            if ((warp->used & (warp->used - 1)) != 0 || fragment->state != EMU_FRAGMENT_READY) {
-                enum emu_stop stop = EMU_STOP_NONE;
-                fragment = pick(warp, &stop);
-                if (!fragment) {
-                    warp->fragment = NULL;
-                    return stop;
+    const struct emu_op *op = fragment->pc;
+    warp->fragment = fragment;
+    warp->regs = fragment->frame->regs;
+    warp->costs = warp->cta->run->clocked ? fragment->frame->code->costs : NULL;
+    warp->stop = EMU_STOP_NONE;
+    warp->count_from = op->insn;
+    if (warp->stepped) {
+        run_stepped(warp, op);
+    } else if (fragment->mask == EMU_ALL) {
+        warp->exec = EMU_ALL;
+        while (op) {
+            op = op->full(warp, op);
+        }
+    } else {
+        emu_exec_set(warp, fragment->mask);
+        while (op) {
+            op = op->masked(warp, op);
+        }
+    }
+}
+
+/* `fragment`: ran last and left the run loop; NULL none. */
+static enum emu_stop run_from(struct emu_warp *warp, struct emu_fragment *fragment)
+{
+    for (bool ran = fragment != NULL;; ran = false) {
+        if (!ran) {
+            if (!fragment || fragment->state != EMU_FRAGMENT_READY ||
+                !(warp->used >> fragment_index(warp, fragment) & 1)) {
+                fragment = &warp->fragments[__builtin_ctz(warp->used | UINT32_C(1) << 31)];
+                /* Nearly always there is one fragment, and it is ready. */
+                if ((warp->used & (warp->used - 1)) != 0 || fragment->state != EMU_FRAGMENT_READY) {
+                    enum emu_stop stop = EMU_STOP_NONE;
+                    fragment = pick(warp, &stop);
+                    if (!fragment) {
+                        warp->fragment = NULL;
+                        return stop;
+                    }
                 }
             }
-        }
-        warp->fragment = fragment;
-        warp->regs = fragment->frame->regs;
-        warp->stop = EMU_STOP_NONE;
-        const struct emu_op *op = fragment->pc;
-        warp->count_from = op->insn;
-        if (warp->stepped) {
-            run_stepped(warp, op);
-        } else if (fragment->mask == EMU_ALL) {
-            warp->exec = EMU_ALL;
-            while (op) {
-                op = op->full(warp, op);
-            }
-        } else {
-            emu_exec_set(warp, fragment->mask);
-            while (op) {
-                op = op->masked(warp, op);
-            }
+            run_fragment(warp, fragment);
         }
         if (warp->stop == EMU_STOP_FAULT) {
             return EMU_STOP_FAULT;
@@ -491,6 +505,19 @@ enum emu_stop emu_warp_run(struct emu_warp *warp)
     }
 }
 
+enum emu_stop emu_warp_run(struct emu_warp *warp)
+{
+    /* Not refilled when a parked fragment is released: lanes that meet and part for ever must give way too.
+     */
+    warp->fuel = warp->cta->run->slice_fuel;
+    return run_from(warp, NULL);
+}
+
+enum emu_stop emu_warp_go_on(struct emu_warp *warp)
+{
+    return run_from(warp, &warp->fragments[0]);
+}
+
 /* --- clocks */
 
 uint64_t emu_cycles(const struct emu_warp *warp, const struct emu_op *op)
@@ -498,8 +525,11 @@ uint64_t emu_cycles(const struct emu_warp *warp, const struct emu_op *op)
     struct emu_thread *thread = warp->cta->cluster->thread;
     const uint32_t since = op->insn > warp->count_from ? op->insn - warp->count_from : 0;
     thread->clock_read = true;
-    return ++thread->skipped_cycles + thread->warp_insns[0] + thread->warp_insns[1] + warp->warp_insns[0] +
-           warp->warp_insns[1] + since;
+    if (warp->costs) {
+        return warp->clock + warp->cycles +
+               (since ? warp->costs[op->insn] - warp->costs[warp->count_from] : 0);
+    }
+    return ++thread->skipped_cycles + thread->warp_insns[0] + thread->warp_insns[1] + since;
 }
 
 uint64_t emu_time_ns(struct emu_warp *warp, const struct emu_op *op)
@@ -508,5 +538,5 @@ uint64_t emu_time_ns(struct emu_warp *warp, const struct emu_op *op)
     const uint64_t khz = run->machine->model->clock_khz;
     const uint64_t own = emu_cycles(warp, op) * 1000 / (khz / 1000);
     const uint64_t all = atomic_load_explicit(&run->time_ns, memory_order_relaxed);
-    return run->start_ns + (own > all ? own : all);
+    return run->start_ns + (own > all || run->clocked ? own : all);
 }

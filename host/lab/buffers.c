@@ -33,6 +33,7 @@ static clab_status read_buffer(const json_t *json, struct clab_buffer *buffer, s
     buffer->offset_bytes = (uint64_t)offset;
     buffer->reset_each_launch = strcmp(clab_json_text(json, "reset", ""), "launch") == 0;
     buffer->reset_timed = strcmp(clab_json_text(json, "reset", ""), "timed") == 0;
+    buffer->verified_only = clab_json_bool(json, "verified_only", false);
     const json_t *fills = json_object_get(json, "fill");
     buffer->n_fills = (unsigned)json_array_size(fills);
     if (buffer->n_fills > CLAB_MAX_FILLS)

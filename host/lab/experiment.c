@@ -29,7 +29,7 @@
 #define DEFAULT_MAX_BYTES  ((size_t)256 << 20)
 #define GRACE_MS           1000 /* beyond the child's own deadline, before it is killed */
 
-enum task { TASK_LIST, TASK_PLAN, TASK_RESOLVE, TASK_JUDGE };
+enum task { TASK_LIST, TASK_PLAN, TASK_RESOLVE, TASK_COLUMNS, TASK_JUDGE };
 
 /* One trip to a child. */
 struct job {
@@ -40,10 +40,10 @@ struct job {
     size_t text_bytes;
     char sha256[65];
     char folder[PATH_MAX], name[NAME_MAX + 1], shown[PATH_MAX];
-    const json_t *plan; /* RESOLVE: the plan */
+    const json_t *plan; /* RESOLVE, COLUMNS: the plan */
     size_t row;
     const uint32_t *grid;
-    const json_t *rows; /* JUDGE: row records */
+    const json_t *rows; /* COLUMNS, JUDGE: row records */
 };
 
 /* -- the child ------------------------------------------------------------------------------------------ */
@@ -103,6 +103,9 @@ static int child_body(lua_State *L)
         child->answer = plan_answer(child);
     else if (child->job->task == TASK_RESOLVE)
         child->answer = resolve_answer(child);
+    else if (child->job->task == TASK_COLUMNS)
+        child->answer =
+            clab_plan_timed_columns(plan, json_object_get(child->job->plan, "rows"), child->job->rows);
     else
         child->answer = clab_plan_judge(plan, child->job->rows, request->device);
     return 0;
@@ -419,6 +422,24 @@ clab_status clab_lab_resolve(const json_t *plan, size_t row, const uint32_t grid
     if (row >= json_array_size(json_object_get(plan, "rows")))
         return clab_error_set(error, CLAB_INTERNAL, "the plan has no row %zu", row);
     clab_status status = run_over_plan(&job, plan, &changed, out_row, error);
+    if (status == CLAB_OK && changed)
+        status = clab_error_set(error, CLAB_EXPERIMENT, "'%s' changed while it was running",
+                                clab_json_text(plan, "file", ""));
+    return status;
+}
+
+clab_status clab_lab_timed_columns(const json_t *plan, const json_t *records, json_t **out_columns,
+                                   struct clab_error *error)
+{
+    struct job job = {.task = TASK_COLUMNS, .rows = records};
+    const json_t *columns = json_object_get(plan, "columns");
+    bool changed, any = false;
+    *out_columns = NULL;
+    for (size_t i = 0; i < json_array_size(columns); i++)
+        any |= clab_json_bool(json_array_get(columns, i), "timed", false);
+    if (!any)
+        return CLAB_OK;
+    clab_status status = run_over_plan(&job, plan, &changed, out_columns, error);
     if (status == CLAB_OK && changed)
         status = clab_error_set(error, CLAB_EXPERIMENT, "'%s' changed while it was running",
                                 clab_json_text(plan, "file", ""));

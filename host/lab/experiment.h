@@ -41,6 +41,13 @@ clab_status clab_lab_plan(const struct clab_lab_request *request, json_t **out_p
 clab_status clab_lab_resolve(const json_t *plan, size_t row, const uint32_t grid[3], json_t **out_row,
                              struct clab_error *error);
 
+/* The values of the plan's timed columns (those made of a measured time), one object for each row in the
+   plan's order, from the row records, whose times are in place; {} for a row without one. *out_columns (new
+   reference) is NULL when the file has no such column. Errors: EXPERIMENT (a column's function failed, or the
+   file changed meanwhile), INTERNAL, NO_MEMORY. */
+clab_status clab_lab_timed_columns(const json_t *plan, const json_t *records, json_t **out_columns,
+                                   struct clab_error *error);
+
 /* Judges the plan's predictions from the row records (array, design 4.4). out_predictions (new reference):
    [{"text", "verdict": "held"|"refuted"|"not measured", "detail": "", "line": N}]. The file must be the one
    that was planned (sha256), otherwise every verdict is "not measured" and says so. A prediction function

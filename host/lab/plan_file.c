@@ -3,6 +3,8 @@
 #include "lab/plan.h"
 
 #include "base/str.h"
+#include "check/hazard.h"
+#include "lab/hazards.h"
 #include "lab/wire.h"
 
 #include <dirent.h>
@@ -17,11 +19,13 @@
 #define MAX_COLUMNS     64
 #define MAX_PREDICTIONS 256
 
-static const char *const file_fields[] = {"summary", "params", "sweep",    "buffers",     "launch", "bytes",
-                                          "columns", "check",  "variants", "predictions", "hot",    "waive"};
+static const char *const file_fields[] = {"summary", "params",  "sweep",   "buffers",  "launch",
+                                          "bytes",   "columns", "check",   "variants", "predictions",
+                                          "hot",     "waive",   "timeline"};
 static const char *const variant_fields[] = {
     "name",     "about",   "source", "entry", "cluster", "static_cluster", "baseline", "must_contain",
-    "requires", "options", "launch", "waive", "broken",  "atomics",        "data"};
+    "requires", "options", "launch", "waive", "broken",  "accepts",        "atomics",  "data",
+    "against"};
 
 /* -- sources ------------------------------------------------------------------------------------------- */
 
@@ -118,6 +122,37 @@ static void read_function(struct clab_eval *eval, const struct clab_path *path, 
     lua_pop(eval->L, 1);
 }
 
+/* Milder kinds of hazards that a variant is at peace with: { ["narrow-scope"] = "reason" }. */
+static json_t *read_accepts(struct clab_eval *eval, const struct clab_path *path, int index)
+{
+    lua_State *L = eval->L;
+    struct clab_path at = {.up = path, .key = "accepts"};
+    json_t *accepts = clab_eval_json(eval, json_object());
+    const int type = clab_push_field(eval, index, "accepts");
+    if (type != LUA_TNIL && type != LUA_TTABLE)
+        clab_eval_fail(eval, &at,
+                       "wanted reasons by kind, such as { [\"narrow-scope\"] = \"the usual idiom\" }");
+    if (type == LUA_TNIL) {
+        lua_pop(L, 1);
+        return accepts;
+    }
+    for (lua_pushnil(L); lua_next(L, -2) != 0; lua_pop(L, 1)) {
+        const char *kind = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "";
+        struct clab_path item = {.up = &at, .key = kind};
+        const int number = clab_hazard_kind(kind);
+        if (number < 0)
+            clab_eval_fail(eval, &item,
+                           "there is no such kind of hazard; clusterlab check --help lists them");
+        if (clab_hazard_severity_of((uint32_t)number) != CLAB_SEVERITY_MILD)
+            clab_eval_fail(eval, &item, "only the milder kinds can be accepted, and this is none");
+        if (lua_type(L, -1) != LUA_TSTRING || lua_rawlen(L, -1) == 0)
+            clab_eval_fail(eval, &item, "wanted the reason, a text");
+        clab_eval_set(eval, accepts, kind, json_string(lua_tostring(L, -1)));
+    }
+    lua_pop(L, 1);
+    return accepts;
+}
+
 /* The variant whose table is on top of the stack. */
 static void read_variant(struct clab_plan *plan, const struct clab_path *path)
 {
@@ -166,6 +201,9 @@ static void read_variant(struct clab_plan *plan, const struct clab_path *path)
     clab_eval_set(eval, variant, "requires", requires != NULL ? json_string(requires) : json_null());
     const char *broken = clab_field_string(eval, path, index, "broken", NULL);
     clab_eval_set(eval, variant, "broken", broken != NULL ? json_string(broken) : json_null());
+    clab_eval_set(eval, variant, "accepts", read_accepts(eval, path, index));
+    const char *against = clab_field_string(eval, path, index, "against", NULL);
+    clab_eval_set(eval, variant, "against", against != NULL ? json_string(against) : json_null());
     read_function(eval, path, index, "launch");
     read_function(eval, path, index, "waive");
     clab_eval_set(eval, variant, "index", json_integer((json_int_t)path->index));
@@ -203,9 +241,9 @@ void clab_plan_with(struct clab_plan *plan, const char *with)
     for (int i = 2; variant_index(plan->variants, name) >= 0; i++)
         snprintf(name, sizeof name, "%s+%d", stem, i);
     json_t *variant = json_pack(
-        "{s:s,s:s,s:s,s:o,s:b,s:b,s:n,s:[],s:[],s:n,s:n,s:i,s:i}", "name", name, "about", with, "source",
+        "{s:s,s:s,s:s,s:o,s:b,s:b,s:n,s:[],s:[],s:n,s:n,s:{},s:i,s:i}", "name", name, "about", with, "source",
         real, "entry", *end == ':' ? json_string(end + 1) : json_null(), "baseline", 0, "cluster", 1,
-        "static_cluster", "must_contain", "options", "requires", "broken", "index", 0, "line", 0);
+        "static_cluster", "must_contain", "options", "requires", "broken", "accepts", "index", 0, "line", 0);
     clab_eval_append(eval, plan->variants, clab_eval_json(eval, variant));
 }
 
@@ -224,6 +262,12 @@ static void read_variants(struct clab_plan *plan)
         lua_rawgeti(eval->L, -1, i);
         read_variant(plan, &item);
         lua_pop(eval->L, 1);
+    }
+    for (lua_Integer i = 1; i <= n; i++) {
+        struct clab_path item = {.up = &path, .index = i}, at = {.up = &item, .key = "against"};
+        const char *against = clab_json_text(json_array_get(plan->variants, (size_t)i - 1), "against", NULL);
+        if (against != NULL && variant_index(plan->variants, against) < 0)
+            clab_eval_fail(eval, &at, "there is no variant '%.60s'", against);
     }
     lua_pop(eval->L, 1);
 }
@@ -303,7 +347,7 @@ static json_t *read_sweep(struct clab_plan *plan)
 
 static void read_columns(struct clab_plan *plan, json_t *out_columns)
 {
-    static const char *const fields[] = {"name", "value", "counter"};
+    static const char *const fields[] = {"name", "value", "counter", "timed", "at_least"};
     struct clab_eval *eval = plan->eval;
     lua_State *L = eval->L;
     struct clab_path root = {0}, path = {.up = &root, .key = "columns"};
@@ -339,9 +383,16 @@ static void read_columns(struct clab_plan *plan, json_t *out_columns)
                 struct clab_path at = {.up = &item, .key = "counter"};
                 clab_eval_fail(eval, &at, "the emulator has no counter named '%s'", counter);
             }
+            const bool timed = clab_field_bool(eval, &item, -1, "timed", false);
+            if (timed && counter != NULL) {
+                struct clab_path at = {.up = &item, .key = "timed"};
+                clab_eval_fail(eval, &at, "a column made of a time cannot be held against a counter");
+            }
             clab_eval_append(eval, out_columns,
-                             json_pack("{s:s,s:o}", "name", name, "counter",
-                                       counter != NULL ? json_string(counter) : json_null()));
+                             json_pack("{s:s,s:o,s:b,s:b}", "name", name, "counter",
+                                       counter != NULL ? json_string(counter) : json_null(), "timed",
+                                       (int)timed, "at_least",
+                                       (int)clab_field_bool(eval, &item, -1, "at_least", false)));
             lua_pop(L, 1);
         }
     }
@@ -374,6 +425,30 @@ static void read_predictions(struct clab_plan *plan, json_t *out_predictions)
         }
     }
     lua_pop(L, 1);
+}
+
+/* -- timeline ------------------------------------------------------------------------------------------- */
+
+/* { log = "name", costs = "name", item = "tile" }: which buffers hold the log of a launch. That a row has
+   them is plan_row.c's to see. */
+static json_t *read_timeline(struct clab_plan *plan)
+{
+    static const char *const fields[] = {"log", "costs", "item"};
+    struct clab_eval *eval = plan->eval;
+    struct clab_path root = {0}, path = {.up = &root, .key = "timeline"};
+    json_t *timeline = json_null();
+    if (clab_push_field(eval, plan->root, "timeline") != LUA_TNIL) {
+        clab_read_table(eval, &path, -1, fields, sizeof fields / sizeof *fields, false);
+        const char *log = clab_field_string(eval, &path, -1, "log", NULL);
+        const char *costs = clab_field_string(eval, &path, -1, "costs", NULL);
+        if (log == NULL)
+            clab_eval_fail(eval, &path, "a timeline needs a `log`, the name of a buffer");
+        timeline =
+            json_pack("{s:s,s:o,s:s}", "log", log, "costs", costs != NULL ? json_string(costs) : json_null(),
+                      "item", clab_field_string(eval, &path, -1, "item", "item"));
+    }
+    lua_pop(eval->L, 1);
+    return clab_eval_json(eval, timeline);
 }
 
 /* -- the whole file ------------------------------------------------------------------------------------ */
@@ -436,4 +511,5 @@ void clab_plan_file(struct clab_plan *plan)
     clab_eval_set(eval, plan->result, "predictions", predictions);
     read_columns(plan, columns);
     read_predictions(plan, predictions);
+    clab_eval_set(eval, plan->result, "timeline", read_timeline(plan));
 }

@@ -57,6 +57,45 @@ void clab_plan_need_buffer(struct clab_plan *plan, const struct clab_path *path,
     clab_eval_fail(plan->eval, path, "there is no buffer '%s'; there are: %s", name, names);
 }
 
+static json_t *read_scalar(struct clab_plan *plan, const struct clab_path *path, int index)
+{
+    struct clab_eval *eval = plan->eval;
+    lua_State *L = eval->L;
+    index = lua_absindex(L, index);
+    clab_push_field(eval, index, "type");
+    clab_push_field(eval, index, "value");
+    json_t *value = clab_lua_to_json(eval, path, -1);
+    json_t *scalar = json_pack("{s:s,s:o}", "type", lua_tostring(L, -2), "value", value);
+    lua_pop(L, 2);
+    return clab_eval_json(eval, scalar);
+}
+
+/* { verify = u32(1), time = u32(0) }: a scalar that has another value when the launch is verified than when
+   it is timed; "verify" is kept beside the value that is timed. */
+static json_t *read_two_values(struct clab_plan *plan, const struct clab_path *path, int index)
+{
+    static const char *const fields[] = {"verify", "time"};
+    struct clab_eval *eval = plan->eval;
+    lua_State *L = eval->L;
+    json_t *values[2];
+    index = lua_absindex(L, index);
+    clab_read_table(eval, path, index, fields, 2, false);
+    for (int i = 0; i < 2; i++) {
+        struct clab_path at = {.up = path, .key = fields[i]};
+        clab_push_field(eval, index, fields[i]);
+        if (!clab_plan_made_by(L, -1, CLAB_META_SCALAR))
+            clab_eval_fail(eval, &at, "wanted a typed scalar such as u32(1)");
+        values[i] = read_scalar(plan, &at, -1);
+        lua_pop(L, 1);
+    }
+    if (strcmp(clab_json_text(values[0], "type", ""), clab_json_text(values[1], "type", "")) != 0)
+        clab_eval_fail(eval, path, "`verify` is %s and `time` is %s: wanted one type",
+                       clab_json_text(values[0], "type", ""), clab_json_text(values[1], "type", ""));
+    json_object_set(values[1], "verify", json_object_get(values[0], "value"));
+    json_decref(values[0]);
+    return values[1];
+}
+
 static json_t *read_argument(struct clab_plan *plan, const struct clab_path *path, int index,
                              const json_t *buffers)
 {
@@ -68,15 +107,14 @@ static json_t *read_argument(struct clab_plan *plan, const struct clab_path *pat
         clab_plan_need_buffer(plan, path, buffers, name);
         return json_pack("{s:s}", "buffer", name);
     }
-    if (clab_plan_made_by(L, index, CLAB_META_SCALAR)) {
-        clab_push_field(eval, index, "type");
-        clab_push_field(eval, index - 1, "value");
-        json_t *value = clab_lua_to_json(eval, path, -1);
-        json_t *scalar = json_pack("{s:s,s:o}", "type", lua_tostring(L, -2), "value", value);
-        lua_pop(L, 2);
-        return scalar;
-    }
+    if (clab_plan_made_by(L, index, CLAB_META_SCALAR))
+        return read_scalar(plan, path, index);
     if (lua_istable(L, index)) {
+        if (clab_push_field(eval, index, "verify") != LUA_TNIL) {
+            lua_pop(L, 1);
+            return read_two_values(plan, path, index);
+        }
+        lua_pop(L, 1);
         struct clab_path at = {.up = path, .key = "tensor_map"};
         clab_read_table(eval, path, index, map_fields, 1, false);
         clab_push_field(eval, index, "tensor_map");

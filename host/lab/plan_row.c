@@ -5,6 +5,7 @@
 #include "base/str.h"
 #include "compile/target.h"
 #include "lab/fill.h"
+#include "lab/timeline.h"
 #include "lab/wire.h"
 
 #include <stdio.h>
@@ -178,6 +179,70 @@ static void push_launch(struct clab_plan *plan, const json_t *launch)
     lua_setfield(L, -2, "clusters");
 }
 
+/* The value of column item->index; the file's list of columns is on top of the stack, and stays. `time`: NULL
+   but for a timed column. */
+static json_t *column_value(struct clab_plan *plan, const struct clab_path *item, const json_t *variant,
+                            const json_t *params, const json_t *launch, const json_t *time)
+{
+    struct clab_eval *eval = plan->eval;
+    lua_State *L = eval->L;
+    const int top = lua_gettop(L);
+    lua_rawgeti(L, -1, (lua_Integer)item->index);
+    if (clab_push_field(eval, -1, "value") == LUA_TNIL) {
+        lua_pop(L, 1);
+        lua_rawgeti(L, -1, 2);
+    }
+    int function = lua_gettop(L);
+    push_params(plan, params);
+    push_variant(plan, variant);
+    push_launch(plan, launch);
+    push_device(plan);
+    if (time != NULL)
+        clab_json_to_lua(L, time);
+    clab_call_function(eval, item, function, time != NULL ? 5 : 4, NULL);
+    json_t *value = lua_isnil(L, -1) ? json_null() : clab_lua_to_json(eval, item, -1);
+    if (json_is_array(value) || json_is_object(value))
+        clab_eval_fail(eval, item, "a column's value is a number, a text, true, false or nil");
+    lua_settop(L, top);
+    return value;
+}
+
+/* What a timed column gets as `time`; NULL when the row was not timed. */
+static json_t *time_of(const json_t *record)
+{
+    const json_t *time = json_object_get(record, "time");
+    const json_t *cold = json_object_get(time, "cold_ns"), *hot = json_object_get(time, "hot_ns");
+    if (strcmp(clab_json_text(time, "kind", ""), "measured") != 0 || !json_is_object(cold))
+        return NULL;
+    return json_pack("{s:O?,s:O?,s:O?,s:O?}", "ns", json_object_get(cold, "median"), "least_ns",
+                     json_object_get(cold, "min"), "hot_ns", json_object_get(hot, "median"), "sm_mhz",
+                     json_object_get(json_object_get(record, "clock"), "sm_mhz"));
+}
+
+json_t *clab_plan_timed_columns(struct clab_plan *plan, const json_t *rows, const json_t *records)
+{
+    struct clab_eval *eval = plan->eval;
+    const json_t *columns = json_object_get(plan->result, "columns");
+    json_t *answer = clab_eval_json(eval, json_array());
+    struct clab_path root = {0}, list = {.up = &root, .key = "columns"};
+    clab_push_field(eval, plan->root, "columns");
+    for (size_t i = 0; i < json_array_size(records); i++) {
+        const json_t *record = json_array_get(records, i), *row = json_array_get(rows, i);
+        const json_t *variant = json_array_get(plan->variants, (size_t)clab_json_int(row, "variant", 0));
+        json_t *values = clab_eval_json(eval, json_object()), *time = time_of(record);
+        for (size_t j = 0; j < json_array_size(columns) && time != NULL; j++) {
+            struct clab_path item = {.up = &list, .index = (long long)j + 1};
+            if (clab_json_bool(json_array_get(columns, j), "timed", false))
+                clab_eval_set(eval, values, clab_json_text(json_array_get(columns, j), "name", ""),
+                              column_value(plan, &item, variant, json_object_get(record, "params"),
+                                           json_object_get(record, "launch"), time));
+        }
+        json_decref(time);
+        clab_eval_append(eval, answer, values);
+    }
+    return answer;
+}
+
 static json_t *row_columns(struct clab_plan *plan, const char *context, const json_t *variant,
                            const json_t *params, const json_t *launch)
 {
@@ -193,25 +258,9 @@ static json_t *row_columns(struct clab_plan *plan, const char *context, const js
     for (size_t i = 0; i < json_array_size(columns); i++) {
         struct clab_path item = {.up = &list, .index = (long long)i + 1};
         json_t *value = json_null();
-        if (known) {
-            lua_rawgeti(L, -1, (lua_Integer)i + 1);
-            if (clab_push_field(eval, -1, "value") == LUA_TNIL) {
-                lua_pop(L, 1);
-                lua_rawgeti(L, -1, 2);
-            }
-            int function = lua_gettop(L);
-            push_params(plan, params);
-            push_variant(plan, variant);
-            push_launch(plan, launch);
-            push_device(plan);
-            clab_call_function(eval, &item, function, 4, NULL);
-            if (!lua_isnil(L, -1)) {
-                json_decref(value);
-                value = clab_lua_to_json(eval, &item, -1);
-                if (json_is_array(value) || json_is_object(value))
-                    clab_eval_fail(eval, &item, "a column's value is a number, a text, true, false or nil");
-            }
-            lua_settop(L, function - 2);
+        if (known && !clab_json_bool(json_array_get(columns, i), "timed", false)) {
+            json_decref(value);
+            value = column_value(plan, &item, variant, params, launch, NULL);
         }
         clab_eval_set(eval, values, clab_json_text(json_array_get(columns, i), "name", ""), value);
     }
@@ -231,6 +280,29 @@ static json_t *row_bytes(struct clab_plan *plan, const char *context, const json
             clab_eval_json(plan->eval, json_integer(clab_read_integer(plan->eval, &path, -1, 0, INT64_MAX)));
     lua_pop(L, 1);
     return bytes;
+}
+
+/* The buffers that the file's `timeline` names must be there, and the log's must be made of slots. */
+static void check_timeline(struct clab_plan *plan, const char *context, const json_t *buffers)
+{
+    const json_t *timeline = json_object_get(plan->result, "timeline");
+    struct clab_path root = {.context = context}, path = {.up = &root, .key = "timeline"},
+                     log_path = {.up = &path, .key = "log"}, costs_path = {.up = &path, .key = "costs"};
+    const char *log = clab_json_text(timeline, "log", NULL), *costs = clab_json_text(timeline, "costs", NULL);
+    if (log == NULL)
+        return;
+    clab_plan_need_buffer(plan, &log_path, buffers, log);
+    if (costs != NULL)
+        clab_plan_need_buffer(plan, &costs_path, buffers, costs);
+    for (size_t i = 0; i < json_array_size(buffers); i++) {
+        const json_t *buffer = json_array_get(buffers, i);
+        const char *type = clab_json_text(buffer, "type", "");
+        const long long count = clab_json_int(buffer, "count", 0);
+        if (strcmp(clab_json_text(buffer, "name", ""), log) == 0 &&
+            (strcmp(type, "u64") != 0 || count % CLAB_TIMELINE_SLOT_WORDS != 0))
+            clab_eval_fail(plan->eval, &log_path, "wanted a u64 buffer of %d words a slot; '%s' is %s[%lld]",
+                           CLAB_TIMELINE_SLOT_WORDS, log, type, count);
+    }
 }
 
 /* The CTAs of a launch; 0 while its grid is not known. */
@@ -290,6 +362,7 @@ json_t *clab_plan_row(struct clab_plan *plan, size_t index, json_t *params, cons
 
     push_evaluated(plan, &buffers_path, plan->root, variant, params);
     json_t *buffers = clab_plan_buffers(plan, &buffers_path);
+    check_timeline(plan, context, buffers);
     reason = too_large(plan, buffers);
     if (reason != NULL) {
         json_decref(buffers);

@@ -278,8 +278,6 @@ static int by_name_cluster_last(const void *a, const void *b)
 
 static void add_row(struct clab_plan *plan, size_t variant, json_t *params)
 {
-    if (json_array_size(plan->rows) == CLAB_PLAN_MAX_ROWS)
-        clab_eval_refuse(plan->eval, CLAB_EXPERIMENT, "the sweep has more than %d rows", CLAB_PLAN_MAX_ROWS);
     json_t *row = clab_plan_row(plan, variant, params, NULL);
     json_t *buffers = json_object_get(row, "buffer_list");
     json_int_t set = -1;
@@ -323,12 +321,14 @@ void clab_plan_rows(struct clab_plan *plan)
             !filter_has(plan->request, clab_json_text(variant, "name", "")))
             continue;
         size_t n = n_names, at[MAX_DIMENSIONS] = {0};
-        bool empty = false;
+        size_t rows = 1; /* of this variant; the limit is kept before any row is evaluated */
         if (!clab_json_bool(variant, "cluster", true) && n > 0 && strcmp(names[n - 1], "cluster") == 0)
             n--;
-        for (size_t d = 0; d < n; d++)
-            empty = empty || json_array_size(json_object_get(plan->sweep, names[d])) == 0;
-        while (!empty) {
+        for (size_t d = 0; d < n && rows <= CLAB_PLAN_MAX_ROWS; d++)
+            rows *= json_array_size(json_object_get(plan->sweep, names[d]));
+        if (json_array_size(plan->rows) + rows > CLAB_PLAN_MAX_ROWS)
+            clab_eval_refuse(eval, CLAB_EXPERIMENT, "the sweep has more than %d rows", CLAB_PLAN_MAX_ROWS);
+        while (rows > 0) {
             json_t *params = clab_eval_json(eval, json_copy(plan->params));
             for (size_t d = 0; d < n; d++)
                 clab_eval_set(eval, params, names[d],

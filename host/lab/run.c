@@ -15,6 +15,7 @@
 #include "compile/target.h"
 #include "lab/launch.h"
 #include "lab/proof.h"
+#include "lab/timeline.h"
 #include "lab/wire.h"
 
 void clab_run_progress(const struct clab_run_state *run, const char *stage, const char *what, size_t done,
@@ -36,6 +37,8 @@ static const char *status_word(clab_status status)
         return "ok";
     case CLAB_WRONG:
         return "wrong";
+    case CLAB_HAZARD:
+        return "hazard";
     case CLAB_WAIVED:
     case CLAB_NO_TOOLKIT:
         return "waived";
@@ -63,7 +66,7 @@ void clab_row_close(struct clab_run_state *run, struct clab_run_row *row, clab_s
     clab_error_clear(&named);
     json_object_set_new(row->record, "reason", json_incref(json_object_get(detail, "message")));
     json_object_set_new(row->record, "error", detail);
-    if (strcmp(status_word(status), "waived") != 0)
+    if (strcmp(status_word(status), "waived") != 0 && status != CLAB_HAZARD)
         run->exit_status = clab_exit_worse(run->exit_status, clab_status_exit(status));
 }
 
@@ -126,6 +129,30 @@ static bool same_setting(const json_t *a, const json_t *b)
     return same;
 }
 
+/* The row of the baseline (or of the variant that this one is `against`) with the same parameters, cluster
+   and all; without one, the first that differs only in the cluster (a baseline without clusters, say). */
+static void find_baseline(const struct clab_run_state *run, struct clab_run_row *row)
+{
+    const json_t *params = json_object_get(row->plan, "params");
+    const char *against = clab_json_text(run->variants[row->variant].plan, "against", NULL);
+    for (size_t j = 0; j < run->n_rows; j++) {
+        const struct clab_run_row *other = &run->rows[j];
+        const json_t *variant = run->variants[other->variant].plan,
+                     *others = json_object_get(other->plan, "params");
+        const bool measure = against != NULL ? strcmp(clab_json_text(variant, "name", ""), against) == 0
+                                             : clab_json_bool(variant, "baseline", false);
+        if (!measure || !same_setting(params, others))
+            continue;
+        const bool exact = json_equal(params, others);
+        if (!exact && row->baseline != UINT32_MAX)
+            continue;
+        row->baseline = (unsigned)j;
+        json_object_set(row->record, "baseline", json_object_get(variant, "name"));
+        if (exact)
+            return;
+    }
+}
+
 static clab_status rows_new(struct clab_run_state *run, struct clab_error *error)
 {
     const json_t *rows = json_object_get(run->plan, "rows"),
@@ -158,15 +185,7 @@ static clab_status rows_new(struct clab_run_state *run, struct clab_error *error
         }
     }
     for (size_t i = 0; i < run->n_rows; i++)
-        for (size_t j = 0; j < run->n_rows; j++)
-            if (clab_json_bool(run->variants[run->rows[j].variant].plan, "baseline", false) &&
-                run->rows[i].baseline == UINT32_MAX &&
-                same_setting(json_object_get(run->rows[i].plan, "params"),
-                             json_object_get(run->rows[j].plan, "params"))) {
-                run->rows[i].baseline = (unsigned)j;
-                json_object_set(run->rows[i].record, "baseline",
-                                json_object_get(run->variants[run->rows[j].variant].plan, "name"));
-            }
+        find_baseline(run, &run->rows[i]);
     return CLAB_OK;
 }
 
@@ -243,6 +262,7 @@ static void compile_variants(struct clab_run_state *run)
         request->source_path = clab_json_text(variant->plan, "source", "");
         request->arch = archs[count];
         request->entry = clab_json_text(variant->plan, "entry", NULL);
+        request->line_info = run->options->seeds != 0;
         request->want =
             cubin && !has_suffix(request->source_path, ".ptx") ? CLAB_IMAGE_CUBIN : CLAB_IMAGE_PTX;
         request->options = &raw[count * 32];
@@ -279,21 +299,26 @@ static clab_status place_images(struct clab_run_state *run, struct clab_error *e
         if (!variant->compiled || variant->result.status != CLAB_OK)
             continue;
         struct clab_error why = {0};
+        json_t *proof = NULL;
         snprintf(variant->path, sizeof variant->path, "%s/%zu.%s", run->folder, i,
                  clab_image_kind_name(image->kind));
         clab_status status = CLAB_OK;
         if (clab_file_write_atomic(variant->path, image->data, image->bytes) != 0)
             status = clab_error_set(&why, CLAB_OUTPUT, "cannot write %s: %s", variant->path, strerror(errno));
         if (status == CLAB_OK)
-            status = clab_proof_check(image, json_object_get(variant->plan, "must_contain"), &why);
+            status = clab_proof_check(image, json_object_get(variant->plan, "must_contain"),
+                                      clab_compiler_toolkit(run->compiler),
+                                      clab_compiler_cache_dir(run->compiler), &proof, &why);
         for (size_t j = 0; j < run->n_rows; j++)
             if (run->rows[j].variant == i)
-                json_object_set_new(
-                    run->rows[j].record, "image",
-                    json_pack("{s:s,s:s,s:s,s:s?,s:s,s:s}", "kind", clab_image_kind_name(image->kind), "arch",
-                              image->arch, "source",
-                              clab_path_shown(clab_json_text(variant->plan, "source", "")), "entry",
-                              image->entry, "sha256", image->sha256, "compiler", image->compiler));
+                json_object_set_new(run->rows[j].record, "image",
+                                    json_pack("{s:s,s:s,s:s,s:s?,s:s,s:s,s:O?}", "kind",
+                                              clab_image_kind_name(image->kind), "arch", image->arch,
+                                              "source",
+                                              clab_path_shown(clab_json_text(variant->plan, "source", "")),
+                                              "entry", image->entry, "sha256", image->sha256, "compiler",
+                                              image->compiler, "must_contain", proof));
+        json_decref(proof);
         if (status != CLAB_OK)
             close_variant(run, i, status, &why);
         clab_error_clear(&why);
@@ -358,12 +383,65 @@ static clab_status check_columns(const struct clab_run_state *run, const struct 
         json_t *wanted = json_object_get(expected, name);
         const json_t *counted = counter != NULL ? json_object_get(counters, counter) : NULL;
         json_object_set_new(shown, name, json_deep_copy(counted != NULL ? counted : wanted));
+        const bool at_least = clab_json_bool(column, "at_least", false);
         if (status == CLAB_OK && counted != NULL && json_is_number(wanted) &&
-            json_number_value(counted) != json_number_value(wanted))
-            status = clab_error_set(error, CLAB_WRONG, "%s: counted %.0f, wanted %.0f", name,
-                                    json_number_value(counted), json_number_value(wanted));
+            (at_least ? json_number_value(counted) < json_number_value(wanted)
+                      : json_number_value(counted) != json_number_value(wanted)))
+            status = clab_error_set(error, CLAB_WRONG, "%s: counted %.0f, wanted %s%.0f", name,
+                                    json_number_value(counted), at_least ? "at least " : "",
+                                    json_number_value(wanted));
     }
     return status;
+}
+
+/* What the verify request asks of the timeline, or null. */
+static json_t *timeline_request(const struct clab_run_state *run)
+{
+    const json_t *timeline = json_object_get(run->plan, "timeline");
+    if (!json_is_object(timeline))
+        return json_null();
+    json_t *request = json_deep_copy(timeline);
+    json_object_set_new(request, "slots", json_boolean(run->options->on_timeline != NULL));
+    return request;
+}
+
+/* Keeps the summary of a launch's timeline in the record, and in columns: times only where the device's clock
+   means something, and named for what they are. */
+static void record_timeline(const struct clab_run_state *run, struct clab_run_row *row, json_t *summary)
+{
+    static const char *const times[] = {"idle_end_ns", "makespan_ns", "shortest_ns",
+                                        "longest_ns",  "busy_ns",     "held_ns"};
+    if (!json_is_object(summary))
+        return;
+    json_t *columns = json_object_get(row->record, "columns");
+    const char *item = clab_json_text(json_object_get(run->plan, "timeline"), "item", "item");
+    const json_t *per_cta = json_object_get(summary, "items_per_cta");
+    char name[128];
+    json_decref(row->slots);
+    row->slots = json_incref(json_object_get(summary, "slots"));
+    json_object_del(summary, "slots");
+    json_object_set_new(summary, "kind",
+                        json_string(run->timed      ? "measured"
+                                    : run->modelled ? "modelled"
+                                                    : "none"));
+    if (run->timed || run->modelled)
+        clab_timeline_judge(summary, (unsigned)clab_json_int(run->session->facts, "sms", 0));
+    for (size_t i = 0; i < sizeof times / sizeof *times && !run->timed && !run->modelled; i++)
+        json_object_set_new(summary, times[i], json_null());
+    const char *of = run->modelled ? " (modelled)" : "";
+    const json_t *over = json_object_get(summary, "over_bound"), *idle = json_object_get(summary, "idle_end");
+    snprintf(name, sizeof name, "over bound%s", of);
+    if (json_is_number(over))
+        json_object_set_new(columns, name, json_sprintf("%.3f", json_number_value(over)));
+    snprintf(name, sizeof name, "idle at end%s", of);
+    if (json_is_number(idle))
+        json_object_set_new(columns, name, json_sprintf("%.1f %%", 100 * json_number_value(idle)));
+    snprintf(name, sizeof name, "%ss per CTA", item);
+    if (json_is_object(per_cta))
+        json_object_set_new(columns, name,
+                            json_sprintf("%lld to %lld", (long long)clab_json_int(per_cta, "min", 0),
+                                         (long long)clab_json_int(per_cta, "max", 0)));
+    json_object_set(row->record, "timeline", summary);
 }
 
 clab_status clab_row_verify(struct clab_run_state *run, struct clab_run_row *row, bool first,
@@ -376,8 +454,8 @@ clab_status clab_row_verify(struct clab_run_state *run, struct clab_run_row *row
         return status;
     json_object_set(row->record, "resources", run->variants[row->variant].resources);
     json_t *answer = NULL;
-    json_t *request = json_pack("{s:s,s:I,s:O,s:O}", "op", "verify", "key", (json_int_t)row->variant, "row",
-                                row->plan, "buffers", row->buffers);
+    json_t *request = json_pack("{s:s,s:I,s:O,s:O,s:o}", "op", "verify", "key", (json_int_t)row->variant,
+                                "row", row->plan, "buffers", row->buffers, "timeline", timeline_request(run));
     const bool watched = run->timed || run->options->timeout_always;
     status = clab_session_ask(run->session, request, watched ? run->options->timeout_ms : -1, NULL, NULL,
                               &answer, error);
@@ -385,13 +463,17 @@ clab_status clab_row_verify(struct clab_run_state *run, struct clab_run_row *row
     if (status == CLAB_OK) {
         json_object_set(row->record, "launch", json_object_get(answer, "launch"));
         json_object_set(row->record, "verify", (json_t *)(uintptr_t)verify);
-        json_object_set(row->record, "counters", json_object_get(answer, "counters"));
+        if (json_is_object(json_object_get(answer, "counters"))) /* a GPU's come from ncu, and stay */
+            json_object_set(row->record, "counters", json_object_get(answer, "counters"));
         if (strcmp(clab_json_text(verify, "status", ""), "pass") != 0)
             status = clab_error_set(error, CLAB_WRONG, "%s%s",
                                     first ? "" : "after timing: ", clab_json_text(verify, "detail", ""));
+        record_timeline(run, row, json_object_get(answer, "timeline"));
         clab_status columns = check_columns(run, row, status == CLAB_OK ? error : NULL);
         if (status == CLAB_OK)
             status = columns;
+        if (run->options->counters && !run->timed)
+            clab_run_counters_emulated(row);
     }
     json_decref(answer);
     return status;
@@ -402,9 +484,13 @@ static void verify_rows(struct clab_run_state *run)
     char name[128];
     for (size_t i = 0; i < run->n_rows && !run->stop; i++) {
         struct clab_run_row *row = &run->rows[i];
-        clab_run_progress(run, "verify", clab_row_name(row, name, sizeof name), i, run->n_rows);
+        clab_run_progress(run, run->options->seeds != 0 ? "check" : "verify",
+                          clab_row_name(row, name, sizeof name), i, run->n_rows);
         struct clab_error error = {0};
-        clab_status status = row->open ? clab_row_verify(run, row, true, &error) : CLAB_OK;
+        const bool checks = run->options->seeds != 0;
+        clab_status status = !row->open ? CLAB_OK
+                             : checks   ? clab_row_check(run, row, &error)
+                                        : clab_row_verify(run, row, true, &error);
         if (status == CLAB_INTERRUPTED)
             run->stop = true;
         else if (status != CLAB_OK)
@@ -462,6 +548,7 @@ static void run_free(struct clab_run_state *run)
     for (size_t i = 0; i < run->n_rows && run->rows != NULL; i++) {
         json_decref(run->rows[i].record);
         json_decref(run->rows[i].resolved);
+        json_decref(run->rows[i].slots);
         clab_run_samples_free(&run->rows[i].cold);
         clab_run_samples_free(&run->rows[i].hot);
     }
@@ -472,6 +559,43 @@ static void run_free(struct clab_run_state *run)
     free(run->variants);
     json_decref(run->others);
     json_decref(run->plan);
+}
+
+/* On the stand-in driver an experiment with a timeline runs on the schedule whose clock means something,
+   unless the caller chose another. */
+static clab_status choose_schedule(struct clab_run_state *run, struct clab_error *error)
+{
+    const struct clab_session *session = run->session;
+    if (!clab_json_bool(session->facts, "emulated", false) ||
+        !json_is_object(json_object_get(run->plan, "timeline")))
+        return CLAB_OK;
+    const char *chosen = clab_json_text(session->options, "schedule", NULL);
+    run->modelled = chosen == NULL || strcmp(chosen, "fair") == 0;
+    return chosen == NULL ? clab_session_option(run->session, "schedule", "fair", error) : CLAB_OK;
+}
+
+static clab_status check_timeline(const struct clab_run_state *run, struct clab_error *error)
+{
+    if (run->options->on_timeline == NULL)
+        return CLAB_OK;
+    if (!json_is_object(json_object_get(run->plan, "timeline"))) {
+        clab_error_set(error, CLAB_USAGE, "experiment '%s' keeps no timeline",
+                       clab_json_text(run->plan, "experiment", ""));
+        return clab_error_remedy(error, "`timeline` in its file names the buffer that its kernels log to");
+    }
+    if (!run->timed && !run->modelled)
+        return clab_error_set(
+            error, CLAB_USAGE,
+            "--timeline on an emulated device needs its clock: --emu-schedule fair (the default here)");
+    return CLAB_OK;
+}
+
+static void give_timelines(const struct clab_run_state *run)
+{
+    for (size_t i = 0; i < run->n_rows && run->options->on_timeline != NULL; i++)
+        if (run->rows[i].slots != NULL &&
+            strcmp(clab_json_text(run->rows[i].record, "status", ""), "ok") == 0)
+            run->options->on_timeline(run->options->context, run->rows[i].record, run->rows[i].slots);
 }
 
 /* 3 when every row was waived, and no worse. */
@@ -493,14 +617,26 @@ clab_status clab_run(struct clab_session *session, struct clab_compiler *compile
     struct clab_run_state run = {.session = session, .compiler = compiler, .options = options};
     struct clab_lab_request request = options->request;
     request.device = session->facts;
-    run.timed = clab_json_bool(session->facts, "timed", false);
+    request.check = options->seeds != 0;
+    run.timed = clab_json_bool(session->facts, "timed", false) && options->seeds == 0;
     *out_rows = *out_predictions = NULL;
     if (options->image != NULL && strcmp(options->image, "cubin") == 0 &&
         !clab_json_bool(session->facts, "accepts_cubin", false))
         return clab_error_set(error, CLAB_UNSUPPORTED, "%s runs PTX: there is no --image cubin for it",
                               session->device);
     clab_session_mark(session, "wait");
-    clab_status status = clab_lab_plan(&request, &run.plan, error);
+    json_t *facts = json_copy(session->facts);
+    json_object_set(facts, "options", session->options != NULL ? session->options : json_null());
+    request.device = facts;
+    clab_status status = CLAB_OK;
+    if (options->plan != NULL)
+        run.plan = json_deep_copy(options->plan);
+    else
+        status = clab_lab_plan(&request, &run.plan, error);
+    if (status == CLAB_OK && options->seeds == 0) /* a check chooses its schedules itself */
+        status = choose_schedule(&run, error);
+    if (status == CLAB_OK && options->seeds == 0)
+        status = check_timeline(&run, error);
     if (status == CLAB_OK && options->on_plan != NULL)
         options->on_plan(options->context, run.plan);
     if (status == CLAB_OK)
@@ -522,6 +658,10 @@ clab_status clab_run(struct clab_session *session, struct clab_compiler *compile
         if (run.timed && options->hot && !run.stop)
             clab_run_time(&run, true);
         clab_session_mark(session, "time");
+        if (run.timed && options->counters && !run.stop) {
+            clab_run_counters(&run);
+            clab_session_mark(session, "count");
+        }
         if (run.timed)
             clab_run_finish_timed(&run);
         clab_session_mark(session, "verify again");
@@ -529,10 +669,13 @@ clab_status clab_run(struct clab_session *session, struct clab_compiler *compile
         *out_rows = json_array();
         for (size_t i = 0; i < run.n_rows; i++)
             json_array_append(*out_rows, run.rows[i].record);
-        judge(&run, *out_rows, out_predictions);
+        if (options->seeds == 0)
+            judge(&run, *out_rows, out_predictions);
+        give_timelines(&run);
         *out_exit_status = final_status(&run);
         clab_session_mark(session, "judge");
     }
     run_free(&run);
+    json_decref(facts);
     return status;
 }

@@ -23,6 +23,7 @@ struct clab_run_row {
     unsigned batch_launches;
     bool host_bound;   /* some batch was */
     unsigned baseline; /* row index, UINT32_MAX none */
+    json_t *slots;     /* of the last verified launch's timeline, when they are wanted; owned */
 };
 
 struct clab_run_variant {
@@ -46,6 +47,7 @@ struct clab_run_state {
     json_t *others;       /* companions and references: variants without rows of their own */
     char folder[4096];    /* temporary images; "" none */
     json_t *cold_outcome; /* the worker's last words on the cold measurement, or NULL */
+    bool modelled;        /* the device's clock follows the schedule `fair` */
     bool timed, stop;
     bool timing_hot; /* which series samples belong to */
     int exit_status;
@@ -73,9 +75,18 @@ const char *clab_row_name(const struct clab_run_row *row, char *text, size_t byt
 clab_status clab_row_verify(struct clab_run_state *run, struct clab_run_row *row, bool first,
                             struct clab_error *error);
 
+/* Checks the row for hazards under every seed and fills its record's "hazards". CLAB_HAZARD when one counts:
+   of a kind that is no milder one, and that the variant does not accept. A fault or deadlock that is among
+   the hazards is none of its own. */
+clab_status clab_row_check(struct clab_run_state *run, struct clab_run_row *row, struct clab_error *error);
+
 /* Times every open row interleaved, cold or hot; a row that kills the measurement is dropped, and the rest
    goes on from the samples it has. */
 void clab_run_time(struct clab_run_state *run, bool hot);
+/* The columns of --counters. On a timed device: every open row, once it was timed; run->stop when
+   interrupted. On one that counts by itself: a row that was just verified. */
+void clab_run_counters(struct clab_run_state *run);
+void clab_run_counters_emulated(struct clab_run_row *row);
 /* Verifies the timed rows once more, then closes them with their times. */
 void clab_run_finish_timed(struct clab_run_state *run);
 void clab_run_samples_free(struct clab_run_samples *samples);

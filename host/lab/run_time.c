@@ -260,6 +260,26 @@ static void record_clock(const struct clab_run_state *run, struct clab_run_row *
     json_object_set_new(row->record, "clock", clock);
 }
 
+/* The columns that are made of a time, once the rows have theirs. A file whose functions fail costs the timed
+   rows their verdict, not their times. */
+static void add_timed_columns(struct clab_run_state *run)
+{
+    struct clab_error error = {0};
+    json_t *records = json_array(), *columns = NULL;
+    for (size_t i = 0; i < run->n_rows; i++)
+        json_array_append(records, run->rows[i].record);
+    clab_status status = clab_lab_timed_columns(run->plan, records, &columns, &error);
+    for (size_t i = 0; i < run->n_rows; i++) {
+        struct clab_run_row *row = &run->rows[i];
+        json_object_update(json_object_get(row->record, "columns"), json_array_get(columns, i));
+        if (status != CLAB_OK && row->held)
+            clab_row_close(run, row, status, &error);
+    }
+    clab_error_clear(&error);
+    json_decref(records);
+    json_decref(columns);
+}
+
 void clab_run_finish_timed(struct clab_run_state *run)
 {
     char name[128];
@@ -285,16 +305,20 @@ void clab_run_finish_timed(struct clab_run_state *run)
     /* Ratios need the baseline's verdict, so the times come after every verification. */
     for (size_t i = 0; i < run->n_rows && was_open != NULL; i++) {
         struct clab_run_row *row = &run->rows[i];
+        if (!was_open[i] || !row->held)
+            continue;
+        json_t *time = json_object_get(row->record, "time");
+        record_cold(run, row, time);
+        record_hot(row, time);
+        record_clock(run, row);
+    }
+    add_timed_columns(run);
+    for (size_t i = 0; i < run->n_rows && was_open != NULL; i++) {
+        struct clab_run_row *row = &run->rows[i];
         if (!was_open[i])
             continue;
-        if (row->held) {
-            json_t *time = json_object_get(row->record, "time");
-            record_cold(run, row, time);
-            record_hot(row, time);
-            record_clock(run, row);
-            if (!run->stop)
-                clab_row_close(run, row, CLAB_OK, NULL);
-        }
+        if (row->held && !run->stop)
+            clab_row_close(run, row, CLAB_OK, NULL);
         if (!row->open && run->options->on_record != NULL)
             run->options->on_record(run->options->context, "row", row->record);
     }

@@ -14,8 +14,10 @@
 #include "lab/buffers.h"
 #include "lab/companion.h"
 #include "lab/device.h"
+#include "lab/hazards.h"
 #include "lab/launch.h"
 #include "lab/measure.h"
+#include "lab/timeline.h"
 #include "lab/watch.h"
 #include "lab/wire.h"
 
@@ -41,6 +43,8 @@ struct worker {
     size_t n_sets;
     struct clab_watch *watch;  /* NVML beside a real GPU; NULL otherwise */
     const struct work *beside; /* the timed row whose companion may still run; NULL none */
+    bool checking; /* the next launch of a row is checked for hazards, under the schedule of `seed` */
+    uint64_t seed;
 };
 
 static struct clab_loaded *image_get(struct worker *worker, int64_t key)
@@ -118,6 +122,15 @@ static clab_status do_open(struct worker *worker, const json_t *request, json_t 
     worker->open = true;
     json_object_set_new(answer, "facts", clab_device_facts(&worker->device));
     return CLAB_OK;
+}
+
+static clab_status do_option(struct worker *worker, const json_t *request, struct clab_error *error)
+{
+    const struct clab_channel *channel = worker->device.driver->channel;
+    const char *name = clab_json_text(request, "name", "");
+    if (channel == NULL)
+        return clab_error_set(error, CLAB_USAGE, "--emu-%s needs an emulated device", name);
+    return channel->set_option(name, clab_json_text(request, "value", NULL), error);
 }
 
 static json_t *known_or_null(int value)
@@ -292,6 +305,8 @@ static clab_status run_pass(struct worker *worker, struct work *work, struct cla
         status = clab_buffers_fill(device, set, pass, error);
     if (status == CLAB_OK)
         status = stage(worker, "launch", error);
+    if (status == CLAB_OK && worker->checking) /* references and fills are not what is checked */
+        status = clab_hazards_start(channel, worker->seed, error);
     if (status == CLAB_OK)
         status = companion_start(device, work, error);
     if (status == CLAB_OK)
@@ -310,14 +325,56 @@ static clab_status run_pass(struct worker *worker, struct work *work, struct cla
     return status == CLAB_OK ? clab_buffers_check(device, set, pass, error) : status;
 }
 
-/* Launch and check under every fill. A wrong result is not an error of the request: it is the verdict. */
+/* The request with its row's arguments as they are for verification, where some differ ("verify"). Otherwise
+   the request itself. A new reference either way; NULL when memory is out. */
+static json_t *verifying(const json_t *request, bool *out_differs)
+{
+    json_t *copy = json_deep_copy(request);
+    json_t *args = json_object_get(json_object_get(copy, "row"), "args");
+    *out_differs = false;
+    for (size_t i = 0; i < json_array_size(args); i++) {
+        json_t *argument = json_array_get(args, i), *value = json_object_get(argument, "verify");
+        if (value == NULL)
+            continue;
+        json_object_set(argument, "value", value);
+        *out_differs = true;
+    }
+    return copy;
+}
+
+/* The launch as it will be timed, once, under the first fill, where its arguments are not the verified ones.
+ */
+static clab_status run_as_timed(struct worker *worker, const json_t *request, struct clab_buffer_set *set,
+                                struct clab_error *error)
+{
+    json_t *ignored = NULL;
+    struct work *work = calloc(1, sizeof *work);
+    if (work == NULL)
+        return clab_error_set(error, CLAB_NO_MEMORY, "no memory for a launch");
+    clab_status status = work_prepare(worker, request, set, work, error);
+    set->as_timed = true;
+    if (status == CLAB_OK)
+        status = run_pass(worker, work, set, 0, &ignored, error);
+    set->as_timed = false;
+    if (status == CLAB_WRONG)
+        status = clab_error_context(error, "with the arguments that are timed");
+    json_decref(ignored);
+    clab_companion_fini(&worker->device, &work->companion);
+    free(work);
+    return status;
+}
+
+/* Launch and check under every fill. A wrong result is not an error of the request: it is the verdict.
+   `timed`: the request as it will be timed, or NULL. */
 static clab_status run_fills(struct worker *worker, struct work *work, struct clab_buffer_set *set,
-                             json_t *answer, struct clab_error *error)
+                             const json_t *timed, json_t *answer, struct clab_error *error)
 {
     clab_status status = CLAB_OK;
     json_t *counters = NULL;
     for (unsigned pass = 0; pass < set->n_fills && status == CLAB_OK; pass++)
         status = run_pass(worker, work, set, pass, &counters, error);
+    if (status == CLAB_OK && timed != NULL)
+        status = run_as_timed(worker, timed, set, error);
     json_object_set_new(answer, "counters", counters != NULL ? counters : json_null());
     if (status != CLAB_OK && status != CLAB_WRONG)
         return status;
@@ -331,6 +388,70 @@ static clab_status do_verify(struct worker *worker, const json_t *request, json_
                              struct clab_error *error)
 {
     struct clab_buffer_set *set;
+    bool differs;
+    json_t *verified = verifying(request, &differs);
+    struct work *work = calloc(1, sizeof *work);
+    if (work == NULL || verified == NULL) {
+        json_decref(verified);
+        free(work);
+        return clab_error_set(error, CLAB_NO_MEMORY, "no memory for a launch");
+    }
+    clab_status status = set_get(worker, json_object_get(request, "buffers"), true, &set, error);
+    if (status == CLAB_OK)
+        status = work_prepare(worker, verified, set, work, error);
+    if (status == CLAB_OK) {
+        json_object_set_new(answer, "launch", clab_launch_to_json(&work->launch));
+        status =
+            run_fills(worker, work, set, differs && worker->device.timed ? request : NULL, answer, error);
+    }
+    if (status == CLAB_OK) {
+        json_t *dumps = NULL;
+        status = clab_buffers_dump(&worker->device, set, &dumps, error);
+        json_object_set_new(answer, "dumps", dumps != NULL ? dumps : json_null());
+    }
+    const json_t *timeline = json_object_get(request, "timeline");
+    if (status == CLAB_OK && json_is_object(timeline)) {
+        json_t *summary = NULL;
+        status = clab_timeline_read(&worker->device, set, timeline, &summary, error);
+        json_object_set_new(answer, "timeline", summary != NULL ? summary : json_null());
+    }
+    clab_companion_fini(&worker->device, &work->companion);
+    json_decref(verified);
+    free(work);
+    return status;
+}
+
+/* One launch as it is timed, on fresh contents, unchecked: for whoever watches from outside. */
+static clab_status do_launch(struct worker *worker, const json_t *request, struct clab_error *error)
+{
+    struct clab_buffer_set *set;
+    struct work *work = calloc(1, sizeof *work);
+    if (work == NULL)
+        return clab_error_set(error, CLAB_NO_MEMORY, "no memory for a launch");
+    clab_status status = set_get(worker, json_object_get(request, "buffers"), true, &set, error);
+    if (status == CLAB_OK)
+        status = stage(worker, "fill", error);
+    if (status == CLAB_OK)
+        status = clab_buffers_fill(&worker->device, set, 0, error);
+    if (status == CLAB_OK)
+        status = work_prepare(worker, request, set, work, error);
+    if (status == CLAB_OK)
+        status = stage(worker, "launch", error);
+    if (status == CLAB_OK)
+        status = clab_launch_submit(&worker->device, &work->launch, error);
+    if (status == CLAB_OK)
+        status = clab_device_wait(&worker->device, error);
+    clab_companion_fini(&worker->device, &work->companion);
+    free(work);
+    return status;
+}
+
+/* One launch with one of the fills under the checkers, and what they found; also when a fault ended it. */
+static clab_status do_check(struct worker *worker, const json_t *request, json_t *answer,
+                            struct clab_error *error)
+{
+    struct clab_buffer_set *set;
+    json_t *counters = NULL, *hazards = NULL;
     struct work *work = calloc(1, sizeof *work);
     if (work == NULL)
         return clab_error_set(error, CLAB_NO_MEMORY, "no memory for a launch");
@@ -338,14 +459,22 @@ static clab_status do_verify(struct worker *worker, const json_t *request, json_
     if (status == CLAB_OK)
         status = work_prepare(worker, request, set, work, error);
     if (status == CLAB_OK) {
+        struct clab_error found = {0};
+        const unsigned fills = set->n_fills != 0 ? set->n_fills : 1;
         json_object_set_new(answer, "launch", clab_launch_to_json(&work->launch));
-        status = run_fills(worker, work, set, answer, error);
+        worker->checking = true;
+        worker->seed = (uint64_t)clab_json_int(request, "seed", 1);
+        status = run_pass(worker, work, set, (unsigned)(worker->seed % fills), &counters, error);
+        worker->checking = false;
+        if (status != CLAB_UNSUPPORTED &&
+            clab_hazards_stop(worker->device.driver->channel, &hazards, &found) != CLAB_OK) {
+            status = found.status;
+            clab_error_copy(error, &found);
+        }
+        json_object_set_new(answer, "hazards", hazards != NULL ? hazards : json_null());
+        clab_error_clear(&found);
     }
-    if (status == CLAB_OK) {
-        json_t *dumps = NULL;
-        status = clab_buffers_dump(&worker->device, set, &dumps, error);
-        json_object_set_new(answer, "dumps", dumps != NULL ? dumps : json_null());
-    }
+    json_decref(counters);
     clab_companion_fini(&worker->device, &work->companion);
     free(work);
     return status;
@@ -557,6 +686,10 @@ static clab_status do_clusters(struct worker *worker, const json_t *request, jso
     if (status != CLAB_OK)
         return status;
     json_object_set_new(answer, "potential", json_integer(potential));
+    int ctas = 0;
+    if (driver->cuOccupancyMaxActiveBlocksPerMultiprocessor(&ctas, loaded->function, (int)config.blockDimX,
+                                                            config.sharedMemBytes) == CUDA_SUCCESS)
+        json_object_set_new(answer, "ctas_per_sm", json_integer(ctas));
     json_t *active = json_array();
     config.attrs = &attribute;
     config.numAttrs = 1;
@@ -581,12 +714,18 @@ static clab_status dispatch(struct worker *worker, const json_t *request, json_t
         return do_open(worker, request, answer, error);
     if (!worker->open)
         return clab_error_set(error, CLAB_INTERNAL, "worker request '%s' before open", op);
+    if (strcmp(op, "option") == 0)
+        return do_option(worker, request, error);
     if (strcmp(op, "load") == 0)
         return do_load(worker, request, answer, error);
     if (strcmp(op, "forget") == 0)
         return do_forget(worker, request);
     if (strcmp(op, "verify") == 0)
         return do_verify(worker, request, answer, error);
+    if (strcmp(op, "launch") == 0)
+        return do_launch(worker, request, error);
+    if (strcmp(op, "check") == 0)
+        return do_check(worker, request, answer, error);
     if (strcmp(op, "grid") == 0)
         return do_grid(worker, request, answer, error);
     if (strcmp(op, "time") == 0)

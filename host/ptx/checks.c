@@ -224,6 +224,9 @@ bool ptx_check_row(const struct ptx_match_context *context, const struct ptx_ins
     if (row == PTX_CVT_INT && ptx_has(insn, PTX_MOD_SAT) &&
         !can_saturate((enum ptx_type)insn->types[0], (enum ptx_type)insn->types[1]))
         return say(why, size, ".sat has no effect between these types");
+    if (row == PTX_VMAD && insn->operands[3].negated &&
+        insn->operands[1].negated != insn->operands[2].negated)
+        return say(why, size, "either the product or the addend may be negated, not both");
     if (strcmp(ptx_rows[row].class, "MATRIX") == 0 && !check_order(insn, row, why, size))
         return false;
     if (strncmp(ptx_rows[row].section, "mma", 3) == 0)

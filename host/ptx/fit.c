@@ -107,6 +107,28 @@ static bool value_allowed(const struct ptx_role *role, int64_t value)
     return false;
 }
 
+/* A part of a register, or what a SIMD video instruction takes: of a source two of four halves or four of
+   eight bytes, of the result a mask, highest first. */
+static bool selector_fits(const struct ptx_role *role, const struct ptx_operand *operand, bool written)
+{
+    const bool halves = operand->component == PTX_SELECT_HALVES;
+    const bool one = !halves && operand->component != PTX_SELECT_BYTES;
+    const bool half = operand->component >= PTX_SELECT_H0;
+    if (role->selects < 2)
+        return role->selects == 1 && one;
+    if (one)
+        return written && half == (role->selects == 2);
+    if (halves != (role->selects == 2))
+        return false;
+    const unsigned count = (unsigned)(operand->imm >> 16);
+    for (unsigned i = 0; i < count; i++) {
+        const unsigned digit = operand->imm >> 4 * i & 15, next = operand->imm >> (4 * i + 4) & 15;
+        if (digit >= (written ? 1u : 2u) * role->selects || (written && i + 1 < count && next <= digit))
+            return false;
+    }
+    return written || count == role->selects;
+}
+
 static bool scalar_fits(struct ptx_attempt *attempt, unsigned index, const struct ptx_role *role,
                         const struct ptx_operand *operand)
 {
@@ -123,8 +145,10 @@ static bool scalar_fits(struct ptx_attempt *attempt, unsigned index, const struc
             return refuse(attempt, index, "only a predicate can be negated");
         if (operand->negated && written)
             return refuse(attempt, index, "a result cannot be negated");
-        if (operand->component != PTX_COMPONENT_NONE && !role->selects)
-            return refuse(attempt, index, "a part selector is for video instructions only");
+        if (operand->component != PTX_COMPONENT_NONE && !selector_fits(role, operand, written))
+            return refuse(attempt, index,
+                          role->selects ? "this part selector is not for this operand"
+                                        : "a part selector is for video instructions only");
         if (type == PTX_NONE)
             return (ptx_types[reg].bits >= 32 && ptx_types[reg].bits <= 64 &&
                     (ptx_types[reg].class == PTX_CLASS_BITS || is_integer(ptx_types[reg].class))) ||

@@ -268,14 +268,14 @@ static bool role_type_read(const char **at, struct ptx_role *role)
     return true;
 }
 
-/* + _ - . after the letter or after the type. */
+/* + _ - . h b after the letter or after the type. */
 static void role_flags_read(const char **at, struct ptx_role *role)
 {
-    for (; **at && strchr("+_-.", **at); (*at)++) {
+    for (; **at && strchr("+_-.hb", **at); (*at)++) {
         role->widens |= **at == '+';
         role->sinks |= **at == '_';
         role->negates |= **at == '-';
-        role->selects |= **at == '.';
+        role->selects = **at == '.' ? 1 : **at == 'h' ? 2 : **at == 'b' ? 4 : role->selects;
     }
 }
 

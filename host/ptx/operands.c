@@ -84,9 +84,28 @@ static bool vector_register(struct ptx_parser *parser, const struct ptx_binding 
     return true;
 }
 
+/* .h10, .b3210: PTX_SELECT_HALVES, PTX_SELECT_BYTES. */
+static uint8_t digits_accept(struct ptx_parser *parser, uint64_t *out_digits)
+{
+    const struct ptx_token *token = &parser->token;
+    if (!out_digits || token->bytes < 4 || token->bytes > 6 ||
+        (token->text[1] != 'h' && token->text[1] != 'b'))
+        return PTX_COMPONENT_NONE;
+    uint64_t digits = 0;
+    for (size_t i = 2; i < token->bytes; i++) {
+        if (token->text[i] < '0' || token->text[i] > '7')
+            return PTX_COMPONENT_NONE;
+        digits = digits << 4 | (uint64_t)(token->text[i] - '0');
+    }
+    *out_digits = digits | (uint64_t)(token->bytes - 2) << 16;
+    const uint8_t component = token->text[1] == 'h' ? PTX_SELECT_HALVES : PTX_SELECT_BYTES;
+    ptx_next(parser);
+    return component;
+}
+
 /* .x .y .z .w (.r .g .b .a): 0 to 3; .b0 … .h1: PTX_SELECT_*; PTX_COMPONENT_NONE when the next token is
  * neither. */
-static uint8_t member_accept(struct ptx_parser *parser)
+static uint8_t member_accept(struct ptx_parser *parser, uint64_t *out_digits)
 {
     static const char *const members[] = {".x", ".y", ".z", ".w", ".r", ".g", ".b", ".a"};
     static const char *const selectors[] = {".b0", ".b1", ".b2", ".b3", ".h0", ".h1"};
@@ -98,7 +117,7 @@ static uint8_t member_accept(struct ptx_parser *parser)
     for (unsigned i = 0; i < 6; i++)
         if (ptx_accept_dot(parser, selectors[i]))
             return (uint8_t)(PTX_SELECT_B0 + i);
-    return PTX_COMPONENT_NONE;
+    return digits_accept(parser, out_digits);
 }
 
 /* What follows a variable used as a value: + offset (ptxas knows no -: a negative one is `+-4`), [index]. */
@@ -153,7 +172,7 @@ static bool name_read(struct ptx_parser *parser, struct ptx_operand *out)
             out->sreg = sreg;
             ptx_next(parser);
             if (ptx_sregs[sreg].components > 1)
-                out->component = member_accept(parser);
+                out->component = member_accept(parser, NULL);
             return true;
         }
         if (ptx_is_name(parser, "WARP_SZ"))
@@ -173,13 +192,13 @@ static bool name_read(struct ptx_parser *parser, struct ptx_operand *out)
         out->kind = PTX_OPERAND_REG;
         out->reg = binding->reg;
         if (parser->token.kind == PTX_TOKEN_DOT) {
-            out->component = member_accept(parser);
+            out->component = member_accept(parser, &out->imm);
             if (out->component < PTX_SELECT_B0 || out->component == PTX_COMPONENT_NONE)
                 return ptx_fail(parser, "'%s' is no vector and has no such member", name->text);
         }
         return true;
     case PTX_BIND_VECTOR: {
-        uint8_t member = member_accept(parser);
+        uint8_t member = member_accept(parser, NULL);
         if (member == PTX_COMPONENT_NONE)
             return vector_register(parser, binding, out);
         if (member >= binding->lanes)

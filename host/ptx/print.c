@@ -79,13 +79,17 @@ static void print_list(struct printer *p, const struct ptx_operand *operand, con
     clab_str_add(p->out, close);
 }
 
-static void print_component(struct printer *p, uint8_t component)
+static void print_component(struct printer *p, const struct ptx_operand *operand)
 {
+    const uint8_t component = operand->component;
     static const char *const selectors[] = {".b0", ".b1", ".b2", ".b3", ".h0", ".h1"};
     if (component < 4)
         clab_str_addf(p->out, ".%c", "xyzw"[component]);
     else if (component >= PTX_SELECT_B0 && component <= PTX_SELECT_H1)
         clab_str_add(p->out, selectors[component - PTX_SELECT_B0]);
+    else if (component == PTX_SELECT_HALVES || component == PTX_SELECT_BYTES)
+        clab_str_addf(p->out, ".%c%0*" PRIx64, component == PTX_SELECT_HALVES ? 'h' : 'b',
+                      (int)(operand->imm >> 16), operand->imm & 0xffff);
 }
 
 static void print_operand(struct printer *p, const struct ptx_operand *operand)
@@ -95,11 +99,11 @@ static void print_operand(struct printer *p, const struct ptx_operand *operand)
         if (operand->negated)
             clab_str_add(p->out, p->function->regs[operand->reg].type == PTX_PRED ? "!" : "-");
         print_reg(p, operand->reg);
-        print_component(p, operand->component);
+        print_component(p, operand);
         break;
     case PTX_OPERAND_SREG:
         clab_str_addf(p->out, "%s%s", operand->negated ? "!" : "", ptx_sregs[operand->sreg].text);
-        print_component(p, operand->component);
+        print_component(p, operand);
         break;
     case PTX_OPERAND_INT:
         if (operand->is_unsigned)

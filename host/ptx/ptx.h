@@ -130,7 +130,9 @@ enum {
     PTX_SELECT_B2,
     PTX_SELECT_B3,
     PTX_SELECT_H0,
-    PTX_SELECT_H1
+    PTX_SELECT_H1,
+    PTX_SELECT_HALVES, /* .h10: imm holds the digits as nibbles, and their number from bit 16 up */
+    PTX_SELECT_BYTES   /* .b3210: likewise */
 };
 
 struct ptx_var;
@@ -363,6 +365,19 @@ char ptx_operand_role(const struct ptx_insn *insn, uint32_t index);
    sources) first, then the writes. A guarded write may leave the old value. */
 void ptx_insn_registers(const struct ptx_insn *insn, void (*visit)(void *context, uint32_t reg, bool written),
                         void *context);
+/* From where to where a register is live, in points: 2i is where instruction i reads, 2i + 1 where it writes.
+   What it reads counts as live until it has written. first > last: no instruction names the register. */
+struct ptx_span {
+    uint32_t first, last;
+};
+struct ptx_live {
+    uint32_t registers;     /* as ptx_live_estimate's */
+    uint32_t demand;        /* modelled: what ptxas gives such a function, before any limit */
+    struct ptx_span *spans; /* by register; holes inside are left out */
+};
+/* requires: function defined, no error; its graph. breaks: nothing. Memory of the spans from `arena`. */
+clab_status ptx_live_build(const struct ptx_function *function, const struct ptx_cfg *cfg,
+                           struct clab_arena *arena, struct ptx_live *out_live, struct clab_error *error);
 /* Most 32-bit registers live at once (modelled: an estimate of the register demand, before any spill or
  * schedule). */
 clab_status ptx_live_estimate(const struct ptx_function *function, const struct ptx_cfg *cfg,

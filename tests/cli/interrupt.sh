@@ -1,14 +1,17 @@
 #!/usr/bin/env bash
 # Runs a command of clusterlab and sends signals while its worker is busy.
 #
-# usage: interrupt.sh SIGNAL[,SIGNAL]|worker CLUSTERLAB FOLDER ARGUMENT...
+# usage: interrupt.sh SIGNAL[,SIGNAL]|worker[@TEXT] CLUSTERLAB FOLDER ARGUMENT...
 #   worker: SIGKILL to the worker instead
+#   @TEXT: as soon as FOLDER/r.jsonl holds TEXT, instead of when the worker is busy
 #
 # Busy: a worker (device or compile) has used 0.3 s of processor time. FOLDER takes the caches, so that nothing is found
 # there. Prints the command's output, then how many workers are left two seconds after its end; the status is the
 # command's.
 set -u
-signals=$1
+signals=${1%%@*}
+text=
+[[ $1 != *@* ]] || text=${1#*@}
 program=$2
 folder=$3
 shift 3
@@ -17,11 +20,16 @@ CLUSTERLAB_CACHE=$folder/cache "$program" "$@" &
 pid=$!
 ticks=$(getconf CLK_TCK)
 
-# The worker: a child of the command with its program, which has worked for a while.
+# The worker: a child of the command with its program, which has worked for a while, or whose text is there.
 busy_worker() {
     local child used
     for child in $(pgrep -P "$pid"); do
         read -r -a used < <(sed 's/.*) //' "/proc/$child/stat" 2>/dev/null) || continue
+        if [[ -n $text ]]; then
+            grep -qF -- "$text" "$folder/r.jsonl" 2>/dev/null || continue
+            echo "$child"
+            return 0
+        fi
         if ((used[11] + used[12] > ticks * 3 / 10)) && tr '\0' ' ' <"/proc/$child/cmdline" | grep -q -- -worker; then
             echo "$child"
             return 0

@@ -43,6 +43,9 @@ def missing(thing, clusterlab):
         return not re.search(r"^" + thing + r"\s+ok", doctor, re.MULTILINE | re.IGNORECASE)
     if thing == "unsanitized":
         return b"__asan_init" in open(clusterlab, "rb").read()
+    if thing == "native":
+        # e_machine of an ELF file: bytes 18 and 19
+        return open(clusterlab, "rb").read(20)[18:] != open(sys.executable, "rb").read(20)[18:]
     if thing == "terminal":
         try:
             for fd in os.openpty():

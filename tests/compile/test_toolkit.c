@@ -36,7 +36,8 @@ static void test_an_empty_place_has_nothing_and_says_how_to_get_it(void **state)
     for (int id = 0; id < CLAB_PART_COUNT; id++) {
         assert_false(toolkit.parts[id].found);
         assert_true(strlen(toolkit.parts[id].remedy) > 0);
-        clab_toolkit_version(&toolkit, (enum clab_part_id)id, version, sizeof version);
+        assert_int_equal(clab_toolkit_version(&toolkit, (enum clab_part_id)id, version, sizeof version, NULL),
+                         CLAB_OK);
         assert_string_equal(version, "");
     }
 }
@@ -64,14 +65,20 @@ static void test_parts_are_found_one_by_one(void **state)
     assert_true(toolkit.parts[CLAB_PART_NVDISASM].found);
     assert_false(toolkit.parts[CLAB_PART_CUOBJDUMP].found);
     char version[64];
-    clab_toolkit_version(&toolkit, CLAB_PART_CUDA_INCLUDE, version, sizeof version);
+    assert_int_equal(clab_toolkit_version(&toolkit, CLAB_PART_CUDA_INCLUDE, version, sizeof version, NULL),
+                     CLAB_OK);
     assert_string_equal(version, "13.0");
-    clab_toolkit_version(&toolkit, CLAB_PART_CCCL_INCLUDE, version, sizeof version);
+    assert_int_equal(clab_toolkit_version(&toolkit, CLAB_PART_CCCL_INCLUDE, version, sizeof version, NULL),
+                     CLAB_OK);
     assert_string_equal(version, "3.0.1");
-    clab_toolkit_version(&toolkit, CLAB_PART_NVDISASM, version, sizeof version);
+    assert_int_equal(clab_toolkit_version(&toolkit, CLAB_PART_NVDISASM, version, sizeof version, NULL),
+                     CLAB_OK);
     assert_string_equal(version, "13.0.85");
-    clab_toolkit_version(&toolkit, CLAB_PART_NVRTC, version,
-                         sizeof version); /* an empty file is no library */
+    struct clab_error error = {0}; /* an empty file is no library */
+    assert_int_equal(clab_toolkit_version(&toolkit, CLAB_PART_NVRTC, version, sizeof version, &error),
+                     CLAB_NO_TOOLKIT);
+    assert_non_null(strstr(error.message, "libnvrtc.so.13"));
+    clab_error_clear(&error);
     assert_string_equal(version, "");
 }
 

@@ -5,14 +5,19 @@
    FILE]
    [--except FILE] [--dump] FORMS…
 
+   or:    conform --ptx TARGET FORMS     prints the PTX of a file's forms
+
+   --part I/N: the I-th of N parts of each file, from 0, for several processes at once.
    --only: forms that contain TEXT; --later: forms that need sm_100 or later.
-   --record writes one line per form: `form | hash of the outputs`, or `form | error x of bound y` for an
-   approximate form, or `form | refused` when the driver does not take it. --check reads such files (any
-   number) and reports every line that differs. A form that fails to run, and an approximate one beyond its
-   bound, are reported always. --except names a file of `form | why` whose lines are known to differ: they
-   must, so that the file does not outlive its reasons. --raw writes the outputs themselves, 4 or 8 bytes per
-   result, for finding out what differs; --dump prints inputs and outputs. Exit status: 0 nothing to report, 1
-   something, 2 usage, 3 no device. */
+   --record writes one line per form: `form | hash of the outputs` (of a long form `=hash of its text`), or
+   `form | error x of bound y` for an approximate form, or `form | refused` when the driver does not take it.
+   --check reads such files (any number) and reports every line that differs. A form that fails to run, and an
+   approximate one beyond its bound, are reported always. --except names a file of `form | why` whose lines
+   are known to differ: they must, so that the file does not outlive its reasons. --raw writes the outputs
+   themselves, 4 or 8 bytes per result, for finding out what differs; --dump prints inputs and outputs. A
+   kernel that fails takes the context with it: conform stops there, and --from N goes on after the first N
+   forms, adding to the record. Exit status: 0 nothing to report, 1 something, 2 usage, 3 no device, 4
+   stopped. */
 #include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>
@@ -43,6 +48,14 @@ static struct {
     CUresult (*launch)(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                        CUstream, void **, void **);
     CUresult (*synchronize)(void);
+    CUresult (*encode_tiled)(CUtensorMap *, CUtensorMapDataType, cuuint32_t, void *, const cuuint64_t *,
+                             const cuuint64_t *, const cuuint32_t *, const cuuint32_t *,
+                             CUtensorMapInterleave, CUtensorMapSwizzle, CUtensorMapL2promotion,
+                             CUtensorMapFloatOOBfill);
+    CUresult (*encode_im2col)(CUtensorMap *, CUtensorMapDataType, cuuint32_t, void *, const cuuint64_t *,
+                              const cuuint64_t *, const int *, const int *, cuuint32_t, cuuint32_t,
+                              const cuuint32_t *, CUtensorMapInterleave, CUtensorMapSwizzle,
+                              CUtensorMapL2promotion, CUtensorMapFloatOOBfill);
 } cu;
 
 static bool load_driver(const char *path)
@@ -70,7 +83,9 @@ static bool load_driver(const char *path)
                    {"cuModuleUnload", &cu.unload},
                    {"cuModuleGetFunction", &cu.function},
                    {"cuLaunchKernel", &cu.launch},
-                   {"cuCtxSynchronize", &cu.synchronize}};
+                   {"cuCtxSynchronize", &cu.synchronize},
+                   {"cuTensorMapEncodeTiled", &cu.encode_tiled},
+                   {"cuTensorMapEncodeIm2col", &cu.encode_im2col}};
     for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
         void *symbol = dlsym(library, symbols[i].name);
         if (!symbol) {
@@ -93,12 +108,17 @@ struct table {
 
 struct run {
     size_t n; /* inputs a form */
-    CUdeviceptr in, out;
+    CUdeviceptr in, out, data;
+    const struct tensor_map *maps; /* of the file */
+    size_t n_maps;
+    unsigned char *data_bytes;
     uint64_t (*inputs)[MAX_SOURCES];
     uint64_t (*outputs)[MAX_RESULTS];
     char target[16], version[8];
     FILE *record, *raw;
-    bool dump;
+    bool dump, stopped;
+    size_t done;                /* forms run, and those skipped */
+    char key[1024], value[128]; /* of the form before */
     struct table expected, excepted;
     size_t checked, differing, known, refused, unknown;
 };
@@ -115,7 +135,7 @@ static bool read_table(struct table *table, const char *path)
         perror(path);
         return false;
     }
-    char line[2048];
+    char line[4096];
     while (fgets(line, sizeof line, file)) {
         char *bar = strstr(line, " | ");
         if (line[0] == '#' || !bar)
@@ -134,13 +154,29 @@ static bool read_table(struct table *table, const char *path)
     return true;
 }
 
+/* What a record calls a form: its text, of a long one a hash, so that records stay small. */
+static const char *name_of(const char *text, char out_hash[24])
+{
+    if (strlen(text) <= 64)
+        return text;
+    uint64_t hash = UINT64_C(14695981039346656037);
+    for (const char *c = text; *c; c++)
+        hash = (hash ^ (unsigned char)*c) * UINT64_C(1099511628211);
+    snprintf(out_hash, 24, "=%016llx", (unsigned long long)hash);
+    return out_hash;
+}
+
 static const char *find(const struct table *table, const char *text)
 {
-    const struct line key = {(char *)(uintptr_t)text, NULL};
-    const struct line *line = NULL;
-    if (table->count)
-        line = bsearch(&key, table->lines, table->count, sizeof key, by_text);
-    return line ? line->value : NULL;
+    char hash[24];
+    const char *names[] = {text, name_of(text, hash)};
+    for (unsigned i = 0; i < 2 && table->count; i++) {
+        const struct line key = {(char *)(uintptr_t)names[i], NULL};
+        const struct line *line = bsearch(&key, table->lines, table->count, sizeof key, by_text);
+        if (line)
+            return line->value;
+    }
+    return NULL;
 }
 
 static void free_table(struct table *table)
@@ -156,8 +192,18 @@ static void free_table(struct table *table)
  */
 static void conclude(struct run *run, const struct form *form, const char *value)
 {
-    if (run->record)
-        fprintf(run->record, "%s | %s\n", form->text, value);
+    char hash[24];
+    const bool repeats = strcmp(form->key, run->key) == 0; /* another alternative of the line before */
+    if (run->record && !(repeats && strcmp(value, run->value) == 0))
+        fprintf(run->record, "%s | %s\n", name_of(repeats ? form->text : form->key, hash), value);
+    if (repeats && strcmp(value, run->value) != 0) {
+        run->differing++;
+        printf("%s: %s, an alternative before it %s\n", form->text, value, run->value);
+    }
+    if (!repeats) {
+        snprintf(run->key, sizeof run->key, "%s", form->key);
+        snprintf(run->value, sizeof run->value, "%s", value);
+    }
     if (strncmp(value, "failed", 6) == 0 || strstr(value, "EXCEEDED")) {
         run->differing++;
         printf("%s: %s\n", form->text, value);
@@ -165,7 +211,7 @@ static void conclude(struct run *run, const struct form *form, const char *value
     }
     if (!run->expected.count)
         return;
-    const char *expected = find(&run->expected, form->text);
+    const char *expected = find(&run->expected, form->key);
     if (!expected) {
         run->unknown++;
         return;
@@ -173,7 +219,7 @@ static void conclude(struct run *run, const struct form *form, const char *value
     run->checked++;
     const bool bounded = strncmp(value, "error", 5) == 0 && strncmp(expected, "error", 5) == 0;
     const bool same = bounded || strcmp(value, expected) == 0;
-    const char *why = find(&run->excepted, form->text);
+    const char *why = find(&run->excepted, form->key);
     if (why && !same) {
         run->known++;
     } else if (why) {
@@ -185,6 +231,43 @@ static void conclude(struct run *run, const struct form *form, const char *value
     }
 }
 
+static bool uses_data(const struct form *form)
+{
+    return form->map[0] || strstr(form->body, "%data") || strstr(form->body, "%wdata");
+}
+
+/* The same bytes before every form. */
+static void fill_data(unsigned char *bytes)
+{
+    uint64_t state = 1;
+    for (size_t i = 0; i < DATA_BYTES; i++) {
+        state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        bytes[i] = (unsigned char)(state >> 56);
+    }
+}
+
+/* The form's tensor map, over %data from 8192 on. */
+static CUresult encode_map(const struct run *run, const struct form *form, CUtensorMap *out)
+{
+    for (size_t i = 0; i < run->n_maps; i++) {
+        const struct tensor_map *map = &run->maps[i];
+        if (strcmp(map->name, form->map) != 0)
+            continue;
+        void *address = (void *)(uintptr_t)(run->data + 8192); /* a device address */
+        if (map->im2col)
+            return cu.encode_im2col(out, (CUtensorMapDataType)map->type, map->rank, address, map->dims,
+                                    map->strides, map->lower, map->upper, map->channels, map->pixels,
+                                    map->steps, (CUtensorMapInterleave)map->interleave,
+                                    (CUtensorMapSwizzle)map->swizzle, CU_TENSOR_MAP_L2_PROMOTION_NONE,
+                                    (CUtensorMapFloatOOBfill)map->fill);
+        return cu.encode_tiled(out, (CUtensorMapDataType)map->type, map->rank, address, map->dims,
+                               map->strides, map->box, map->steps, (CUtensorMapInterleave)map->interleave,
+                               (CUtensorMapSwizzle)map->swizzle, CU_TENSOR_MAP_L2_PROMOTION_NONE,
+                               (CUtensorMapFloatOOBfill)map->fill);
+    }
+    return CUDA_ERROR_NOT_FOUND;
+}
+
 static void hash_outputs(const struct run *run, const struct form *form, char out_value[128])
 {
     uint64_t hash = UINT64_C(14695981039346656037);
@@ -192,6 +275,9 @@ static void hash_outputs(const struct run *run, const struct form *form, char ou
         for (unsigned k = 0; k < form->n_results; k++)
             for (unsigned byte = 0; byte < 8; byte++)
                 hash = (hash ^ (run->outputs[i][k] >> (8 * byte) & 0xff)) * UINT64_C(1099511628211);
+    if (uses_data(form))
+        for (size_t i = 0; i < DATA_BYTES; i++)
+            hash = (hash ^ run->data_bytes[i]) * UINT64_C(1099511628211);
     snprintf(out_value, 128, "%016llx", (unsigned long long)hash);
 }
 
@@ -229,18 +315,34 @@ static void run_form(struct run *run, const struct form *form, CUmodule module, 
         result = cu.to_device(run->in, run->inputs, run->n * sizeof *run->inputs);
     if (result == CUDA_SUCCESS)
         result = cu.set_8(run->out, 0, run->n * sizeof *run->outputs);
+    CUtensorMap map;
+    memset(&map, 0, sizeof map);
+    if (result == CUDA_SUCCESS && form->map[0])
+        result = encode_map(run, form, &map);
+    if (result == CUDA_SUCCESS && uses_data(form)) {
+        fill_data(run->data_bytes);
+        result = cu.to_device(run->data, run->data_bytes, DATA_BYTES);
+    }
     if (result == CUDA_SUCCESS) {
         unsigned n = (unsigned)run->n;
-        void *params[] = {&run->in, &run->out, &n};
+        unsigned char args[64];
+        for (unsigned i = 0; i < sizeof args; i++)
+            args[i] = (unsigned char)(7 * i + 3);
+        void *params[6] = {&run->in, &run->out, &n, &run->data, args, &map};
+        if (!form_has_args(form))
+            params[4] = &map;
         result = cu.launch(function, (n + 127) / 128, 1, 1, 128, 1, 1, 0, NULL, params, NULL);
     }
     if (result == CUDA_SUCCESS)
         result = cu.synchronize();
     if (result == CUDA_SUCCESS)
         result = cu.from_device(run->outputs, run->out, run->n * sizeof *run->outputs);
+    if (result == CUDA_SUCCESS && uses_data(form))
+        result = cu.from_device(run->data_bytes, run->data, DATA_BYTES);
     if (result != CUDA_SUCCESS) {
         snprintf(value, sizeof value, "failed with error %d", (int)result);
         conclude(run, form, value);
+        run->stopped = true;
         return;
     }
     if (run->raw)
@@ -265,14 +367,15 @@ static void run_form(struct run *run, const struct form *form, CUmodule module, 
 }
 
 /* A batch that the driver refuses is halved until the refused form is alone. */
-static void run_batch(struct run *run, const struct form *forms, size_t count)
+static void run_batch(struct run *run, const char *module_text, const struct form *forms, size_t count)
 {
-    char *text = forms_ptx(forms, count, run->target, run->version);
+    char *text = forms_ptx(module_text, forms, count, run->target, run->version);
     CUmodule module;
     const CUresult result = cu.load(&module, text, 0, NULL, NULL);
     free(text);
     if (result != CUDA_SUCCESS && count == 1) {
         run->refused++;
+        run->done++;
         conclude(run, forms, "refused");
         if (run->raw) {
             const uint32_t nothing[2] = {0, 0};
@@ -283,12 +386,15 @@ static void run_batch(struct run *run, const struct form *forms, size_t count)
         return;
     }
     if (result != CUDA_SUCCESS) {
-        run_batch(run, forms, count / 2);
-        run_batch(run, forms + count / 2, count - count / 2);
+        run_batch(run, module_text, forms, count / 2);
+        if (!run->stopped)
+            run_batch(run, module_text, forms + count / 2, count - count / 2);
         return;
     }
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count && !run->stopped; i++) {
         run_form(run, &forms[i], module, i);
+        run->done++;
+    }
     cu.unload(module);
 }
 
@@ -303,16 +409,29 @@ static int start_device(struct run *run)
         cu.device_attribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device) ||
         cu.driver_version(&version) || cu.primary_retain(&context, device) || cu.set_current(context) ||
         cu.alloc(&run->in, run->n * sizeof *run->inputs) ||
-        cu.alloc(&run->out, run->n * sizeof *run->outputs)) {
+        cu.alloc(&run->out, run->n * sizeof *run->outputs) || cu.alloc(&run->data, DATA_BYTES)) {
         fprintf(stderr, "conform: no usable device\n");
         return -1;
     }
-    snprintf(run->target, sizeof run->target, "sm_%d%d%s", major, minor, major >= 10 ? "a" : "");
+    snprintf(run->target, sizeof run->target, "sm_%d%d%s", major, minor, major >= 9 ? "a" : "");
     snprintf(run->version, sizeof run->version, "9.0");
-    if (run->record)
+    if (run->record && !run->done)
         fprintf(run->record, "# %s, driver %d.%d, %zu inputs a form\n", device_name, version / 1000,
                 version % 1000 / 10, run->n);
     return 10 * major + minor;
+}
+
+/* The PTX of a file's forms, for an assembler. */
+static int print_ptx(const char *target, const char *path)
+{
+    struct forms_file file;
+    if (!forms_read(path, &file))
+        return 2;
+    char *text = forms_ptx(file.module, file.forms, file.n_forms, target, "9.0");
+    fputs(text, stdout);
+    free(text);
+    forms_free(&file);
+    return 0;
 }
 
 int main(int argc, char **argv)
@@ -320,6 +439,7 @@ int main(int argc, char **argv)
     struct run run = {.n = 2048};
     const char *library = "libcuda.so.1", *only = NULL, *check = NULL;
     bool later = false;
+    size_t part = 0, of = 1, parts = 1;
     int at = 1;
     for (; at < argc && strncmp(argv[at], "--", 2) == 0; at++) {
         const char *option = argv[at];
@@ -334,6 +454,8 @@ int main(int argc, char **argv)
         const char *value = at + 1 < argc ? argv[++at] : NULL;
         if (!value)
             return fprintf(stderr, "conform: %s wants a value\n", option), 2;
+        if (strcmp(option, "--ptx") == 0 && at + 1 < argc)
+            return print_ptx(value, argv[at + 1]);
         if (strcmp(option, "--libcuda") == 0)
             library = value;
         else if (strcmp(option, "--only") == 0)
@@ -347,8 +469,12 @@ int main(int argc, char **argv)
         } else if (strcmp(option, "--except") == 0) {
             if (!read_table(&run.excepted, value))
                 return 2;
-        } else if (strcmp(option, "--record") == 0)
-            run.record = strcmp(value, "-") == 0 ? stdout : fopen(value, "w");
+        } else if (strcmp(option, "--from") == 0)
+            run.done = strtoull(value, NULL, 10);
+        else if (strcmp(option, "--part") == 0)
+            parts = sscanf(value, "%zu/%zu", &part, &of) == 2 && part < of ? of : 0;
+        else if (strcmp(option, "--record") == 0)
+            run.record = strcmp(value, "-") == 0 ? stdout : fopen(value, run.done ? "a" : "w");
         else if (strcmp(option, "--raw") == 0)
             run.raw = fopen(value, "wb");
         else
@@ -356,29 +482,42 @@ int main(int argc, char **argv)
     }
     if (at == argc || run.n == 0)
         return fprintf(stderr, "conform: no forms file\n"), 2;
+    if (!parts)
+        return fprintf(stderr, "conform: --part wants I/N\n"), 2;
     run.inputs = calloc(run.n, sizeof *run.inputs);
     run.outputs = calloc(run.n, sizeof *run.outputs);
-    if (!run.inputs || !run.outputs)
+    run.data_bytes = malloc(DATA_BYTES);
+    if (!run.inputs || !run.outputs || !run.data_bytes)
         return 2;
     const int sm = load_driver(library) ? start_device(&run) : -1;
     if (sm < 0)
         return 3;
-    size_t total = 0;
-    for (; at < argc; at++) {
-        size_t count;
-        struct form *forms = forms_read(argv[at], &count);
-        if (!forms)
+    size_t total = 0, skip = run.done;
+    for (; at < argc && !run.stopped; at++) {
+        struct forms_file file;
+        if (!forms_read(argv[at], &file))
+            return 2;
+        run.maps = file.maps;
+        run.n_maps = file.n_maps;
+        struct form *chosen = calloc(file.n_forms + 1, sizeof *chosen);
+        if (!chosen)
             return 2;
         size_t kept = 0;
-        for (size_t i = 0; i < count; i++) {
-            const bool runs = forms[i].only_arch ? forms[i].sm == (unsigned)sm : forms[i].sm <= (unsigned)sm;
-            if (runs && (!later || forms[i].sm >= 100) && (!only || strstr(forms[i].text, only)))
-                forms[kept++] = forms[i];
+        for (size_t i = 0; i < file.n_forms; i++) {
+            const struct form *form = &file.forms[i];
+            const bool runs = form->only_arch ? form->sm == (unsigned)sm : form->sm <= (unsigned)sm;
+            if (runs && (!later || form->sm >= 100) && (!only || strstr(form->text, only)))
+                chosen[kept++] = *form;
         }
-        for (size_t i = 0; i < kept; i += BATCH)
-            run_batch(&run, forms + i, kept - i < BATCH ? kept - i : BATCH);
-        total += kept;
-        free(forms);
+        const size_t start = kept * part / of, end = kept * (part + 1) / of;
+        const size_t first = skip < end - start ? skip : end - start;
+        skip -= first;
+        kept = end;
+        for (size_t i = start + first; i < end && !run.stopped; i += BATCH)
+            run_batch(&run, file.module, chosen + i, kept - i < BATCH ? kept - i : BATCH);
+        total += end - start;
+        free(chosen);
+        forms_free(&file);
     }
     if (run.record && run.record != stdout && fclose(run.record) != 0)
         return perror("conform"), 2;
@@ -389,9 +528,14 @@ int main(int argc, char **argv)
         fprintf(stderr, ", %zu compared, %zu known to differ, %zu reported, %zu not in the record",
                 run.checked, run.known, run.differing, run.unknown);
     fprintf(stderr, "\n");
+    if (run.stopped)
+        fprintf(stderr, "conform: stopped after %zu forms\n", run.done);
     free_table(&run.expected);
     free_table(&run.excepted);
     free(run.inputs);
     free(run.outputs);
+    free(run.data_bytes);
+    if (run.stopped)
+        return 4;
     return run.differing || (check && !run.checked);
 }

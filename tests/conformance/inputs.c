@@ -179,9 +179,9 @@ static uint64_t product_element(const struct pool *pool, uint64_t *state, size_t
 void forms_inputs(const struct form *form, uint64_t (*out_rows)[MAX_SOURCES], size_t n)
 {
     uint64_t state = 1469598103934665603u;
-    for (const char *c = form->text; *c; c++)
+    for (const char *c = form->key; *c; c++)
         state = (state ^ (unsigned char)*c) * 1099511628211u;
-    const bool products = strncmp(form->text, "mma.", 4) == 0;
+    const bool products = strstr(form->text, "mma.") != NULL;
     struct pool pools[MAX_SOURCES] = {{0}};
     for (unsigned k = 0; k < form->n_sources; k++)
         if (form->sources[k].type[0] != '#')

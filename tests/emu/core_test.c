@@ -1,5 +1,6 @@
 /* The machine through core.h: what data files cannot say. Modules and their errors, cancellation, kernels
-   that wait for the host or for another launch, hooks and the trace. */
+   that wait for the host or for another launch, the program's floating-point mode, hooks and the trace. */
+#include <fenv.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,6 +12,10 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+
+#if defined(__SSE__)
+#include <xmmintrin.h>
+#endif
 
 #include "base/str.h"
 #include "emu/core.h"
@@ -210,8 +215,133 @@ static void test_globals(void **state)
     emu_machine_free(machine);
 }
 
+/* What the driver tells of a kernel: the sizes of ptxas 13.0 -v for sm_90. */
+static void test_resources(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *module, *function, *uses;
+        uint32_t shared;
+    } cases[] = {
+        {"", "", "", 0},
+        {"", ".shared .align 4 .b8 a[1000];", "a", 1000},
+        {"", ".shared .align 4 .b8 a[3]; .shared .b8 b[1]; .shared .align 2 .b8 c[6];", "a", 10},
+        {"", ".shared .align 16 .b8 c[256]; .shared .align 8 .b8 b[8];", "b", 272}, /* b first: it is used */
+        {"", ".shared .align 16 .b8 c[256];", "", 256},
+        {".shared .align 16 .b8 m[32]; .shared .align 4 .b8 n[20];", ".shared .align 4 .b8 a[100];", "m",
+         132},
+        {".shared .align 16 .b8 m[32];", ".shared .align 4 .b8 a[100];", "", 100},
+        {".extern .shared .align 4 .b8 d[];", ".shared .align 4 .b8 a[100];", "a", 112},
+        {".extern .shared .align 128 .b8 d[];", ".shared .align 4 .b8 a[100];", "d", 128},
+        {".extern .shared .align 128 .b8 d[];", "", "d", 0},
+    };
+    struct emu_machine *machine = machine_new();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct clab_str text = {0};
+        clab_str_addf(&text, HEAD "%s\n.visible .entry main()\n{\n.reg .b32 %%r<2>;\n%s\n", cases[i].module,
+                      cases[i].function);
+        if (cases[i].uses[0]) {
+            clab_str_addf(&text, "mov.u32 %%r1, %s;\n", cases[i].uses);
+        }
+        clab_str_add(&text, "ret;\n}\n");
+        struct emu_module *module = load(machine, text.text);
+        struct emu_kernel *kernel;
+        struct clab_error error = {0};
+        struct emu_kernel_info info;
+        assert_int_equal(emu_module_kernel(module, "main", &kernel, &error), CLAB_OK);
+        emu_kernel_info_get(kernel, &info);
+        assert_int_equal(info.static_shared_bytes, cases[i].shared);
+        assert_int_equal(info.registers_modelled, 4); /* an H200 says 4 of a trivial kernel too */
+        emu_module_unload(module);
+        clab_str_free(&text);
+    }
+    emu_machine_free(machine);
+}
+
+/* Registers per thread end where .maxntid, .minnctapersm and .maxnreg say, and never above 255. */
+static void test_register_limits(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *directives;
+        uint32_t registers;
+    } cases[] = {{"", 255},
+                 {".maxntid 1024", 64},
+                 {".maxntid 768", 80},
+                 {".reqntid 256 .minnctapersm 2", 128},
+                 {".maxnreg 40", 40}};
+    struct emu_machine *machine = machine_new();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct clab_str text = {0};
+        clab_str_addf(&text,
+                      HEAD ".visible .entry main(.param .u64 out) %s\n{\n.reg .b32 %%r<300>; .reg .b64 %%d;\n"
+                           "ld.param.u64 %%d, [out];\n",
+                      cases[i].directives);
+        for (unsigned r = 0; r < 300; r++) {
+            clab_str_addf(&text, "ld.global.u32 %%r%u, [%%d+%u];\n", r, 4 * r);
+        }
+        for (unsigned r = 0; r < 300; r++) {
+            clab_str_addf(&text, "st.global.u32 [%%d+%u], %%r%u;\n", 4 * r + 4, r);
+        }
+        clab_str_add(&text, "ret;\n}\n");
+        struct emu_module *module = load(machine, text.text);
+        struct emu_kernel *kernel;
+        struct clab_error error = {0};
+        struct emu_kernel_info info;
+        assert_int_equal(emu_module_kernel(module, "main", &kernel, &error), CLAB_OK);
+        emu_kernel_info_get(kernel, &info);
+        assert_int_equal(info.registers_modelled, cases[i].registers);
+        emu_module_unload(module);
+        clab_str_free(&text);
+    }
+    emu_machine_free(machine);
+}
+
+/* A program that rounds upwards and flushes subnormals keeps its mode, and gets the results of any other. */
+static void test_float_mode(void **state)
+{
+    (void)state;
+    static const char text[] = HEAD ".visible .entry main(.param .u64 out)\n{\n"
+                                    ".reg .f32 %f<6>; .reg .b64 %rd<2>;\n"
+                                    "ld.param.u64 %rd1, [out];\n"
+                                    "ld.global.f32 %f1, [%rd1];\n"
+                                    "add.rn.f32 %f2, %f1, %f1;\n" /* of the least subnormal */
+                                    "mov.f32 %f3, 0.7;\n"         /* lies just above 3f333333 */
+                                    "mov.f32 %f4, 0f40400000;\n"
+                                    "rcp.rn.f32 %f4, %f4;\n" /* a third: just below 3eaaaaab */
+                                    "add.rn.f32 %f5, %f3, %f4;\n"
+                                    "st.global.v4.f32 [%rd1], {%f2, %f3, %f4, %f5};\n"
+                                    "ret;\n}\n";
+    struct emu_machine *machine = machine_new();
+    struct job job = {.machine = machine, .entry = "main"};
+    const int rounding = fegetround();
+    assert_int_equal(fesetround(FE_UPWARD), 0);
+#if defined(__SSE__)
+    const unsigned csr = _mm_getcsr() | 0x8040; /* flush to zero, denormals are zero */
+    _mm_setcsr(csr);
+#endif
+    job.module = load(machine, text);
+    job.argument = emu_memory_alloc(machine, 16, EMU_MEMORY_DEVICE);
+    *(uint32_t *)(uintptr_t)job.argument = 1;
+    job_run(&job);
+#if defined(__SSE__)
+    assert_int_equal(_mm_getcsr(), csr);
+    _mm_setcsr(csr & ~0x8040u);
+#endif
+    assert_int_equal(fegetround(), FE_UPWARD);
+    fesetround(rounding);
+    assert_int_equal(job.status, CLAB_OK);
+    const uint32_t *got = (const uint32_t *)(uintptr_t)job.argument;
+    assert_int_equal(got[0], 2);
+    assert_int_equal(got[1], 0x3f333333);
+    assert_int_equal(got[2], 0x3eaaaaab);
+    assert_int_equal(got[3], 0x3f844444);
+    emu_module_unload(job.module);
+    emu_machine_free(machine);
+}
+
 struct seen {
-    unsigned ops, starts, exits, arrives, passes;
+    unsigned ops, starts, exits, arrives, completions;
 };
 
 static void on_op(void *user, struct emu_warp *warp, const struct emu_op *op)
@@ -231,7 +361,7 @@ static void on_event(void *user, const struct emu_cta *cta, const struct emu_war
     seen->starts += event->kind == EMU_EVENT_CTA_START;
     seen->exits += event->kind == EMU_EVENT_CTA_EXIT;
     seen->arrives += event->kind == EMU_EVENT_BARRIER_ARRIVE;
-    seen->passes += event->kind == EMU_EVENT_BARRIER_PASS;
+    seen->completions += event->kind == EMU_EVENT_BARRIER_COMPLETE;
 }
 
 static void launch_bar(struct emu_machine *machine, uint32_t grid)
@@ -268,7 +398,7 @@ static void test_hooks(void **state)
     assert_int_equal(seen.starts, 3);
     assert_int_equal(seen.exits, 3);
     assert_int_equal(seen.arrives, 6);
-    assert_int_equal(seen.passes, 6);
+    assert_int_equal(seen.completions, 3);
     assert_true(seen.ops >= 36);
     emu_machine_free(machine);
 }
@@ -302,10 +432,12 @@ static void test_trace(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_host_flag),     cmocka_unit_test(test_two_launches),
-        cmocka_unit_test(test_cancel),        cmocka_unit_test(test_load_errors),
-        cmocka_unit_test(test_kernel_errors), cmocka_unit_test(test_globals),
-        cmocka_unit_test(test_hooks),         cmocka_unit_test(test_trace),
+        cmocka_unit_test(test_host_flag),       cmocka_unit_test(test_two_launches),
+        cmocka_unit_test(test_cancel),          cmocka_unit_test(test_load_errors),
+        cmocka_unit_test(test_kernel_errors),   cmocka_unit_test(test_globals),
+        cmocka_unit_test(test_hooks),           cmocka_unit_test(test_trace),
+        cmocka_unit_test(test_float_mode),      cmocka_unit_test(test_resources),
+        cmocka_unit_test(test_register_limits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

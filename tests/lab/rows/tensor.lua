@@ -1,8 +1,8 @@
--- A tensor map as an argument: 10 x 2 words in rows of 64 bytes; the box at (-2, -1) has zeros outside.
+-- A tensor map as an argument: 10 x 2 words in rows of 64 bytes; the box at (-4, -1) has zeros outside.
 local function expected()
   local t = {}
   for y = -1, 2 do
-    for x = -2, 5 do t[#t + 1] = (x >= 0 and y >= 0 and y < 2) and 16 * y + x or 0 end
+    for x = -4, 3 do t[#t + 1] = (x >= 0 and y >= 0 and y < 2) and 16 * y + x or 0 end
   end
   return t
 end

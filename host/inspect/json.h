@@ -1,0 +1,13 @@
+/* Inspections as JSON (schema: README.md of this room). */
+#ifndef CLAB_INSPECT_JSON_H
+#define CLAB_INSPECT_JSON_H
+
+#include <jansson.h>
+
+#include "inspect/inspect.h"
+
+/* One kernel: file, entry, arch, compiler, resources, mix, fences, notes, blocks and instructions of `level`.
+   New reference; NULL when memory is out. */
+json_t *clab_subject_json(const struct clab_subject *subject, enum clab_level level);
+
+#endif

@@ -1,0 +1,120 @@
+-- A tile for a peer: from global memory into another CTA's shared memory, with the peer's mbarrier counting what arrived.
+-- Each CTA serves the next rank of its cluster. All variants share one contract (kernels/dsmem_stage/ways.cuh).
+
+local KiB, MiB = 1024, 2 ^ 20
+
+local function cut(p, dev)
+  assert(p.tile >= 2 * KiB and next_pow2(p.tile) == p.tile, "a tile must be a power of two of at least 2 KiB")
+  assert(p.stages >= 1, "stages must be at least 1")
+  local rounds = p.rounds ~= 0 and p.rounds or dev.emulated and p.stages + 2 or 16 * MiB // p.tile
+  assert(rounds >= p.stages, "there must be as many rounds as stages, or more")
+  return { rounds = rounds, tiles = (dev.emulated and 4 or 16) * MiB // p.tile }
+end
+
+local function reference(p, out, first, count, tiles, ctas)
+  local size = cluster_size(p.cluster)
+  return { reference = { source = "../ptx/multicast_reference.ptx", entry = "multicast_reference", block = 256,
+    grid = { ctas, count },
+    args = { "source", out, u32(size), u32(first), u32(1), u32(p.tile), u32(tiles), u32(1), u32(size), u32(1), u32(1) } } }
+end
+
+local function landed(p, dev, launch) return launch.ctas * cut(p, dev).rounds * p.tile end
+
+-- How often a variant's bytes move, by what moves them: bulk copies, global loads, stores to a peer (st.async is counted apart).
+local function times(which)
+  return function(p, v, launch, dev) return v.data and v.data[which] * landed(p, dev, launch) end
+end
+
+local COPY = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
+local ACROSS = "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes"
+
+return {
+  summary = "A tile for a peer's shared memory: six ways there",
+  params  = { tile = 16384, stages = 4, rounds = 0 }, -- rounds 0: chosen
+  sweep   = { cluster = { 2, 4, 8, 16 } },
+  check   = { tile = 4096, stages = 2, rounds = 5 },
+
+  buffers = function(p, dev, v, ctas)
+    local c, n = cut(p, dev), ctas or 1
+    return {
+      source  = { type = "u32", count = c.tiles * p.tile // 4, fill = { "iota", "random(11)" } },
+      scratch = { type = "u32", count = n * p.stages * p.tile // 4 },
+      digests = { type = "u32", count = n * c.rounds, fill = 0, reset = "launch", verified_only = true,
+                  expect = reference(p, "digests", 0, c.rounds, c.tiles, n) },
+      last    = { type = "u32", count = n * p.stages, fill = 0, reset = "launch",
+                  expect = reference(p, "last", c.rounds - p.stages, p.stages, c.tiles, n) },
+      touched = { type = "u32", count = n, fill = 0, reset = "launch", expect = 0 },
+    }
+  end,
+
+  launch = function(p, dev)
+    local c = cut(p, dev)
+    return {
+      block = 288, grid = fit { per = "cluster", ctas_per_sm = 1 },
+      -- guards, ring, mbarriers, landing places of the way that copies twice; at least so much that an SM holds one CTA
+      smem_bytes = math.max(3 * KiB + p.stages * (2 * p.tile + 24),
+                            (dev.shared_per_sm_bytes or 228 * KiB) // 2 // KiB * KiB + 2 * KiB),
+      args = { "source", "digests", "last", "touched", "scratch", u32(c.rounds), u32(p.stages), u32(p.tile), u32(c.tiles),
+               { verify = u32(1), time = u32(0) } },
+    }
+  end,
+  bytes = function(p, dev, v, ctas) return ctas and ctas * cut(p, dev).rounds * p.tile end,
+  hot   = false,
+
+  columns = {
+    { "CTAs", function(p, v, launch) return launch.ctas end, counter = "ctas" },
+    { "bulk bytes", times "bulk", counter = "bulk_delivered_bytes" },
+    { "loaded bytes", times "loaded", counter = "loads_global_bytes" },
+    { "bytes stored to peers", times "stored", counter = "stores_remote_bytes" },
+    { "st.async", function(p, v, launch, dev) return v.data and math.floor((v.data.async or 0) * landed(p, dev, launch)) end,
+      counter = "async_stores" },
+    { "bytes delivered", function(p, v, launch, dev) return landed(p, dev, launch) end },
+    { "TB/s delivered", timed = true,
+      value = function(p, v, launch, dev, time) return landed(p, dev, launch) / time.ns / 1000 end },
+    { "B/clk/SM", timed = true,
+      value = function(p, v, launch, dev, time)
+        return time.sm_mhz and landed(p, dev, launch) / (time.ns * time.sm_mhz / 1000) / launch.ctas
+      end },
+  },
+
+  variants = {
+    { name = "own", source = "dsmem_stage/own.cu", entry = "dsmem_stage_own", requires = "sm_90", baseline = true,
+      must_contain = { COPY }, data = { bulk = 1, loaded = 0, stored = 0 }, about = "each CTA loads for itself" },
+    { name = "mapped", source = "dsmem_stage/mapped.cu", entry = "dsmem_stage_mapped", requires = "sm_90",
+      must_contain = { COPY, "mapa" }, data = { bulk = 1, loaded = 0, stored = 0 },
+      about = "cp.async.bulk to the peer's memory and mbarrier" },
+    { name = "mapped_ptx", source = "../ptx/dsmem_stage_mapped.ptx", entry = "dsmem_stage_mapped", requires = "sm_90",
+      must_contain = { COPY, "mapa" }, data = { bulk = 1, loaded = 0, stored = 0 }, about = "the same by hand in PTX" },
+    { name = "forward", source = "dsmem_stage/forward.cu", entry = "dsmem_stage_forward", requires = "sm_90",
+      must_contain = { COPY, ACROSS }, data = { bulk = 2, loaded = 0, stored = 0 },
+      about = "a local load, then a copy between shared memories" },
+    { name = "st_async", source = "dsmem_stage/st_async.cu", entry = "dsmem_stage_st_async", requires = "sm_90",
+      must_contain = { "st.async" }, data = { bulk = 0, loaded = 1, stored = 0, async = 1 / 16 },
+      about = "ld.global, then st.async to the peer" },
+    { name = "st_cluster", source = "dsmem_stage/stores.cu", entry = "dsmem_stage_st_cluster", requires = "sm_90",
+      must_contain = { "st.shared::cluster", "barrier.cluster" }, data = { bulk = 0, loaded = 1, stored = 1 },
+      about = "ld.global, then st.shared::cluster; cluster barriers" },
+    { name = "through_global", source = "dsmem_stage/stores.cu", entry = "dsmem_stage_through_global", requires = "sm_90",
+      must_contain = { "barrier.cluster" }, data = { bulk = 0, loaded = 2, stored = 0 },
+      about = "written to global memory, read back by the peer; cluster barriers" },
+  },
+
+  predictions = {
+    { "every tile arrived whole, and nothing beside it", function(rows)
+        local right = 0
+        for _, row in ipairs(rows) do
+          if row.status == "wrong" then return false, row.variant .. ": " .. row.reason end
+          if row.status == "ok" then right = right + 1 end
+        end
+        if right > 0 then return true, right .. " rows" end
+      end },
+    { "a copy mapped to a peer is within 10 % of a CTA's own", function(rows)
+        local worst, size
+        for _, row in ipairs(rows) do
+          local against = row.variant == "mapped" and row.status == "ok" and row.rates.vs_baseline
+          if against and (not worst or against.ratio > worst) then worst, size = against.ratio, row.params.cluster end
+        end
+        if worst then return worst <= 1.1, string.format("at most %.3f, cluster %d", worst, size) end
+      end },
+  },
+}

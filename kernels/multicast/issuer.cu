@@ -1,0 +1,25 @@
+/* One issuer: rank 0 loads every tile and sends it to all. */
+#include "ways.cuh"
+
+struct issuer : together {
+    const unsigned char *source;
+    u32 tile_bytes, rank = cluster_rank();
+    mutable walk at;
+    __device__ issuer(const unsigned char *from, u32 bytes, u32 tiles)
+        : source(from), tile_bytes(bytes), at(cluster_id(), cluster_count(), tiles)
+    {
+    }
+    __device__ __forceinline__ u32 hears() const { return rank == 0 ? size : 1; }
+    /* The issuer, and this CTA's own producer thread, which keeps in step with it. */
+    __device__ __forceinline__ void release(u32 empty) const { release_mask(empty, 1u | 1u << rank); }
+    __device__ __forceinline__ void fill(u32, u32 stage, u32 full) const
+    {
+        if (rank == 0)
+            copy_in_multicast(stage, source + (u64)at.next() * tile_bytes, tile_bytes, full, all());
+    }
+};
+
+extern "C" __global__ void __launch_bounds__(RING_THREADS) multicast_issuer(MULTICAST_PARAMETERS)
+{
+    ring_run({digests, last, touched, rounds, stages, tile_bytes, 0, read_all}, issuer(source, tile_bytes, tiles));
+}
