@@ -203,6 +203,9 @@ const struct clab_command_info clab_commands[] = {
      "Sets LD_LIBRARY_PATH, LD_PRELOAD and CLUSTERLAB_EMU_ARCH, and becomes PROGRAM. Other options of the "
      "stand-in come\n"
      "from the environment: CLUSTERLAB_EMU_SCHEDULE, _SEED, _ISA, _INITIAL_CLUSTERS, _DECLINE, _DRIVER, "
-     "_LOG.\n"},
+     "_LOG.\n"
+     "A linker of PTX takes the place of nvJitLink, whose cubins could not run; CLUSTERLAB_NVJITLINK names "
+     "NVIDIA's own,\n"
+     "which it needs for LTO IR (default: the one that doctor finds).\n"},
     {NULL, NULL, NULL, NULL},
 };
