@@ -1,5 +1,5 @@
-/* Rows of the matrices that ldmatrix and stmatrix move: sixteen bytes each, the address of row r given by lane
-   r. PTX ISA 9.0, "Warp-level matrix load instruction: ldmatrix", "… store instruction: stmatrix". */
+/* Rows of the matrices that ldmatrix and stmatrix move: sixteen bytes each, the address of row r given by
+   lane r. PTX ISA 9.0, "Warp-level matrix load instruction: ldmatrix", "… store instruction: stmatrix". */
 #ifndef CLAB_EMU_MATRIX_ROWS_H
 #define CLAB_EMU_MATRIX_ROWS_H
 
@@ -41,6 +41,7 @@ static inline bool emu_matrix_rows(struct emu_warp *warp, const struct emu_op *o
         if (!out_rows[lane])
             return false;
         emu_access_count(warp, space, EMU_MATRIX_ROW_SIZE, mode, 1);
+        emu_access_tell(warp, op, lane, space, out_rows[lane], 1u << EMU_MATRIX_ROW_SIZE, mode);
     }
     return true;
 }

@@ -52,8 +52,8 @@ static unsigned unique_of(const struct matrix *x)
 
 /* The row and column of element j of register r of a lane. A is cut into blocks of 16 rows (8 where it has
    no more), B and C into blocks of 8 columns, C's into 16 rows too. */
-static void place_upright(enum part part, unsigned rows, unsigned columns, unsigned e, unsigned lane, unsigned at,
-                          unsigned j, unsigned *out_row, unsigned *out_column)
+static void place_upright(enum part part, unsigned rows, unsigned columns, unsigned e, unsigned lane,
+                          unsigned at, unsigned j, unsigned *out_row, unsigned *out_column)
 {
     const unsigned g = lane / 4, t = lane % 4;
     switch (part) {
@@ -237,8 +237,7 @@ static uint64_t element_of_d(const struct product *x, uint64_t c, const double *
     const float start = x->c_f16 ? emu_f16_to_f32((uint32_t)c & 0xffff) : emu_bits_f32((uint32_t)c);
     if (x->a_type == EMU_ELEMENT_TF32) { /* in two steps, as an H200's driver compiles it */
         const float half = emu_dot(x->a_type, false, start, a, b, x->k / 2);
-        return emu_f32_bits(
-            emu_canon(emu_dot(x->a_type, false, half, a + x->k / 2, b + x->k / 2, x->k / 2)));
+        return emu_f32_bits(emu_canon(emu_dot(x->a_type, false, half, a + x->k / 2, b + x->k / 2, x->k / 2)));
     }
     /* From an f32 C an f16 D is rounded twice. */
     const float d = emu_dot(x->a_type, x->d_f16 && x->c_f16, start, a, b, x->k);
@@ -278,8 +277,7 @@ static const struct emu_op *multiply(struct emu_warp *warp, const struct emu_op 
             uint64_t word = 0;
             for (unsigned j = 0; j < per_register(&x->d); j++) {
                 place_of(&x->d, lane, r, j, &row, &column);
-                word |= element_of_d(x, c[row][column], a[row], b[column])
-                        << (j * x->d.element_bits % 64);
+                word |= element_of_d(x, c[row][column], a[row], b[column]) << (j * x->d.element_bits % 64);
             }
             if (x->d.element_bits == 64)
                 EMU_ROW(uint64_t, warp, x->d.registers[r])[lane] = word;
@@ -374,7 +372,8 @@ EMU_EMITTER(emu_wmma_mma)
     unsigned mnk[3];
     /* Types: of D and C for f16; of D, A, B, C for the others. */
     const bool f16 = insn->n_types == 2;
-    const enum ptx_type a_type = f16 ? PTX_F16 : emu_type(insn, 1), b_type = f16 ? PTX_F16 : emu_type(insn, 2);
+    const enum ptx_type a_type = f16 ? PTX_F16 : emu_type(insn, 1),
+                        b_type = f16 ? PTX_F16 : emu_type(insn, 2);
     const enum ptx_type d_type = emu_type(insn, 0), c_type = emu_type(insn, f16 ? 1 : 3);
     if (!emu_shape_of(insn, mnk) || !emu_element_of(a_type, &x->a_type) ||
         !emu_element_of(b_type, &x->b_type) || mnk[2] > EMU_MAX_K / 2)
