@@ -22,7 +22,8 @@ const struct clab_command_info clab_commands[] = {
      "  --samples N        N timed samples a row, instead of as many as the noise target (+-0.5 % of the "
      "median) needs\n"
      "  --hot              time batches of launches back to back too (no L2 flush between them)\n"
-     "  --counters         columns of L2, DRAM and crossbar bytes: by ncu on a GPU, where it is installed and "
+     "  --counters         columns of L2, DRAM and crossbar bytes: by ncu on a GPU, where it is installed "
+     "and "
      "permitted;\n"
      "                     on emu:* what the launch asked for\n"
      "  --timeout S        seconds after which a launch or a measurement counts as hung (default: 30 on a "
@@ -154,6 +155,8 @@ const struct clab_command_info clab_commands[] = {
      "  --json               one JSON object instead (host/inspect/README.md has its fields)\n"
      "  --records FILE       records of `run --json FILE`: measured times of both kernels beside the "
      "difference\n"
+     "  --variants A,B       which variants of the records the sides are (needed for one kernel compiled "
+     "twice)\n"
      "  -I DIR, -D NAME[=V], --option RAW   for both sides, as in compile\n"
      "\n"
      "Exit status 0 whether they differ or not; 4 when a side does not compile or has no such entry.\n"},

@@ -114,17 +114,21 @@ void api_explain_undefined(struct clab_error *error, const char *name)
                       syscall[] = "__cuda_syscall_cp_async_bulk";
     const char *least = strstr(name, gate);
     if (least != NULL) {
-        const char *start = strncmp(name, wrapper, sizeof wrapper - 1) == 0 ? name + sizeof wrapper - 1 : name;
-        clab_error_remedy(error,
-                          "CUDA's headers call this name in place of cuda::ptx::%.*s, which they offer for SM_%.*s "
-                          "only: compile for one of these, or write the instruction as inline PTX",
-                          (int)(least - start), start, (int)strspn(least + sizeof gate - 1,
-                          "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"), least + sizeof gate - 1);
+        const char *start =
+            strncmp(name, wrapper, sizeof wrapper - 1) == 0 ? name + sizeof wrapper - 1 : name;
+        clab_error_remedy(
+            error,
+            "CUDA's headers call this name in place of cuda::ptx::%.*s, which they offer for SM_%.*s "
+            "only: compile for one of these, or write the instruction as inline PTX",
+            (int)(least - start), start,
+            (int)strspn(least + sizeof gate - 1,
+                        "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"),
+            least + sizeof gate - 1);
     } else if (strncmp(name, syscall, sizeof syscall - 1) == 0) {
-        clab_error_remedy(error,
-                          "ptxas puts calls of this name where a kernel for compute capability 12.x copies to "
-                          "shared::cluster or multicasts, and the driver of such a GPU supplies it; PTX has the "
-                          "instruction itself: load the PTX from before that step");
+        clab_error_remedy(
+            error, "ptxas puts calls of this name where a kernel for compute capability 12.x copies to "
+                   "shared::cluster or multicasts, and the driver of such a GPU supplies it; PTX has the "
+                   "instruction itself: load the PTX from before that step");
     }
 }
 

@@ -12,7 +12,8 @@
 #include "emu/cta_memory.h"
 #include "emu/reduce.h"
 
-/* How much later (emu_now) something lands: as the seed has it, on the schedule `fair` about a copy's latency. */
+/* How much later (emu_now) something lands: as the seed has it, on the schedule `fair` about a copy's
+ * latency. */
 uint64_t emu_async_delay(struct emu_cluster *cluster);
 
 /* Tells observers of an asynchronous operation issued (warp and op given) or done (NULL) by a thread of

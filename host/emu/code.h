@@ -47,10 +47,10 @@ struct emu_code {
     struct emu_slot *params, *returns; /* of a .func, in the order declared */
     uint32_t index;                    /* in image->codes */
     uint32_t *costs;                   /* modelled cycles before each instruction (cost.h), n_insns + 1 */
-    uint32_t *reg_rows;  /* row (or predicate word) of each PTX register, for traces; shared with others that
-                            do not live at the same time */
-    uint32_t registers;  /* modelled demand of this function alone (ptx_live.demand) */
-    bool calls;          /* has a call instruction */
+    uint32_t *reg_rows; /* row (or predicate word) of each PTX register, for traces; shared with others that
+                           do not live at the same time */
+    uint32_t registers; /* modelled demand of this function alone (ptx_live.demand) */
+    bool calls;         /* has a call instruction */
 };
 
 /* Fills the constant's row at `row`; `rank` is the CTA's. */

@@ -1,5 +1,5 @@
-/* Modelled cost of code (cost.h): latencies by kind of instruction from cost.def, and an in-order scoreboard over each
-   block, as the compiler's control codes have it for the hardware. */
+/* Modelled cost of code (cost.h): latencies by kind of instruction from cost.def, and an in-order scoreboard
+   over each block, as the compiler's control codes have it for the hardware. */
 #include "emu/cost.h"
 
 #include <string.h>
@@ -17,9 +17,9 @@ static bool is_one_of(const char *syntax, const char *const *heads, size_t n)
     return false;
 }
 
-#define IS_ONE_OF(syntax, ...)                                                                        \
-    is_one_of(syntax, (const char *const[]){__VA_ARGS__}, sizeof(const char *const[]){__VA_ARGS__} /  \
-                                                              sizeof(const char *))
+#define IS_ONE_OF(syntax, ...)                            \
+    is_one_of(syntax, (const char *const[]){__VA_ARGS__}, \
+              sizeof(const char *const[]){__VA_ARGS__} / sizeof(const char *))
 
 static bool is_f64(const struct ptx_insn *insn)
 {
@@ -52,7 +52,8 @@ static uint32_t load_latency(const struct ptx_insn *insn)
 
 static uint32_t atomic_latency(const struct ptx_insn *insn, const char *syntax)
 {
-    const bool near = insn->n_spaces > 0 && (insn->spaces[0] == PTX_SPACE_SHARED || insn->spaces[0] == PTX_SPACE_SHARED_CTA);
+    const bool near = insn->n_spaces > 0 &&
+                      (insn->spaces[0] == PTX_SPACE_SHARED || insn->spaces[0] == PTX_SPACE_SHARED_CTA);
     const bool remote = insn->n_spaces > 0 && insn->spaces[0] == PTX_SPACE_SHARED_CLUSTER;
     if (begins(syntax, "red"))
         return EMU_COST_STORE;
@@ -88,12 +89,14 @@ static uint32_t latency(const struct ptx_insn *insn)
     if (strcmp(class, "WARP") == 0)
         return begins(syntax, "redux") ? EMU_COST_REDUX : EMU_COST_WARP;
     if (strcmp(class, "FENCE") == 0)
-        return ptx_has(insn, PTX_MOD_CTA) || begins(syntax, "fence.proxy") || begins(syntax, "fence.mbarrier") ? EMU_COST_FENCE_NEAR
-                                                                                                             : EMU_COST_FENCE;
+        return ptx_has(insn, PTX_MOD_CTA) || begins(syntax, "fence.proxy") || begins(syntax, "fence.mbarrier")
+                   ? EMU_COST_FENCE_NEAR
+                   : EMU_COST_FENCE;
     return arithmetic_latency(insn, syntax);
 }
 
-/* Instructions that the warp does not go past before they are done, whether or not anything reads their result. */
+/* Instructions that the warp does not go past before they are done, whether or not anything reads their
+ * result. */
 static bool holds(const struct ptx_insn *insn)
 {
     const char *class = ptx_rows[insn->row].class;
@@ -129,12 +132,13 @@ static void write_one(void *context, uint32_t reg, bool written)
         board->last = board->arrival;
 }
 
-uint32_t *emu_cost_schedule(const struct ptx_function *function, const struct ptx_cfg *cfg, struct clab_arena *arena,
-                            struct clab_arena *scratch)
+uint32_t *emu_cost_schedule(const struct ptx_function *function, const struct ptx_cfg *cfg,
+                            struct clab_arena *arena, struct clab_arena *scratch)
 {
     uint32_t *before = clab_arena_array(arena, function->n_insns + 1, sizeof *before);
-    struct scoreboard board = {.arrives = clab_arena_array(scratch, function->n_regs + 1, sizeof *board.arrives),
-                               .is_read = clab_arena_array(scratch, function->n_regs + 1, sizeof *board.is_read)};
+    struct scoreboard board = {
+        .arrives = clab_arena_array(scratch, function->n_regs + 1, sizeof *board.arrives),
+        .is_read = clab_arena_array(scratch, function->n_regs + 1, sizeof *board.is_read)};
     if (before == NULL || board.arrives == NULL || board.is_read == NULL)
         return NULL;
     for (uint32_t i = 0; i < function->n_insns; i++)
@@ -152,7 +156,8 @@ uint32_t *emu_cost_schedule(const struct ptx_function *function, const struct pt
             ptx_insn_registers(insn, write_one, &board);
             now = holds(insn) ? board.arrival : board.issue + EMU_COST_ISSUE;
         }
-        const bool branches = block->count > 0 && function->insns[block->first + block->count - 1].row == PTX_BRA;
+        const bool branches =
+            block->count > 0 && function->insns[block->first + block->count - 1].row == PTX_BRA;
         now = (board.last > now ? board.last : now) + (branches ? EMU_COST_BRANCH : 0);
         /* The branch's own cost counts whether or not it is taken, as that of its block. */
         before[block->first + block->count] = (uint32_t)now;

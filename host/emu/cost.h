@@ -1,4 +1,5 @@
-/* Modelled cost of code, for the schedule `fair` (sched_fair.c): when each instruction of a straight stretch would issue. */
+/* Modelled cost of code, for the schedule `fair` (sched_fair.c): when each instruction of a straight stretch
+ * would issue. */
 #ifndef CLAB_EMU_COST_H
 #define CLAB_EMU_COST_H
 
@@ -10,11 +11,12 @@ enum emu_cost {
 #undef EMU_COST
 };
 
-/* Cycles before each instruction of the function in program order, n_insns + 1 entries: the difference of two is what the
-   instructions between them take one warp that waits for nobody. An instruction issues a cycle after the one before, and
-   not before the registers that it reads have arrived; what is still on its way at the end of a block is waited for, if
-   anything reads it. No cache, no bank conflict, no divergence. NULL when memory is out. */
-uint32_t *emu_cost_schedule(const struct ptx_function *function, const struct ptx_cfg *cfg, struct clab_arena *arena,
-                            struct clab_arena *scratch);
+/* Cycles before each instruction of the function in program order, n_insns + 1 entries: the difference of two
+   is what the instructions between them take one warp that waits for nobody. An instruction issues a cycle
+   after the one before, and not before the registers that it reads have arrived; what is still on its way at
+   the end of a block is waited for, if anything reads it. No cache, no bank conflict, no divergence. NULL
+   when memory is out. */
+uint32_t *emu_cost_schedule(const struct ptx_function *function, const struct ptx_cfg *cfg,
+                            struct clab_arena *arena, struct clab_arena *scratch);
 
 #endif

@@ -18,7 +18,7 @@ struct emu_mbarrier_bytes {
 struct emu_cta_memory {
     uint64_t *live; /* bit per 8 bytes of shared memory: a live mbarrier; NULL while there is none */
     struct emu_mbarrier_bytes *bytes; /* per 8 bytes of shared memory; NULL like `live` */
-    struct emu_copies *copies; /* by warp; NULL while there is none */
+    struct emu_copies *copies;        /* by warp; NULL while there is none */
 };
 
 /* NULL when memory is out. */

@@ -155,7 +155,8 @@ static void note_nothing_to_take(const struct emu_run *run, const struct clab_co
         run->n_clusters > run->resident_limit / run->cluster_size) {
         return;
     }
-    emu_log_once("%s asked for clusters that have not started, and there were none: all %llu start at once. Launch one "
+    emu_log_once("%s asked for clusters that have not started, and there were none: all %llu start at once. "
+                 "Launch one "
                  "for each piece of work, not one for each SM",
                  run->code->function->name, (unsigned long long)run->n_clusters);
 }

@@ -231,6 +231,6 @@ struct emu_mbarrier_view emu_mbarrier_view(const struct emu_cta *cta, uint32_t a
     const struct object object = unpack(*word_of(cta, address));
     const struct emu_mbarrier_bytes bytes =
         emu_mbarrier_is_live(cta, address) ? *bytes_of(cta, address) : (struct emu_mbarrier_bytes){0, 0};
-    return (struct emu_mbarrier_view){
-        object.expected, object.pending, -object.tx, object.parity, bytes.expected, bytes.arrived};
+    return (struct emu_mbarrier_view){object.expected, object.pending, -object.tx,
+                                      object.parity,   bytes.expected, bytes.arrived};
 }

@@ -74,7 +74,8 @@ struct emu_warp {
     struct emu_traffic *traffic;
     uint64_t progress;
     uint64_t *warp_insns, *thread_insns; /* the host thread's counts; [1]: inside polling loops */
-    const uint32_t *costs; /* of the running function (code.h), where the schedule has a clock; NULL: it has none */
+    const uint32_t
+        *costs; /* of the running function (code.h), where the schedule has a clock; NULL: it has none */
     uint64_t clock, cycles; /* virtual time at which the slice began, and what it has taken since */
     uint32_t count_from; /* index of the first instruction of the running function that is not counted yet */
     int32_t fuel;        /* backward branches left in this slice */

@@ -6,8 +6,9 @@
    sm_100 and sm_120, with the ctaid of the cluster's first CTA; it is written to the CTA's shared memory, or
    with .multicast::cluster::all at the same offset in every CTA of the cluster, and complete_tx(16) follows
    at each mbarrier. option decline makes requests fail early; the clusters then run. UNVERIFIED: the words of
-   a failed answer, zeros here. get_first_ctaid of a failed answer and a request by a CTA that has seen one fail
-   are undefined in PTX, and faults here. Leaves to a checker: an answer's place used again before it was read. */
+   a failed answer, zeros here. get_first_ctaid of a failed answer and a request by a CTA that has seen one
+   fail are undefined in PTX, and faults here. Leaves to a checker: an answer's place used again before it was
+   read. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,9 +73,10 @@ static const struct emu_op *try_cancel_any(struct emu_warp *warp, const struct e
     const struct clc_plan *plan = op->extra;
     if (warp->cta->clc_seen_declined) {
         emu_fault_kind_set(warp, EMU_FAULT_ILLEGAL_INSTRUCTION);
-        return emu_fault(warp, op, (unsigned)__builtin_ctz(warp->exec), CLAB_FAULT, NULL, 0,
-                         "a request to cancel after this CTA saw one declined: undefined, a kernel ends its loop at the "
-                         "first (PTX ISA 9.0, clusterlaunchcontrol.try_cancel)");
+        return emu_fault(
+            warp, op, (unsigned)__builtin_ctz(warp->exec), CLAB_FAULT, NULL, 0,
+            "a request to cancel after this CTA saw one declined: undefined, a kernel ends its loop at the "
+            "first (PTX ISA 9.0, clusterlaunchcontrol.try_cancel)");
     }
     for (uint32_t left = warp->exec; left; left &= left - 1) {
         const unsigned lane = (unsigned)__builtin_ctz(left);
@@ -144,9 +146,10 @@ static const struct emu_op *first_ctaid_any(struct emu_warp *warp, const struct 
         const unsigned i = (unsigned)__builtin_ctz(left);
         if (!(a[i].words[2] & 1)) {
             emu_fault_kind_set(warp, EMU_FAULT_ILLEGAL_INSTRUCTION);
-            return emu_fault(warp, op, i, CLAB_FAULT, NULL, 0,
-                             "the ctaid of an answer that took no cluster: declined, or not there yet; ask is_canceled, "
-                             "behind the wait for its mbarrier, first (PTX ISA 9.0, clusterlaunchcontrol.query_cancel)");
+            return emu_fault(
+                warp, op, i, CLAB_FAULT, NULL, 0,
+                "the ctaid of an answer that took no cluster: declined, or not there yet; ask is_canceled, "
+                "behind the wait for its mbarrier, first (PTX ISA 9.0, clusterlaunchcontrol.query_cancel)");
         }
         const uint32_t parts[4] = {a[i].words[0], a[i].words[1] & 0xffff, a[i].words[1] >> 16, 0};
         d[i] = parts[op->u8[0]];

@@ -8,8 +8,8 @@
 #include "emu/report.h"
 #include "emu/sched.h"
 
-/* A turn with more instructions outside polling loops than this did more than poll. The turns of a clocked schedule are
-   short; a loop that is known to poll ends them at once. */
+/* A turn with more instructions outside polling loops than this did more than poll. The turns of a clocked
+   schedule are short; a loop that is known to poll ends them at once. */
 #define POLL_INSNS 1024
 static uint64_t poll_insns(const struct emu_run *run)
 {

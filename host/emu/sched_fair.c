@@ -1,17 +1,19 @@
-/* The schedule `fair`: one host thread and a modelled clock. What is due first happens first: the next slice of a warp, a
-   completion, the end of a sleep. The same seed gives the same run, whatever the host does; other seeds give other orders
-   of the warps of a CTA that are about as far, and other delays of completions.
+/* The schedule `fair`: one host thread and a modelled clock. What is due first happens first: the next slice
+   of a warp, a completion, the end of a sleep. The same seed gives the same run, whatever the host does;
+   other seeds give other orders of the warps of a CTA that are about as far, and other delays of completions.
 
-   The clock. Every warp has its own time. A slice takes it on by what its instructions cost (cost.h), or by more where
-   something is short: an SM has four schedulers that each issue one warp instruction a cycle, and all SMs together one
-   memory. A warp that is woken goes on no earlier than what woke it. Slices are short but not instructions, so that
-   between CTAs an order may be wrong by the length of a slice.
+   The clock. Every warp has its own time. A slice takes it on by what its instructions cost (cost.h), or by
+   more where something is short: an SM has four schedulers that each issue one warp instruction a cycle, and
+   all SMs together one memory. A warp that is woken goes on no earlier than what woke it. Slices are short
+   but not instructions, so that between CTAs an order may be wrong by the length of a slice.
 
-   Residency. All clusters that the modelled device holds start at once, in order; each CTA goes to the SM with the fewest
-   CTAs, the lowest number first, and a cluster that ends makes room for the next one in its place.
+   Residency. All clusters that the modelled device holds start at once, in order; each CTA goes to the SM
+   with the fewest CTAs, the lowest number first, and a cluster that ends makes room for the next one in its
+   place.
 
-   UNVERIFIED: against an H200 the makespans of `tiles` were compared, and nothing else (host/emu/README.md). Caches, bank
-   conflicts, tensor cores, the network between SMs and the place of a cluster's CTAs in one GPC are not modelled. */
+   UNVERIFIED: against an H200 the makespans of `tiles` were compared, and nothing else (host/emu/README.md).
+   Caches, bank conflicts, tensor cores, the network between SMs and the place of a cluster's CTAs in one GPC
+   are not modelled. */
 #include <stdlib.h>
 
 #include "emu/cost.h"
@@ -21,10 +23,11 @@
 #define HOUSEKEEPING_SLICES 64
 #define FAIRNESS_SLICES     256 /* between turns for warps that only polled */
 #define SCHEDULERS          4   /* of an SM */
-/* Warps of a CTA that are no further ahead of the last than this, in cycles, are taken in the seed's order. */
+/* Warps of a CTA that are no further ahead of the last than this, in cycles, are taken in the seed's order.
+ */
 #define TOGETHER 512
-/* What a read of 8 GiB reached of the memory's peak: 4630 of 4814 GB/s on an H200 (CUB DeviceReduce::Sum, driver
-   580.159.04, 2026-11-30). UNVERIFIED: other chips. */
+/* What a read of 8 GiB reached of the memory's peak: 4630 of 4814 GB/s on an H200 (CUB DeviceReduce::Sum,
+   driver 580.159.04, 2026-11-30). UNVERIFIED: other chips. */
 #define MEMORY_SHARE 0.96
 #define NEVER        UINT64_MAX
 
@@ -97,7 +100,8 @@ static void heap_remove(struct fair *fair, const struct emu_cluster *cluster)
 static uint64_t cycles_of(const struct fair *fair, uint64_t ns)
 {
     const struct emu_run *run = fair->thread->run;
-    const uint64_t since = ns > run->start_ns ? ns - run->start_ns : 0, mhz = run->machine->model->clock_khz / 1000;
+    const uint64_t since = ns > run->start_ns ? ns - run->start_ns : 0,
+                   mhz = run->machine->model->clock_khz / 1000;
     return since / 1000 * mhz + (since % 1000 * mhz + 999) / 1000;
 }
 
@@ -261,10 +265,12 @@ static void step(struct fair *fair, struct emu_cta *cta, uint64_t due)
 {
     struct emu_thread *thread = fair->thread;
     struct emu_warp *warp = choose(cta, due);
-    const uint64_t insns = thread->warp_insns[0] + thread->warp_insns[1], bytes = memory_bytes(&thread->traffic);
+    const uint64_t insns = thread->warp_insns[0] + thread->warp_insns[1],
+                   bytes = memory_bytes(&thread->traffic);
     emu_warp_step(warp);
     warp->cta->cluster->running = NULL;
-    charge(fair, warp, thread->warp_insns[0] + thread->warp_insns[1] - insns, memory_bytes(&thread->traffic) - bytes);
+    charge(fair, warp, thread->warp_insns[0] + thread->warp_insns[1] - insns,
+           memory_bytes(&thread->traffic) - bytes);
 }
 
 static void wake_sleepers(struct fair *fair, struct emu_cluster *cluster, uint64_t due)
@@ -370,8 +376,8 @@ void emu_thread_run_fair(struct emu_thread *thread)
     const struct emu_model *model = thread->run->machine->model;
     struct fair fair = {.thread = thread, .n_sms = model->sms};
     /* Two transfers a memory clock on each line of the bus. */
-    fair.cycles_per_byte =
-        (double)model->clock_khz / (MEMORY_SHARE * 2 * (double)model->memory_clock_khz * (model->bus_bits / 8));
+    fair.cycles_per_byte = (double)model->clock_khz /
+                           (MEMORY_SHARE * 2 * (double)model->memory_clock_khz * (model->bus_bits / 8));
     fair.sms = calloc(fair.n_sms, sizeof *fair.sms);
     fair.heap = calloc(thread->run->resident_limit / thread->run->cluster_size + 1, sizeof *fair.heap);
     if (fair.sms && fair.heap) {

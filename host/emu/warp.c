@@ -524,7 +524,8 @@ uint64_t emu_cycles(const struct emu_warp *warp, const struct emu_op *op)
     const uint32_t since = op->insn > warp->count_from ? op->insn - warp->count_from : 0;
     thread->clock_read = true;
     if (warp->costs) {
-        return warp->clock + warp->cycles + (since ? warp->costs[op->insn] - warp->costs[warp->count_from] : 0);
+        return warp->clock + warp->cycles +
+               (since ? warp->costs[op->insn] - warp->costs[warp->count_from] : 0);
     }
     return ++thread->skipped_cycles + thread->warp_insns[0] + thread->warp_insns[1] + since;
 }

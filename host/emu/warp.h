@@ -120,7 +120,8 @@ struct emu_cta {
     unsigned char *local;
     uint32_t local_bytes;
     struct emu_barrier barriers[EMU_NAMED_BARRIERS];
-    bool clc_declined, clc_seen_declined; /* an answer that took no cluster has come here; and was looked at */
+    bool clc_declined,
+        clc_seen_declined;    /* an answer that took no cluster has come here; and was looked at */
     uint32_t barriers_active; /* bit per barrier at which something arrived */
     /* barrier.cluster, by warp: lanes between their arrive and their wait, and the phase parity they arrived
      * in. */
@@ -202,11 +203,11 @@ struct emu_run {
     uint64_t params; /* address of the parameter block, readable by generic and param accesses */
     uint32_t param_bytes;
     uint32_t shared_bytes, dynamic_shared_bytes, local_bytes;
-    uint64_t grid_id;              /* %gridid */
-    uint64_t start_ns;             /* host clock when the launch began: origin of %globaltimer */
-    uint32_t resident_limit;       /* CTAs */
-    bool clocked;                  /* schedule `fair`: warps have clocks, and completions come by them */
-    int32_t slice_fuel;            /* backward branches, weighted, before a fragment gives way */
+    uint64_t grid_id;        /* %gridid */
+    uint64_t start_ns;       /* host clock when the launch began: origin of %globaltimer */
+    uint32_t resident_limit; /* CTAs */
+    bool clocked;            /* schedule `fair`: warps have clocks, and completions come by them */
+    int32_t slice_fuel;      /* backward branches, weighted, before a fragment gives way */
     struct emu_thread *threads;
     uint32_t n_threads;
     _Atomic int stop;     /* not 0: host threads leave as soon as they can */
@@ -261,7 +262,8 @@ static inline uint64_t emu_now(const struct emu_cluster *cluster)
 }
 
 /* --- asynchronous completions. Calls item->complete after `delay` (emu_now's unit), or as
-   soon as nothing else in the cluster can run. Items posted with the same due step complete in the order posted. */
+   soon as nothing else in the cluster can run. Items posted with the same due step complete in the order
+   posted. */
 void emu_async_post(struct emu_cluster *cluster, struct emu_async *item, uint64_t delay);
 /* The next number of the cluster's own sequence: depends on the seed and the cluster's index only. */
 uint64_t emu_random(struct emu_cluster *cluster);

@@ -402,8 +402,8 @@ static json_t *timeline_request(const struct clab_run_state *run)
     return request;
 }
 
-/* Keeps the summary of a launch's timeline in the record, and in columns: times only where the device's clock means
-   something, and named for what they are. */
+/* Keeps the summary of a launch's timeline in the record, and in columns: times only where the device's clock
+   means something, and named for what they are. */
 static void record_timeline(const struct clab_run_state *run, struct clab_run_row *row, json_t *summary)
 {
     static const char *const times[] = {"idle_end_ns", "makespan_ns", "shortest_ns",

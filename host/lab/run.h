@@ -30,7 +30,8 @@ struct clab_run_options {
     /* Called for each row that is ok, after all others, with the slots of its timeline (timeline.h); NULL:
        they are not wanted. */
     void (*on_timeline)(void *context, const json_t *row, const json_t *slots);
-    /* A sentence for the user about the run as a whole, such as why counters could not be read; may be NULL. */
+    /* A sentence for the user about the run as a whole, such as why counters could not be read; may be NULL.
+     */
     void (*on_note)(void *context, const char *text);
     void *context;
 };

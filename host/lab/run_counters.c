@@ -1,9 +1,10 @@
-/* run --counters: bytes that went through L2, DRAM and the crossbar between L2 and the SMs, as columns of the rows
-   that verified. On a GPU each row is launched once more in a worker that runs under `ncu` (Nsight Compute), whose
-   CSV log tells the launches apart by their order; caches are flushed before each of ncu's passes (its default), so
-   the figures belong to the cold time. Where ncu is not installed or may not read the counters the run goes on, and
-   says why. The stand-in driver's own counters give what a launch asked for; it has no caches, so DRAM is null.
-   Left out: rows with a companion kernel, which would have to run at the same time. */
+/* run --counters: bytes that went through L2, DRAM and the crossbar between L2 and the SMs, as columns of the
+   rows that verified. On a GPU each row is launched once more in a worker that runs under `ncu` (Nsight
+   Compute), whose CSV log tells the launches apart by their order; caches are flushed before each of ncu's
+   passes (its default), so the figures belong to the cold time. Where ncu is not installed or may not read
+   the counters the run goes on, and says why. The stand-in driver's own counters give what a launch asked
+   for; it has no caches, so DRAM is null. Left out: rows with a companion kernel, which would have to run at
+   the same time. */
 #include <errno.h>
 #include <glob.h>
 #include <limits.h>
@@ -16,16 +17,17 @@
 #include "lab/run_parts.h"
 #include "lab/wire.h"
 
-#define NCU_LAUNCH_LIMIT_MS (300 * 1000) /* a launch is replayed, its memory saved and restored in between */
-#define NCU_END_LIMIT_MS    (120 * 1000)
-#define LOG_LIMIT_BYTES     (64u << 20)
-#define SECTOR_BYTES        32
+#define NCU_LAUNCH_LIMIT_MS (300 * 1000) /* a launch is replayed, its memory saved and restored in between \
+                                          */
+#define NCU_END_LIMIT_MS (120 * 1000)
+#define LOG_LIMIT_BYTES  (64u << 20)
+#define SECTOR_BYTES     32
 
 static const char *const columns[] = {"L2 bytes", "DRAM bytes", "crossbar bytes"};
 enum { L2, DRAM, CROSSBAR, COLUMNS };
 
-/* What ncu is asked for, and which column it adds to. lts__t_sectors_srcunit_tex: 32-byte sectors that SMs asked
-   of L2; the crossbar in both directions, shared memory of peers too. */
+/* What ncu is asked for, and which column it adds to. lts__t_sectors_srcunit_tex: 32-byte sectors that SMs
+   asked of L2; the crossbar in both directions, shared memory of peers too. */
 static const struct metric {
     const char *name;
     unsigned column;
@@ -212,10 +214,10 @@ static clab_status count_row(struct clab_run_state *run, struct clab_session *un
     json_t *answer = NULL;
     clab_status status = CLAB_OK;
     if (!loaded[row->variant]) {
-        json_t *load = json_pack("{s:s,s:I,s:s,s:s,s:s}", "op", "load", "key", (json_int_t)row->variant, "path",
-                                 variant->path, "source", clab_json_text(variant->plan, "source", ""), "entry",
-                                 image->lowered != NULL ? image->lowered
-                                                        : clab_json_text(variant->plan, "entry", ""));
+        json_t *load =
+            json_pack("{s:s,s:I,s:s,s:s,s:s}", "op", "load", "key", (json_int_t)row->variant, "path",
+                      variant->path, "source", clab_json_text(variant->plan, "source", ""), "entry",
+                      image->lowered != NULL ? image->lowered : clab_json_text(variant->plan, "entry", ""));
         status = clab_session_ask(under, load, NCU_LAUNCH_LIMIT_MS, NULL, NULL, &answer, error);
         json_decref(answer);
         answer = NULL;
@@ -253,8 +255,8 @@ static bool is_countable(const struct clab_run_row *row)
 }
 
 /* Every countable row, launched under ncu. The worker's end makes ncu write its log. */
-static clab_status launch_all(struct clab_run_state *run, const char *const *wrapper, struct clab_run_row **rows,
-                              size_t *out_count, struct clab_error *error)
+static clab_status launch_all(struct clab_run_state *run, const char *const *wrapper,
+                              struct clab_run_row **rows, size_t *out_count, struct clab_error *error)
 {
     struct clab_session under;
     bool *loaded = calloc(run->n_variants + 1, sizeof *loaded);
@@ -284,7 +286,8 @@ void clab_run_counters(struct clab_run_state *run)
 {
     char program[PATH_MAX], log_path[PATH_MAX + 16], why[512];
     if (!find_ncu(program, sizeof program)) {
-        note(run, "--counters: no ncu (Nsight Compute) at $CLUSTERLAB_NCU or in PATH, /usr/local/cuda*/bin or /opt/nvidia/nsight-compute; "
+        note(run, "--counters: no ncu (Nsight Compute) at $CLUSTERLAB_NCU or in PATH, /usr/local/cuda*/bin "
+                  "or /opt/nvidia/nsight-compute; "
                   "the columns stay empty");
         return;
     }
@@ -296,10 +299,22 @@ void clab_run_counters(struct clab_run_state *run)
     kernel_filter(run, &filter);
     for (size_t i = 0; i < METRICS; i++)
         clab_str_addf(&wanted, "%s%s", i > 0 ? "," : "", metrics[i].name);
-    const char *const wrapper[] = {program,      "--target-processes", "all",    "--clock-control",
-                                   "none",       "--csv",              "--print-units", "base",
-                                   "--log-file", log_path,             "--kernel-name-base", "mangled",
-                                   "-k",         filter.text,          "--metrics", wanted.text,
+    const char *const wrapper[] = {program,
+                                   "--target-processes",
+                                   "all",
+                                   "--clock-control",
+                                   "none",
+                                   "--csv",
+                                   "--print-units",
+                                   "base",
+                                   "--log-file",
+                                   log_path,
+                                   "--kernel-name-base",
+                                   "mangled",
+                                   "-k",
+                                   filter.text,
+                                   "--metrics",
+                                   wanted.text,
                                    NULL};
     clab_status status = CLAB_NO_MEMORY;
     if (rows != NULL && filter.text != NULL && wanted.text != NULL)
@@ -314,9 +329,9 @@ void clab_run_counters(struct clab_run_state *run)
         struct clab_str text = {0};
         clab_str_addf(&text, "--counters: %s counted %s: %s", program,
                       taken == 0 ? "nothing" : "only some of the rows",
-                      why[0] != '\0'       ? why
+                      why[0] != '\0'      ? why
                       : status != CLAB_OK ? error.message
-                                           : "its log names no launch of these kernels");
+                                          : "its log names no launch of these kernels");
         note(run, text.text != NULL ? text.text : "--counters: ncu counted too little");
         clab_str_free(&text);
     }

@@ -78,8 +78,8 @@ clab_status clab_row_verify(struct clab_run_state *run, struct clab_run_row *row
 /* Times every open row interleaved, cold or hot; a row that kills the measurement is dropped, and the rest
    goes on from the samples it has. */
 void clab_run_time(struct clab_run_state *run, bool hot);
-/* The columns of --counters. On a timed device: every open row, once it was timed; run->stop when interrupted. On
-   one that counts by itself: a row that was just verified. */
+/* The columns of --counters. On a timed device: every open row, once it was timed; run->stop when
+   interrupted. On one that counts by itself: a row that was just verified. */
 void clab_run_counters(struct clab_run_state *run);
 void clab_run_counters_emulated(struct clab_run_row *row);
 /* Verifies the timed rows once more, then closes them with their times. */

@@ -217,7 +217,8 @@ void clab_session_finish(struct clab_session *session, int limit_ms)
 
 void clab_session_close(struct clab_session *session)
 {
-    clab_session_finish(session, 2000); /* the end of its input lets the worker go; the kill covers one that does not */
+    clab_session_finish(
+        session, 2000); /* the end of its input lets the worker go; the kill covers one that does not */
     clab_process_kill(&session->process);
     clab_line_reader_free(&session->reader);
     json_decref(session->facts);

@@ -25,13 +25,13 @@ struct clab_session {
 /* Starts `PROGRAM --device-worker` and opens the device in it. Errors: those of clab_device_open; WORKER. */
 clab_status clab_session_open(struct clab_session *session, const char *device, json_t *options,
                               const volatile sig_atomic_t *interrupted, struct clab_error *error);
-/* The same with the worker started by another program: `wrapper` is a NULL-terminated list of its words, to which
-   the worker's own are added; borrowed until the session is closed. */
+/* The same with the worker started by another program: `wrapper` is a NULL-terminated list of its words, to
+   which the worker's own are added; borrowed until the session is closed. */
 clab_status clab_session_open_under(struct clab_session *session, const char *device, json_t *options,
                                     const volatile sig_atomic_t *interrupted, const char *const *wrapper,
                                     struct clab_error *error);
-/* Lets the worker come to its end, and waits for it, at most `limit_ms`; before clab_session_close, where what the
-   wrapper does after the worker's end matters. */
+/* Lets the worker come to its end, and waits for it, at most `limit_ms`; before clab_session_close, where
+   what the wrapper does after the worker's end matters. */
 void clab_session_finish(struct clab_session *session, int limit_ms);
 /* A fresh worker for the same device; every image has to be loaded again. */
 clab_status clab_session_reopen(struct clab_session *session, struct clab_error *error);

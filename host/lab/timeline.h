@@ -29,9 +29,10 @@ json_t *clab_timeline_summary(const uint64_t *log, uint64_t n_slots, const doubl
 clab_status clab_timeline_read(const struct clab_device *device, const struct clab_buffer_set *set,
                                const json_t *timeline, json_t **out_summary, struct clab_error *error);
 
-/* Adds to a summary what needs the cost of work: unit_ns (what a unit of cost took in this launch, on average), bound_ns
-   (all work, and what was held, over the SMs; or the longest item: no way to deal out the same work ends earlier),
-   over_bound (the makespan over it), idle_end (the share of the makespan that SMs were idle at the end). */
+/* Adds to a summary what needs the cost of work: unit_ns (what a unit of cost took in this launch, on
+   average), bound_ns (all work, and what was held, over the SMs; or the longest item: no way to deal out the
+   same work ends earlier), over_bound (the makespan over it), idle_end (the share of the makespan that SMs
+   were idle at the end). */
 void clab_timeline_judge(json_t *summary, unsigned sms);
 
 #endif
