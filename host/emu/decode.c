@@ -9,7 +9,6 @@
    optimisation across instructions. */
 #include <string.h>
 
-#include "emu/cost.h"
 #include "emu/emitting.h"
 
 #define REGION_BLOCKS 64   /* of a region that is run in place, or a polling loop */
@@ -449,8 +448,7 @@ static clab_status decode_body(struct emu_emit *emit)
     bool *inplace = clab_arena_array(&emit->scratch, flow.cfg.n_blocks + 1, sizeof *inplace);
     emit->code->op_of =
         clab_arena_array(&emit->image->arena, function->n_insns + 1, sizeof *emit->code->op_of);
-    emit->code->costs = emu_cost_schedule(function, &flow.cfg, &emit->image->arena, &emit->scratch);
-    if (!inplace || !emit->code->op_of || !emit->code->costs || !emu_emit_init(emit)) {
+    if (!inplace || !emit->code->op_of || !emu_emit_init(emit)) {
         return emu_emit_error(emit, CLAB_NO_MEMORY, "out of memory while decoding '%s'", function->name);
     }
     classify_blocks(function, &flow);

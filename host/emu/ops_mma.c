@@ -145,13 +145,19 @@ static const struct emu_op *mma_float(struct emu_warp *warp, const struct emu_op
 }
 
 /* --- .m8n8k4 of f16: four products at once, each by the lanes 4q to 4q + 3 and 16 more. An H200's driver
-   compiles it to f32 fma and adds C at the end. */
+   compiles it to f32 fma and adds C at the end; with an f16 D and A by columns it adds two pairs to C. */
 static float fma_chain(float c, const float *a, const float *b)
 {
     float sum = 0;
     for (unsigned k = 0; k < 4; k++)
         sum = emu_fma_f32(a[k], b[k], sum);
     return sum + c;
+}
+
+static float fma_pairs(float c, const float *a, const float *b)
+{
+    const float low = emu_fma_f32(a[1], b[1], a[0] * b[0]), high = emu_fma_f32(a[3], b[3], a[2] * b[2]);
+    return c + high + low;
 }
 
 static const struct emu_op *mma_m8n8k4(struct emu_warp *warp, const struct emu_op *op)
@@ -192,7 +198,9 @@ static const struct emu_op *mma_m8n8k4(struct emu_warp *warp, const struct emu_o
                 const unsigned owner = 4 * q + row % 4 + (row < 4 ? 0 : 16);
                 start = c[owner][column];
             }
-            d_element(warp, x, lane, i, fma_chain(start, a[q][row], b[q][column]));
+            d_element(warp, x, lane, i,
+                      x->d_f16 && x->a_col ? fma_pairs(start, a[q][row], b[q][column])
+                                           : fma_chain(start, a[q][row], b[q][column]));
         }
     }
     return op + 1;

@@ -120,9 +120,9 @@ struct emu_cta {
     unsigned char *local;
     uint32_t local_bytes;
     struct emu_barrier barriers[EMU_NAMED_BARRIERS];
-    bool clc_declined,
-        clc_seen_declined;    /* an answer that took no cluster has come here; and was looked at */
-    uint32_t barriers_active; /* bit per barrier at which something arrived */
+    bool clc_declined;          /* an answer that took no cluster has come here */
+    uint32_t clc_seen_declined; /* bit per warp that looked at such an answer since */
+    uint32_t barriers_active;   /* bit per barrier at which something arrived */
     /* barrier.cluster, by warp: lanes between their arrive and their wait, and the phase parity they arrived
      * in. */
     uint32_t cluster_arrived[EMU_MAX_WARPS], cluster_parity[EMU_MAX_WARPS];
@@ -159,12 +159,14 @@ struct emu_cluster {
     struct emu_async *pending; /* the first due, on top of a pairing heap */
     uint64_t posted;           /* completions posted so far */
     uint32_t n_pending;
+    uint64_t copies; /* asynchronous operations issued so far: their ids */
     struct emu_warp *running; /* whose slice runs now, or ran last */
     uint64_t event;           /* schedule `fair`: when what happens now happens, outside slices */
     uint64_t next_event;      /* and when something is to happen next (sched_fair.c) */
     uint32_t place;           /* in its heap */
     bool sleeps;              /* some thread may be in nanosleep */
     uint64_t progress;        /* as thread->progress, raised also by completions */
+    void *observed;           /* an observer's own state */
     struct emu_cluster *next;
 };
 

@@ -1,4 +1,4 @@
--- EXPECT: columns = [{"counter":null,"name":"rate","timed":true}]
+-- EXPECT: columns = [{"at_least":false,"counter":null,"name":"rate","timed":true}]
 -- EXPECT: rows[0].columns.rate = null
 return {
   summary = "case",
