@@ -45,7 +45,7 @@ static bool reads_marked(const struct flow *flow, const char *operands, uint32_t
     for (uint32_t k = first; clab_operand(operands, k, &start, &bytes); k++) {
         bool is_name, inside = false, description = false;
         for (at = start; at < start + bytes;) {
-            const size_t token = clab_token(CLAB_LEVEL_SASS, at, &is_name);
+            const size_t token = clab_token(at, &is_name);
             if (*at == '[')
                 inside = !description;
             description = is_name && token == 4 && memcmp(at, "desc", 4) == 0;
