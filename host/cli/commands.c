@@ -194,6 +194,8 @@ const struct clab_command_info clab_commands[] = {
      "  --json               one JSON object instead (host/inspect/README.md has its fields)\n"
      "  --records FILE       records of `run --json FILE`: measured times of both kernels beside the "
      "difference\n"
+     "  --variants A,B       which variants of the records the sides are (needed for one kernel compiled "
+     "twice)\n"
      "  -I DIR, -D NAME[=V], --option RAW   for both sides, as in compile\n"
      "\n"
      "Exit status 0 whether they differ or not; 4 when a side does not compile or has no such entry.\n"},
