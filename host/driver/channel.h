@@ -18,7 +18,7 @@
 /* b1e9566d-0486-454f-affb-04923a83c30d, as the 16 bytes of a CUuuid: compare with memcmp(..., 16). */
 #define CLAB_CHANNEL_UUID "\xb1\xe9\x56\x6d\x04\x86\x45\x4f\xaf\xfb\x04\x92\x3a\x83\xc3\x0d"
 /* Raised by every change to this file or to struct clab_error. */
-#define CLAB_CHANNEL_VERSION 2u
+#define CLAB_CHANNEL_VERSION 3u
 
 /* State spaces that are counted. `shared` is the CTA's own window, however it was named (ld.shared, a generic
    address, mapa of the CTA's own rank); `remote` is another CTA's window (DSMEM). */
@@ -67,6 +67,8 @@ struct clab_counters {
     uint64_t reserved[14];      /* zero */
 };
 
+struct clab_hazards;
+
 struct clab_channel {
     uint32_t size_bytes;     /* sizeof(struct clab_channel) of the library's build */
     uint32_t version;        /* CLAB_CHANNEL_VERSION of the library's build */
@@ -105,8 +107,8 @@ struct clab_channel {
        CLAB_OK, or CLAB_USAGE with `error` filled for an unknown name or a bad value. */
     clab_status (*set_option)(const char *name, const char *value, struct clab_error *error);
 
-    /* Reserved for the hazard checkers; NULL while has_hazards is 0. */
-    const void *hazards;
+    /* The hazard checkers (check/hazard.h); NULL while has_hazards is 0. */
+    const struct clab_hazards *hazards;
     const void *reserved[8]; /* NULL */
 };
 

@@ -185,22 +185,16 @@ unsigned char *emu_access_range(struct emu_warp *warp, const struct emu_op *op, 
     return lane_device(&x, out_space);
 }
 
-/* Whether the instruction synchronises, so that its accesses are no data race by themselves (PTX ISA 9.0,
-   "Memory Consistency Model": strong operations). */
-static bool is_strong(const struct emu_warp *warp, const struct emu_op *op, enum emu_access_mode mode)
+/* Whose shared memory a host address lies in; NULL: none of the cluster's. */
+static const struct emu_cta *owner_of(const struct emu_cluster *cluster, const unsigned char *at)
 {
-    static const enum ptx_mod mods[] = {PTX_MOD_VOLATILE, PTX_MOD_RELAXED, PTX_MOD_ACQUIRE,
-                                        PTX_MOD_RELEASE,  PTX_MOD_ACQ_REL, PTX_MOD_MMIO};
-    if (mode == EMU_ATOMIC) {
-        return true;
-    }
-    const struct ptx_insn *insn = &warp->fragment->frame->code->function->insns[op->insn];
-    for (unsigned i = 0; i < sizeof mods / sizeof mods[0]; i++) {
-        if (ptx_has(insn, mods[i])) {
-            return true;
+    for (uint32_t rank = 0; rank < cluster->size; rank++) {
+        const struct emu_cta *cta = &cluster->ctas[rank];
+        if ((uintptr_t)at - (uintptr_t)cta->shared < cta->shared_bytes) {
+            return cta;
         }
     }
-    return false;
+    return NULL;
 }
 
 void emu_access_tell(const struct emu_warp *warp, const struct emu_op *op, unsigned lane,
@@ -208,34 +202,60 @@ void emu_access_tell(const struct emu_warp *warp, const struct emu_op *op, unsig
                      enum emu_access_mode mode)
 {
     const struct emu_hooks *hooks = warp->cta->run->hooks;
-    const struct emu_cluster *cluster = warp->cta->cluster;
     if (!hooks || !hooks->access) {
         return;
     }
-    struct emu_access access = {
+    const bool shared = space == CLAB_SPACE_SHARED || space == CLAB_SPACE_REMOTE;
+    const struct emu_access access = {
         .kind = mode == EMU_LOAD    ? EMU_ACCESS_LOAD
                 : mode == EMU_STORE ? EMU_ACCESS_STORE
                                     : EMU_ACCESS_ATOMIC,
+        .shape = EMU_SHAPE_ONE,
         .space = space,
-        .lane = (uint8_t)lane,
-        .bytes = (uint8_t)bytes,
-        .strong = is_strong(warp, op, mode),
-        .rank = warp->cta->rank,
-        .address = (uint64_t)(uintptr_t)at,
+        .lanes = UINT32_C(1) << lane,
+        .bytes = bytes,
+        .owner = shared ? owner_of(warp->cta->cluster, at) : NULL,
+        .at = at,
     };
-    if (space == CLAB_SPACE_LOCAL) {
-        access.address -= (uint64_t)(uintptr_t)emu_local(warp, lane);
-    } else if (space == CLAB_SPACE_SHARED || space == CLAB_SPACE_REMOTE) {
-        for (uint32_t rank = 0; rank < cluster->size; rank++) {
-            const uint64_t offset = (uint64_t)(uintptr_t)at - (uint64_t)(uintptr_t)cluster->ctas[rank].shared;
-            if (offset < cluster->ctas[rank].shared_bytes) {
-                access.rank = rank;
-                access.address = offset + EMU_SHARED_FIRST;
-                break;
-            }
+    hooks->access(hooks->user, warp, op, &access);
+}
+
+/* Tells observers of lanes that may be in several spaces and CTAs: one call for each of those. */
+static void tell_each(const struct emu_warp *warp, const struct emu_op *op, uint32_t lanes,
+                      const enum clab_space_id spaces[EMU_LANES], unsigned size, enum emu_access_mode mode,
+                      const struct emu_lanes *out)
+{
+    const struct emu_hooks *hooks = warp->cta->run->hooks;
+    const struct emu_cta *owners[EMU_LANES] = {NULL};
+    if (!hooks || !hooks->access) {
+        return;
+    }
+    for (uint32_t left = lanes; left; left &= left - 1) {
+        const unsigned lane = (unsigned)__builtin_ctz(left);
+        if (spaces[lane] == CLAB_SPACE_SHARED || spaces[lane] == CLAB_SPACE_REMOTE) {
+            owners[lane] = owner_of(warp->cta->cluster, out->lane[lane]);
         }
     }
-    hooks->access(hooks->user, warp, op, &access);
+    for (uint32_t left = lanes, same = 0; left; left &= ~same) {
+        const unsigned first = (unsigned)__builtin_ctz(left);
+        same = 0;
+        for (uint32_t rest = left; rest; rest &= rest - 1) {
+            const unsigned lane = (unsigned)__builtin_ctz(rest);
+            same |= (uint32_t)(spaces[lane] == spaces[first] && owners[lane] == owners[first]) << lane;
+        }
+        const struct emu_access access = {
+            .kind = mode == EMU_LOAD    ? EMU_ACCESS_LOAD
+                    : mode == EMU_STORE ? EMU_ACCESS_STORE
+                                        : EMU_ACCESS_ATOMIC,
+            .shape = EMU_SHAPE_EACH,
+            .space = spaces[first],
+            .lanes = same,
+            .bytes = 1u << size,
+            .owner = owners[first],
+            .each = out->lane,
+        };
+        hooks->access(hooks->user, warp, op, &access);
+    }
 }
 
 enum emu_lanes_kind emu_access_each(struct emu_warp *warp, const struct emu_op *op, enum emu_reach reach,
@@ -244,18 +264,19 @@ enum emu_lanes_kind emu_access_each(struct emu_warp *warp, const struct emu_op *
 {
     const uint64_t *a64 = addresses;
     const uint32_t *a32 = addresses;
+    enum clab_space_id spaces[EMU_LANES];
     out->shared = false;
     for (uint32_t left = warp->exec; left; left &= left - 1) {
         const unsigned lane = (unsigned)__builtin_ctz(left);
         const uint64_t address = wide ? a64[lane] + offset : (uint32_t)(a32[lane] + (uint32_t)offset);
-        enum clab_space_id space;
-        out->lane[lane] = emu_access_lane(warp, op, lane, reach, address, 1u << size, mode, &space);
+        out->lane[lane] = emu_access_lane(warp, op, lane, reach, address, 1u << size, mode, &spaces[lane]);
         if (!out->lane[lane]) {
+            tell_each(warp, op, warp->exec & ((UINT32_C(1) << lane) - 1), spaces, size, mode, out);
             return EMU_LANES_FAULT;
         }
-        emu_access_count(warp, space, size, mode, 1);
-        emu_access_tell(warp, op, lane, space, out->lane[lane], 1u << size, mode);
+        emu_access_count(warp, spaces[lane], size, mode, 1);
     }
+    tell_each(warp, op, warp->exec, spaces, size, mode, out);
     return EMU_LANES_EACH;
 }
 

@@ -66,7 +66,7 @@ unsigned char *emu_access_lane(struct emu_warp *warp, const struct emu_op *op, u
 unsigned char *emu_access_range(struct emu_warp *warp, const struct emu_op *op, unsigned lane,
                                 enum emu_reach reach, uint64_t address, uint32_t bytes, uint32_t align,
                                 enum emu_access_mode mode, enum clab_space_id *out_space);
-/* Tells observers, if there are any, of an access of 1 to 255 bytes at host address `at`. */
+/* Tells observers, if there are any, of one lane's access of any number of bytes at host address `at`. */
 void emu_access_tell(const struct emu_warp *warp, const struct emu_op *op, unsigned lane,
                      enum clab_space_id space, const unsigned char *at, uint32_t bytes,
                      enum emu_access_mode mode);
@@ -93,16 +93,24 @@ enum emu_lanes_kind emu_access_same(struct emu_warp *warp, const struct emu_op *
                                     uint64_t address, unsigned size, enum emu_access_mode mode,
                                     struct emu_lanes *out);
 
-/* Whether each lane's access is reported: then all go through emu_access_each. */
-static inline bool emu_access_observed(const struct emu_warp *warp)
+/* Tells observers of an access that a fast form has placed. `owner`: whose shared memory, or NULL. */
+static inline void emu_access_seen(const struct emu_warp *warp, const struct emu_op *op,
+                                   enum clab_space_id space, const struct emu_cta *owner, unsigned size,
+                                   enum emu_access_mode mode, enum emu_access_shape shape,
+                                   const struct emu_lanes *out)
 {
-#if defined(EMU_HOOKS) && EMU_HOOKS
-    const struct emu_hooks *hooks = warp->cta->run->hooks;
-    return hooks && hooks->access;
-#else
-    (void)warp;
-    return false;
-#endif
+    (void)warp, (void)op, (void)space, (void)owner, (void)size, (void)mode, (void)shape, (void)out;
+    EMU_HOOK(warp->cta->run, access, warp, op,
+             &(struct emu_access){.kind = mode == EMU_LOAD    ? EMU_ACCESS_LOAD
+                                          : mode == EMU_STORE ? EMU_ACCESS_STORE
+                                                              : EMU_ACCESS_ATOMIC,
+                                  .shape = shape,
+                                  .space = space,
+                                  .lanes = warp->exec,
+                                  .bytes = 1u << size,
+                                  .owner = owner,
+                                  .at = shape == EMU_SHAPE_EACH ? NULL : out->at,
+                                  .each = out->lane});
 }
 
 static inline void emu_access_count(struct emu_warp *warp, enum clab_space_id space, unsigned size,
@@ -170,9 +178,6 @@ static inline enum emu_lanes_kind emu_access_device(struct emu_warp *warp, const
     uint16_t flags;
 
     out->shared = false;
-    if (emu_access_observed(warp)) {
-        return emu_access_each(warp, op, reach, a, true, op->imm, size, mode, out);
-    }
     if (a[last] - a[first] == steps[last] - steps[first]) {
         EMU_EACH_LANE(i)
         {
@@ -186,6 +191,7 @@ static inline enum emu_lanes_kind emu_access_device(struct emu_warp *warp, const
             (flags & wanted) == wanted && !(flags & foreign)) {
             emu_access_count(warp, counted, size, mode, lanes);
             out->at = (unsigned char *)(uintptr_t)start;
+            emu_access_seen(warp, op, counted, NULL, size, mode, EMU_SHAPE_ROW, out);
             return EMU_LANES_ROW;
         }
         if (!apart && !wanted && !(start & (bytes - 1)) &&
@@ -193,6 +199,7 @@ static inline enum emu_lanes_kind emu_access_device(struct emu_warp *warp, const
                                   mode != EMU_LOAD)) {
             emu_access_count(warp, CLAB_SPACE_GLOBAL, size, mode, lanes);
             out->at = (unsigned char *)(uintptr_t)start;
+            emu_access_seen(warp, op, CLAB_SPACE_GLOBAL, NULL, size, mode, EMU_SHAPE_ROW, out);
             return EMU_LANES_ROW;
         }
     } else if (a[last] == a[first]) {
@@ -207,6 +214,7 @@ static inline enum emu_lanes_kind emu_access_device(struct emu_warp *warp, const
             !(flags & foreign)) {
             emu_access_count(warp, counted, size, mode, lanes);
             out->at = (unsigned char *)(uintptr_t)start;
+            emu_access_seen(warp, op, counted, NULL, size, mode, EMU_SHAPE_ONE, out);
             return EMU_LANES_ONE;
         }
     }
@@ -239,6 +247,7 @@ static inline enum emu_lanes_kind emu_access_device(struct emu_warp *warp, const
     if (__builtin_expect(room >= 0 && !(low & (bytes - 1)) && !(any & refused) && (every & wanted) == wanted,
                          1)) {
         emu_access_count(warp, counted, size, mode, lanes);
+        emu_access_seen(warp, op, counted, NULL, size, mode, EMU_SHAPE_EACH, out);
         return EMU_LANES_EACH;
     }
     return emu_access_each(warp, op, reach, a, true, op->imm, size, mode, out);
@@ -255,9 +264,6 @@ static inline enum emu_lanes_kind emu_access_window(struct emu_warp *warp, const
     const unsigned first = full ? 0 : (unsigned)__builtin_ctz(warp->exec);
     const struct emu_cta *cta = warp->cta;
     enum clab_space_id counted = CLAB_SPACE_SHARED;
-    if (emu_access_observed(warp)) {
-        return emu_access_each(warp, op, reach, a, false, offset, size, mode, out);
-    }
     const uint32_t rank = (a[first] + offset) >> EMU_RANK_SHIFT;
     if (rank != cta->rank) {
         counted = CLAB_SPACE_REMOTE;
@@ -282,6 +288,7 @@ static inline enum emu_lanes_kind emu_access_window(struct emu_warp *warp, const
                 out->shared = true;
                 emu_access_count(warp, counted, size, mode, lanes);
                 out->at = (unsigned char *)((uintptr_t)cta->shared + start - (uintptr_t)first * bytes);
+                emu_access_seen(warp, op, counted, cta, size, mode, EMU_SHAPE_ROW, out);
                 return EMU_LANES_ROW;
             }
         }
@@ -297,6 +304,7 @@ static inline enum emu_lanes_kind emu_access_window(struct emu_warp *warp, const
             emu_access_count(warp, counted, size, mode, lanes);
             if (!differ) {
                 out->at = cta->shared + start;
+                emu_access_seen(warp, op, counted, cta, size, mode, EMU_SHAPE_ONE, out);
                 return EMU_LANES_ONE;
             }
             unsigned char *shared = cta->shared;
@@ -304,6 +312,7 @@ static inline enum emu_lanes_kind emu_access_window(struct emu_warp *warp, const
             {
                 out->lane[i] = shared + (uint32_t)(a[i] + delta);
             }
+            emu_access_seen(warp, op, counted, cta, size, mode, EMU_SHAPE_EACH, out);
             return EMU_LANES_EACH;
         }
     }
@@ -327,9 +336,6 @@ static inline enum emu_lanes_kind emu_access_local(struct emu_warp *warp, const 
 {
     const uint32_t *on = warp->lane_mask;
     const unsigned bytes = 1u << size;
-    if (emu_access_observed(warp)) {
-        return emu_access_each(warp, op, EMU_REACH_LOCAL, a, true, offset, size, mode, out);
-    }
     const uint64_t room = warp->cta->local_bytes;
     unsigned char *memory = emu_local(warp, 0);
     uint32_t bad = room < bytes;
@@ -342,6 +348,7 @@ static inline enum emu_lanes_kind emu_access_local(struct emu_warp *warp, const 
     if (__builtin_expect(!bad, 1)) {
         emu_access_count(warp, CLAB_SPACE_LOCAL, size, mode,
                          full ? EMU_LANES : (uint64_t)__builtin_popcount(warp->exec));
+        emu_access_seen(warp, op, CLAB_SPACE_LOCAL, NULL, size, mode, EMU_SHAPE_EACH, out);
         return EMU_LANES_EACH;
     }
     return emu_access_each(warp, op, EMU_REACH_LOCAL, a, true, offset, size, mode, out);
@@ -359,9 +366,6 @@ static inline enum emu_lanes_kind emu_access_generic(struct emu_warp *warp, cons
     const uint64_t start = a[first] + op->imm;
     if (start - space->shared_window >= 2 * EMU_WINDOW_BYTES) {
         return emu_access_device(warp, op, EMU_REACH_GENERIC, size, mode, full, out);
-    }
-    if (emu_access_observed(warp)) {
-        return emu_access_each(warp, op, EMU_REACH_GENERIC, a, true, op->imm, size, mode, out);
     }
     const bool shared = start - space->shared_window < EMU_WINDOW_BYTES;
     const uint64_t window = shared ? space->shared_window : space->local_window;

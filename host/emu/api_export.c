@@ -3,6 +3,8 @@
  */
 #include "emu/api_options.h"
 
+#include "check/check.h"
+
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -73,11 +75,12 @@ static const struct clab_channel channel = {
     .emulated = 1,
     .accepts_cubin = 0,
     .timed = 0,
-    .has_hazards = 0,
+    .has_hazards = 1,
     .name = "clusterlab stand-in driver " CLAB_VERSION,
     .last_counters = last_counters,
     .last_error = last_error,
     .set_option = set_option,
+    .hazards = &check_channel,
 };
 
 CUresult CUDAAPI cuGetExportTable(const void **ppExportTable, const CUuuid *pExportTableId)

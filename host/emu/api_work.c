@@ -1,6 +1,7 @@
 /* What streams and graphs execute: kernels, copies, sets, host functions. Everything is checked once more
    when it runs, since the program may have freed memory since it was submitted; a copy that fails then is an
    illegal address, as on hardware. */
+#include "check/check.h"
 #include "emu/api.h"
 
 #include <sched.h>
@@ -50,6 +51,7 @@ static CUresult run_kernel(struct api_context *context, const struct api_launch 
         .dynamic_shared_bytes = launch->dynamic_shared_bytes,
         .params = launch->params,
         .cancel = &context->cancel,
+        .hooks = check_hooks(),
     };
     clab_status status = emu_launch_run(api_device()->machine, &request, &counters, error);
     api_counters_set(&counters);

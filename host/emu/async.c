@@ -30,17 +30,24 @@ uint64_t emu_async_delay(struct emu_cluster *cluster)
     return (emu_random(cluster) & ASYNC_DELAY_MASK) + (cluster->run->clocked ? EMU_COST_ASYNC : 0);
 }
 
-void emu_async_tell(const struct emu_cta *cta, const struct emu_warp *warp, const struct emu_op *op,
-                    unsigned lane, const struct emu_cta *to, uint64_t address, uint64_t bytes)
+void emu_copy_tell(const struct emu_cta *cta, uint64_t id, enum emu_event_kind kind, uint64_t address,
+                   uint64_t bytes, bool write)
 {
-    const struct emu_event event = {
-        .kind = warp ? EMU_EVENT_ASYNC_ISSUE : EMU_EVENT_ASYNC_DONE,
-        .lanes = UINT32_C(1) << lane,
-        .rank = to ? to->rank : EMU_EVENT_NO_RANK,
-        .address = to ? address & ((UINT32_C(1) << EMU_RANK_SHIFT) - 1) : address,
-        .value = bytes,
-    };
-    emu_hook_event(cta, warp, op, event);
+    emu_hook_event(
+        cta, NULL, NULL,
+        (struct emu_event){.kind = kind, .id = id, .address = address, .value = bytes, .wait = write});
+}
+
+const char *emu_copy_complete_tx(const struct emu_cta *issuer, uint64_t id, struct emu_cta *cta,
+                                 uint32_t mbarrier, uint32_t bytes)
+{
+    emu_hook_event(issuer, NULL, NULL,
+                   (struct emu_event){.kind = EMU_EVENT_MBARRIER_COMPLETE_TX,
+                                      .id = id,
+                                      .rank = cta->rank,
+                                      .address = emu_window_offset(mbarrier),
+                                      .value = bytes});
+    return emu_mbarrier_complete_tx(cta, mbarrier, bytes);
 }
 
 static struct emu_copies *copies_of(struct emu_warp *warp)
@@ -147,6 +154,12 @@ static void cp_event_complete(struct emu_async *item, struct emu_cluster *cluste
                 const uint32_t address = event->addresses[__builtin_ctz(left)];
                 const struct emu_mbarrier_arrival one = {.count = 1};
                 uint64_t state;
+                emu_hook_event(event->cta, &event->cta->warps[event->warp], NULL,
+                               (struct emu_event){.kind = EMU_EVENT_MBARRIER_CP_DONE,
+                                                  .lanes = left & -left,
+                                                  .rank = event->cta->rank,
+                                                  .address = emu_window_offset(address),
+                                                  .value = 1});
                 const char *wrong = emu_mbarrier_arrive(event->cta, address, &one, &state);
                 if (wrong) {
                     emu_fault_async(cluster, event->cta, EMU_FAULT_ILLEGAL_INSTRUCTION, "shared", address,
@@ -261,6 +274,7 @@ static void copy_do(struct emu_copy *copy)
     if (!copy->done) {
         copy->done = true;
         copy->perform(copy);
+        emu_copy_tell(copy->cta, copy->id, EMU_EVENT_COPY_DONE, 0, 0, false);
     }
     if (copy->owner) {
         copy_unlink(copy);
@@ -334,7 +348,7 @@ void emu_copy_wait(struct emu_warp *warp, uint32_t newest)
 
 void emu_copy_signal(struct emu_copy *copy, struct emu_cta *cta, uint32_t mbarrier, uint32_t bytes)
 {
-    const char *wrong = emu_mbarrier_complete_tx(cta, mbarrier, bytes);
+    const char *wrong = emu_copy_complete_tx(copy->cta, copy->id, cta, mbarrier, bytes);
     if (wrong) {
         emu_fault_async(copy->cta->cluster, cta, EMU_FAULT_ILLEGAL_INSTRUCTION, "shared::cluster", mbarrier,
                         "completion of a copy issued by CTA (%u,%u,%u): %s", copy->cta->ctaid[0],

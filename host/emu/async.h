@@ -16,11 +16,11 @@
  * latency. */
 uint64_t emu_async_delay(struct emu_cluster *cluster);
 
-/* Tells observers of an asynchronous operation issued (warp and op given) or done (NULL) by a thread of
-   `cta`: `bytes` written at offset `address` of the window of CTA `to`, or to device memory (to NULL). */
-void emu_async_tell(const struct emu_cta *cta, const struct emu_warp *warp, const struct emu_op *op,
-                    unsigned lane, const struct emu_cta *to, uint64_t address, uint64_t bytes);
-#define EMU_EVENT_NO_RANK UINT32_MAX /* emu_event.rank of device memory */
+/* Offset in a CTA's shared window, as observers are told. */
+static inline uint32_t emu_window_offset(uint32_t address)
+{
+    return address & ((UINT32_C(1) << EMU_RANK_SHIFT) - 1);
+}
 
 /* --- cp.async */
 
@@ -54,6 +54,7 @@ struct emu_copy {
     uint32_t group;
     bool done;
     uint32_t cycles;     /* of latency on the schedule `fair`; 0: a copy's */
+    uint64_t id;         /* of the cluster's copies, for observers */
     struct emu_cta *cta; /* that issued it */
     /* Moves the payload and signals its mbarrier; faults by emu_fault_async. */
     void (*perform)(struct emu_copy *copy);
@@ -65,6 +66,12 @@ bool emu_copy_post(struct emu_warp *warp, struct emu_copy *copy, unsigned lane, 
 bool emu_copy_commit(struct emu_warp *warp);
 void emu_copy_wait(struct emu_warp *warp, uint32_t newest);
 
+/* Tells observers of a completion: that of the copy, or what a tensor copy does to global memory. */
+void emu_copy_tell(const struct emu_cta *cta, uint64_t id, enum emu_event_kind kind, uint64_t address,
+                   uint64_t bytes, bool write);
+/* complete_tx by an operation that `issuer` issued; NULL, or what is wrong. */
+const char *emu_copy_complete_tx(const struct emu_cta *issuer, uint64_t id, struct emu_cta *cta,
+                                 uint32_t mbarrier, uint32_t bytes);
 /* complete_tx(bytes) at a copy's destination, or a fault. */
 void emu_copy_signal(struct emu_copy *copy, struct emu_cta *cta, uint32_t mbarrier, uint32_t bytes);
 /* Whether a CTA that a copy reads or writes is still there; reports it, naming both, when not. */

@@ -35,9 +35,6 @@ static void release_warp(struct emu_warp *warp, const struct emu_barrier *barrie
             continue;
         }
         const enum emu_barrier_mode mode = fragment->pc->u8[1];
-        emu_hook_event(
-            warp->cta, warp, fragment->pc,
-            (struct emu_event){.kind = EMU_EVENT_BARRIER_PASS, .lanes = fragment->mask, .value = id});
         if (mode == EMU_BARRIER_SYNC) {
             fragment->pc++;
             emu_wake_fragment(warp, fragment, EMU_WAKE_NONE, 0);
@@ -142,17 +139,17 @@ const struct emu_op *emu_barrier_take(struct emu_warp *warp, const struct emu_op
     barrier->reduce_or |= (predicate & lanes) != 0;
     warp->progress++;
     emu_hook_event(cta, warp, op,
-                   (struct emu_event){.kind = EMU_EVENT_BARRIER_ARRIVE, .lanes = lanes, .value = id});
+                   (struct emu_event){.kind = EMU_EVENT_BARRIER_ARRIVE,
+                                      .lanes = lanes,
+                                      .wait = mode != EMU_BARRIER_ARRIVE,
+                                      .value = id});
     if (mode != EMU_BARRIER_ARRIVE) {
         barrier->lanes[warp->index] |= lanes;
         barrier->waiting += emu_lane_count(lanes);
     }
     if (complete(cta, barrier)) {
+        emu_hook_event(cta, warp, op, (struct emu_event){.kind = EMU_EVENT_BARRIER_COMPLETE, .value = id});
         barrier->lanes[warp->index] = 0;
-        if (mode != EMU_BARRIER_ARRIVE) {
-            emu_hook_event(cta, warp, op,
-                           (struct emu_event){.kind = EMU_EVENT_BARRIER_PASS, .lanes = lanes, .value = id});
-        }
         if (out_value) {
             *out_value = reduced(barrier, mode);
         }
@@ -185,6 +182,8 @@ void emu_barriers_exit(struct emu_warp *warp, uint32_t lanes)
     for (uint32_t left = cta->barriers_active; left; left &= left - 1) {
         const uint32_t id = (uint32_t)__builtin_ctz(left);
         if (complete(cta, &cta->barriers[id])) {
+            emu_hook_event(cta, NULL, NULL,
+                           (struct emu_event){.kind = EMU_EVENT_BARRIER_COMPLETE, .value = id});
             release(cta, id);
         }
     }

@@ -67,7 +67,6 @@ static void perform_to_global(struct bulk_copy *bulk)
     if (to) {
         move(bulk, to, emu_bulk_shared(bulk->from_cta, bulk->from));
         bulk->copy.cta->cluster->thread->traffic.bulk_delivered_bytes += bulk->bytes;
-        emu_async_tell(bulk->copy.cta, NULL, NULL, bulk->copy.lane, NULL, bulk->global, bulk->bytes);
     }
 }
 
@@ -92,7 +91,6 @@ static void perform_to_shared(struct bulk_copy *bulk)
             move(bulk, emu_bulk_shared(cta, bulk->target.to), from);
         }
         cluster->thread->traffic.bulk_delivered_bytes += bulk->bytes;
-        emu_async_tell(bulk->copy.cta, NULL, NULL, bulk->copy.lane, cta, bulk->target.to, bulk->bytes);
         emu_copy_signal(&bulk->copy, cta, bulk->target.mbarrier, bulk->bytes);
     }
 }
@@ -161,15 +159,6 @@ bool emu_bulk_target_get(struct emu_warp *warp, const struct emu_op *op, unsigne
               "the mbarrier is in the CTA of rank %u, but the destination in that of rank %u",
               object.cta->rank, data.cta->rank);
     return false;
-}
-
-void emu_bulk_tell(struct emu_warp *warp, const struct emu_op *op, unsigned lane,
-                   const struct emu_bulk_target *target, uint64_t bytes)
-{
-    for (uint32_t left = target->ranks; left; left &= left - 1) {
-        emu_async_tell(warp->cta, warp, op, lane, &warp->cta->cluster->ctas[__builtin_ctz(left)], target->to,
-                       bytes);
-    }
 }
 
 static bool size_check(struct emu_warp *warp, const struct emu_op *op, unsigned lane, uint32_t bytes)
@@ -250,10 +239,26 @@ bool emu_bulk_issue(struct emu_warp *warp, const struct emu_op *op, unsigned lan
     const uint32_t bytes = bulk ? bulk->bytes : 0;
     if (plan->kind == EMU_BULK_SHARED_TO_SHARED)
         warp->traffic->bulk_across_bytes += bytes;
-    if (bulk && plan->kind == EMU_BULK_SHARED_TO_GLOBAL) {
-        emu_async_tell(warp->cta, warp, op, lane, NULL, bulk->global, bytes);
-    } else if (bulk) {
-        emu_bulk_tell(warp, op, lane, &bulk->target, bytes);
+    if (bulk) {
+        bulk->copy.id = ++warp->cta->cluster->copies;
+        const bool to_global = plan->kind == EMU_BULK_SHARED_TO_GLOBAL;
+        emu_hook_transfer(warp, op,
+                          &(struct emu_transfer){.kind = EMU_TRANSFER_BULK,
+                                                 .id = bulk->copy.id,
+                                                 .lane = lane,
+                                                 .ranks = to_global ? 0 : bulk->target.ranks,
+                                                 .to = emu_window_offset(bulk->target.to),
+                                                 .to_bytes = bytes,
+                                                 .has_mbarrier = !to_global,
+                                                 .mbarrier = bulk->target.mbarrier,
+                                                 .from_cta = bulk->from_cta,
+                                                 .from = emu_window_offset(bulk->from),
+                                                 .from_bytes = bulk->from_cta ? bytes : 0,
+                                                 .global = bulk->global,
+                                                 .global_bytes = bulk->from_cta && !to_global ? 0 : bytes,
+                                                 .global_write = to_global,
+                                                 .reduces = plan->reduction != EMU_REDUCE_COUNT,
+                                                 .bytes = bytes});
     }
     return emu_bulk_post(warp, op, lane, bulk ? &bulk->copy : NULL, plan->kind == EMU_BULK_SHARED_TO_GLOBAL,
                          bytes);

@@ -19,9 +19,6 @@ bool emu_bulk_target_get(struct emu_warp *warp, const struct emu_op *op, unsigne
                          const struct emu_window_operand *to, const struct emu_window_operand *mbarrier,
                          uint32_t bytes, uint32_t align, bool multicast, uint32_t mask, bool pair,
                          struct emu_bulk_target *out);
-/* Tells observers of the issue of a copy to `target`. */
-void emu_bulk_tell(struct emu_warp *warp, const struct emu_op *op, unsigned lane,
-                   const struct emu_bulk_target *target, uint64_t bytes);
 /* Posts a copy of `bytes` as emu_copy_post does, and counts it. False: memory is out (copy NULL says so too),
    and the fault is made. */
 bool emu_bulk_post(struct emu_warp *warp, const struct emu_op *op, unsigned lane, struct emu_copy *copy,

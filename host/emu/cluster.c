@@ -13,6 +13,8 @@ static void complete_phase(struct emu_cluster *cluster)
     cluster->barrier_arrived = 0;
     cluster->barrier_phase++;
     cluster->thread->cluster_barriers++;
+    emu_hook_event(&cluster->ctas[0], NULL, NULL,
+                   (struct emu_event){.kind = EMU_EVENT_CLUSTER_COMPLETE, .value = cluster->barrier_phase});
     for (uint32_t rank = 0; rank < cluster->size; rank++) {
         struct emu_cta *cta = &cluster->ctas[rank];
         for (uint32_t left = cta->cluster_waiting; left; left &= left - 1) {

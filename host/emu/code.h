@@ -81,6 +81,11 @@ static inline void emu_const_fill(const struct emu_const *c, unsigned char *row,
 
 struct emu_set; /* sets.c: the handlers of one instruction set and hook mode */
 
+/* Where a kernel's shared variables lie. */
+struct emu_layout {
+    struct emu_index shared_offsets; /* by struct ptx_var *: those that the kernel reaches */
+};
+
 /* One kernel, decoded. */
 struct emu_image {
     const struct emu_module *module;
@@ -88,6 +93,7 @@ struct emu_image {
     struct emu_code **codes; /* of the functions that it reaches, in the module's order */
     uint32_t n_codes;
     struct emu_code *entry;
+    struct emu_layout layout;
     uint32_t static_shared_bytes; /* of the .shared variables that the kernel can reach */
     uint32_t local_bytes;         /* per thread, along the deepest chain of calls; with recursion see deep */
     bool deep; /* calls itself or through pointers: local memory is the stack limit instead */
@@ -145,11 +151,11 @@ void emu_image_free(struct emu_image *image);
 clab_status emu_image_clock(struct emu_image *image, struct clab_error *error);
 /* The code of a function that the image reaches, or NULL. */
 struct emu_code *emu_image_code(const struct emu_image *image, const struct ptx_function *function);
+/* The shared variable at `offset` from a CTA's first byte, and where in it that is; NULL: none. An unsized one
+   reaches to the end. */
+const struct ptx_var *emu_image_shared_at(const struct emu_image *image, uint32_t offset, uint32_t *out_offset);
 
 /* --- used by image.c, implemented in decode.c: one function. */
-struct emu_layout {
-    struct emu_index shared_offsets; /* by struct ptx_var *: those that the kernel reaches */
-};
 clab_status emu_decode(struct emu_image *image, const struct ptx_module *ptx, const struct emu_layout *layout,
                        struct emu_code *code, struct clab_error *error);
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "emu/collective.h"
+#include "emu/hook.h"
 
 struct emu_gather {
     uint32_t mask[EMU_LANES]; /* member mask that the lane named */
@@ -100,7 +101,15 @@ bool emu_collective(struct emu_warp *warp, const struct emu_op *op, const uint32
         return false;
     }
     const uint32_t need = mask & warp->live;
-    if ((need & ~warp->exec) == 0) {
+    const bool missing = (need & ~warp->exec) != 0;
+    if (!missing || !(warp->gathered & warp->exec)) {
+        emu_hook_event(warp->cta, warp, op,
+                       (struct emu_event){.kind = EMU_EVENT_COLLECTIVE,
+                                          .lanes = warp->exec,
+                                          .value = mask,
+                                          .wait = missing});
+    }
+    if (!missing) {
         compute(op, in, need | warp->exec, out);
         return true;
     }
@@ -125,6 +134,9 @@ bool emu_collective(struct emu_warp *warp, const struct emu_op *op, const uint32
     for (uint32_t left = need | warp->exec; left; left &= left - 1) {
         gather->got.value[__builtin_ctz(left)] = got.value[__builtin_ctz(left)];
     }
+    emu_hook_event(
+        warp->cta, warp, op,
+        (struct emu_event){.kind = EMU_EVENT_COLLECTIVE, .lanes = need | warp->exec, .value = mask});
     gather->got.pred = (gather->got.pred & ~(need | warp->exec)) | (got.pred & (need | warp->exec));
     warp->gathered &= ~(need | warp->exec);
     for (uint32_t used = warp->used; used; used &= used - 1) {
@@ -143,6 +155,8 @@ bool emu_converged(struct emu_warp *warp, const struct emu_op *op, uint32_t mask
     const uint32_t need = mask & warp->live;
     (void)emu_woken(warp, NULL);
     if ((need & ~warp->exec) == 0) {
+        emu_hook_event(warp->cta, warp, op,
+                       (struct emu_event){.kind = EMU_EVENT_COLLECTIVE, .lanes = warp->exec, .value = mask});
         return true;
     }
     if (absorb(warp, op, mask) && (need & ~warp->fragment->mask) == 0) {

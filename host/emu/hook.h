@@ -1,59 +1,111 @@
 /* What observers of a running kernel are told: hazard checkers, traces, timelines. The core knows none of
    them. Handlers compiled with EMU_HOOKS 1 call EMU_HOOK; those with 0 contain nothing of it. Calls for one
-   cluster come from one host thread at a time, for different clusters possibly at once. Addresses: as in
-   struct emu_access. */
+   cluster come from one host thread at a time, for different clusters possibly at once. An access is told
+   before it is executed, once for all lanes of an operation that have one shape. */
 #ifndef CLAB_EMU_HOOK_H
 #define CLAB_EMU_HOOK_H
 
 #include "emu/warp.h"
 
 enum emu_access_kind { EMU_ACCESS_LOAD, EMU_ACCESS_STORE, EMU_ACCESS_ATOMIC };
-
-/* One lane's part of a memory access that was executed. */
-struct emu_access {
-    enum emu_access_kind kind;
-    enum clab_space_id space;
-    uint8_t lane, bytes;
-    bool strong;      /* volatile, relaxed, acquire, release, atomics: not a data race by itself */
-    bool async;       /* by a completion, in the async proxy */
-    uint32_t rank;    /* shared and remote: whose shared memory */
-    uint64_t address; /* shared and remote: offset from the window's start, 0x400 the first; local: of the
-                         thread's piece; else the device address */
+enum emu_access_shape {
+    EMU_SHAPE_ROW, /* lane i is at `at + i * bytes` */
+    EMU_SHAPE_ONE, /* all lanes are at `at` */
+    EMU_SHAPE_EACH /* lane i is at each[i] */
 };
 
+/* One operation's access to memory: of `lanes`, all in one space and, if shared, in one CTA's memory. */
+struct emu_access {
+    enum emu_access_kind kind;
+    enum emu_access_shape shape;
+    enum clab_space_id space;
+    uint32_t lanes;
+    uint32_t bytes;              /* of each lane */
+    const struct emu_cta *owner; /* shared and remote: whose memory; else NULL */
+    const unsigned char *at;     /* host addresses */
+    unsigned char *const *each;
+};
+
+static inline const unsigned char *emu_access_host(const struct emu_access *access, unsigned lane)
+{
+    return access->shape == EMU_SHAPE_ROW
+               ? (const unsigned char *)((uintptr_t)access->at + (uintptr_t)lane * access->bytes)
+           : access->shape == EMU_SHAPE_ONE ? access->at
+                                            : access->each[lane];
+}
+
 enum emu_event_kind {
-    EMU_EVENT_CTA_START,
+    EMU_EVENT_CTA_START, /* warp and op NULL */
     EMU_EVENT_CTA_EXIT,
-    EMU_EVENT_BARRIER_ARRIVE, /* value: barrier */
-    EMU_EVENT_BARRIER_PASS,
+    EMU_EVENT_EXIT,             /* lanes end; the last of a CTA are followed by EMU_EVENT_CTA_EXIT */
+    EMU_EVENT_CLUSTER_START,    /* warp and op NULL; cta: that of rank 0 */
+    EMU_EVENT_CLUSTER_END,      /* the same */
+    EMU_EVENT_BARRIER_ARRIVE,   /* value: barrier; wait: whether the lanes will wait */
+    EMU_EVENT_BARRIER_COMPLETE, /* value: barrier; cta->barriers[value].lanes: who waited */
     EMU_EVENT_CLUSTER_ARRIVE,
-    EMU_EVENT_CLUSTER_WAIT,
-    EMU_EVENT_MBARRIER_INIT, /* address: of the mbarrier, rank: whose */
+    EMU_EVENT_CLUSTER_COMPLETE,
+    EMU_EVENT_CLUSTER_WAIT,   /* the wait is over */
+    EMU_EVENT_MBARRIER_INIT,  /* rank, address: which mbarrier; value: count */
     EMU_EVENT_MBARRIER_INVAL,
-    EMU_EVENT_MBARRIER_ARRIVE, /* value: count */
-    EMU_EVENT_MBARRIER_EXPECT, /* value: bytes */
-    EMU_EVENT_MBARRIER_PASS,   /* a wait that returned true */
-    EMU_EVENT_ASYNC_ISSUE,     /* value: bytes */
-    EMU_EVENT_ASYNC_DONE,
-    EMU_EVENT_FENCE,     /* value: row of the instruction */
-    EMU_EVENT_COLLECTIVE /* value: member mask */
+    EMU_EVENT_MBARRIER_ARRIVE,      /* value: count; before it happens */
+    EMU_EVENT_MBARRIER_EXPECT,      /* value: bytes */
+    EMU_EVENT_MBARRIER_COMPLETE_TX, /* value: bytes; warp NULL: by the copy `id` */
+    EMU_EVENT_MBARRIER_PHASE,       /* warp and op NULL: its phase completed; value: the new parity */
+    EMU_EVENT_MBARRIER_TEST,        /* value: parity asked for; wait: whether that phase is complete */
+    EMU_EVENT_MBARRIER_CP_ARRIVE,   /* cp.async.mbarrier.arrive executed; value 1: .noinc */
+    EMU_EVENT_MBARRIER_CP_DONE,     /* its arrival; warp given, op NULL */
+    EMU_EVENT_COMMIT,               /* of cp.async or bulk copies, by the instruction */
+    EMU_EVENT_WAIT_GROUP,           /* value: newest groups that may be under way; wait: all copies */
+    EMU_EVENT_COPY_GLOBAL,          /* warp NULL; a completing tensor copy `id` touches [address, + value) of
+                                       global memory; wait: it writes */
+    EMU_EVENT_COPY_DONE,            /* warp NULL; copy `id` */
+    EMU_EVENT_CLC_ANSWER,           /* warp NULL; copy `id`; wait: granted */
+    EMU_EVENT_CLC_QUERY,            /* lanes ask a response; value: lanes whose response says granted */
+    EMU_EVENT_FENCE,                /* by the instruction */
+    EMU_EVENT_COLLECTIVE            /* value: member mask; wait: `lanes` came and others are missing; else all of
+                                       `lanes` have met */
 };
 struct emu_event {
     enum emu_event_kind kind;
     uint32_t lanes;
     uint32_t rank;
-    uint64_t address, value;
+    bool wait;
+    uint64_t address, value, id;
+};
+
+/* An asynchronous operation as it is issued by one lane. Offsets are of the shared window. */
+enum emu_transfer_kind { EMU_TRANSFER_BULK, EMU_TRANSFER_TENSOR, EMU_TRANSFER_STORE, EMU_TRANSFER_CLC };
+struct emu_transfer {
+    enum emu_transfer_kind kind;
+    uint64_t id; /* unique in the cluster */
+    unsigned lane;
+    uint32_t ranks;              /* CTAs whose shared memory is written, a bit each */
+    uint32_t to, to_bytes;       /* what is written there */
+    bool has_mbarrier, pair;     /* pair: .cta_group::2 */
+    uint32_t mbarrier;           /* window address */
+    const struct emu_cta *from_cta; /* whose shared memory is read; NULL none */
+    uint32_t from, from_bytes;
+    uint64_t global, global_bytes; /* global memory read or written; 0 bytes: none, or told at completion */
+    bool global_write;
+    bool reduces;
+    uint64_t bytes; /* as counted on each mbarrier */
 };
 
 struct emu_hooks {
     void *user;
-    /* Before an operation of the traced or observed warp runs. NULL: not wanted, as for all members. */
+    bool one_thread; /* the launch must run on one host thread */
+    bool whole_lives; /* CTAs count as running while their cluster lives: who asks judges by order, not by chance */
+    /* A launch begins and ends. `error` may be NULL. NULL: not wanted, as for all members. */
+    void (*begin)(void *user, struct emu_run *run);
+    void (*end)(void *user, struct emu_run *run, clab_status status, const struct clab_error *error);
+    /* Before an operation of the traced or observed warp runs. */
     void (*op)(void *user, struct emu_warp *warp, const struct emu_op *op);
     void (*access)(void *user, const struct emu_warp *warp, const struct emu_op *op,
                    const struct emu_access *access);
-    /* warp and op NULL for completions and CTA starts. */
     void (*event)(void *user, const struct emu_cta *cta, const struct emu_warp *warp, const struct emu_op *op,
                   const struct emu_event *event);
+    void (*transfer)(void *user, const struct emu_warp *warp, const struct emu_op *op,
+                     const struct emu_transfer *transfer);
 };
 
 /* For files that are compiled once: looks at run time. */
@@ -63,6 +115,14 @@ static inline void emu_hook_event(const struct emu_cta *cta, const struct emu_wa
     const struct emu_hooks *hooks = cta->run->hooks;
     if (hooks && hooks->event) {
         hooks->event(hooks->user, cta, warp, op, &event);
+    }
+}
+static inline void emu_hook_transfer(const struct emu_warp *warp, const struct emu_op *op,
+                                     const struct emu_transfer *transfer)
+{
+    const struct emu_hooks *hooks = warp->cta->run->hooks;
+    if (hooks && hooks->transfer) {
+        hooks->transfer(hooks->user, warp, op, transfer);
     }
 }
 

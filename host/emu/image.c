@@ -197,7 +197,7 @@ static bool lay_out_shared(struct reach *reach, struct emu_layout *layout, struc
             continue;
         }
         bytes = (bytes + align - 1) / align * align;
-        good = emu_index_add(&layout->shared_offsets, &reach->arena, var, (uint32_t)bytes);
+        good = emu_index_add(&layout->shared_offsets, &image->arena, var, (uint32_t)bytes);
         bytes += var->bytes;
         if (bytes >= UINT32_C(1) << EMU_RANK_SHIFT) {
             clab_error_set(error, CLAB_LOAD, "shared variables need more than 16 MiB ('%s' is the last)",
@@ -212,7 +212,7 @@ static bool lay_out_shared(struct reach *reach, struct emu_layout *layout, struc
     image->static_shared_bytes = (uint32_t)bytes;
     for (uint32_t i = 0; good && i < n; i++) {
         if (list[i].var->is_unsized) {
-            good = emu_index_add(&layout->shared_offsets, &reach->arena, list[i].var, (uint32_t)bytes);
+            good = emu_index_add(&layout->shared_offsets, &image->arena, list[i].var, (uint32_t)bytes);
         }
     }
     if (!good) {
@@ -291,6 +291,7 @@ static clab_status build(struct emu_image *image, const struct ptx_module *ptx,
     if (!lay_out_shared(reach, &layout, image, error)) {
         return error ? error->status : CLAB_LOAD;
     }
+    image->layout = layout;
     qsort(reach->functions, reach->n_functions, sizeof *reach->functions, by_function);
     image->codes = clab_arena_array(&image->arena, reach->n_functions, sizeof *image->codes);
     struct chain chain = {.image = image, .reach = reach};
@@ -372,4 +373,20 @@ void emu_image_free(struct emu_image *image)
         struct clab_arena arena = image->arena; /* the image lies in it */
         clab_arena_free(&arena);
     }
+}
+
+const struct ptx_var *emu_image_shared_at(const struct emu_image *image, uint32_t offset, uint32_t *out_offset)
+{
+    const struct emu_index *offsets = &image->layout.shared_offsets;
+    const struct ptx_var *found = NULL;
+    for (uint32_t i = 0; i < offsets->capacity; i++) {
+        const struct ptx_var *var = offsets->entries[i].key;
+        const uint32_t start = offsets->entries[i].value;
+        if (var && start <= offset && (var->is_unsized || offset - start < var->bytes) &&
+            (!found || !var->is_unsized)) {
+            found = var;
+            *out_offset = offset - start;
+        }
+    }
+    return found;
 }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "emu/float_mode.h"
+#include "emu/hook.h"
 #include "emu/log.h"
 #include "emu/module.h"
 #include "emu/pool.h"
@@ -49,7 +50,7 @@ static void end_time(struct emu_machine *machine, uint64_t end)
 static uint32_t thread_count(const struct emu_run *run)
 {
     uint32_t n = run->machine->options.threads;
-    if (run->machine->options.schedule == EMU_SCHEDULE_FAIR) {
+    if (run->machine->options.schedule == EMU_SCHEDULE_FAIR || (run->hooks && run->hooks->one_thread)) {
         return 1;
     }
     if (n == 0) {
@@ -71,6 +72,10 @@ static void run_threads(struct emu_run *run)
 {
     if (run->machine->options.schedule == EMU_SCHEDULE_FAIR) {
         emu_thread_run_fair(&run->threads[0]);
+        return;
+    }
+    if (run->hooks && run->hooks->one_thread) {
+        emu_thread_run_seeded(&run->threads[0]);
         return;
     }
     sigset_t all, before;
@@ -122,10 +127,10 @@ static uint32_t residency(const struct emu_run *run)
 static clab_status hooks_init(struct emu_run *run, struct emu_trace **out_trace, struct clab_error *error)
 {
     const struct emu_options *options = &run->machine->options;
-    run->hooks = options->hooks;
+    run->hooks = run->launch->hooks ? run->launch->hooks : options->hooks;
     if (options->trace_cta >= 0 && options->trace_warp >= 0) {
         *out_trace = emu_trace_new(options->trace_file, (uint64_t)options->trace_cta,
-                                   (uint32_t)options->trace_warp, options->hooks, error);
+                                   (uint32_t)options->trace_warp, run->hooks, error);
         if (!*out_trace) {
             return error ? error->status : CLAB_OUTPUT;
         }
@@ -254,6 +259,9 @@ clab_status emu_launch_run(struct emu_machine *machine, const struct emu_launch 
     }
     if (status == CLAB_OK) {
         note_absent(&run);
+        if (run.hooks && run.hooks->begin) {
+            run.hooks->begin(run.hooks->user, &run);
+        }
         fenv_t program;
         atomic_fetch_add(&machine->running, run.n_threads);
         emu_float_enter(&program);
@@ -274,6 +282,9 @@ clab_status emu_launch_run(struct emu_machine *machine, const struct emu_launch 
                 clab_error_remedy(error, "--emu-budget N gives another budget, 0 none (for programs that "
                                          "clusterlab does not start: CLUSTERLAB_EMU_BUDGET=N)");
             }
+        }
+        if (run.hooks && run.hooks->end) {
+            run.hooks->end(run.hooks->user, &run, status, error ? error : &run.own_error);
         }
     }
     emu_trace_free(trace);

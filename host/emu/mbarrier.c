@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "emu/cta_memory.h"
+#include "emu/hook.h"
 
 #define COUNT_ONE  (UINT64_C(1) << 20)
 #define COUNT_BITS (COUNT_ONE - 1)
@@ -127,6 +128,11 @@ static void settle(struct emu_cta *cta, uint32_t address, struct object *object)
         *bytes_of(cta, address) = (struct emu_mbarrier_bytes){0, 0};
         cta->cluster->thread->traffic.mbarrier_phases++;
         *word_of(cta, address) = pack(object);
+        emu_hook_event(cta, NULL, NULL,
+                       (struct emu_event){.kind = EMU_EVENT_MBARRIER_PHASE,
+                                          .rank = cta->rank,
+                                          .address = offset_of(address) + EMU_SHARED_FIRST,
+                                          .value = object->parity});
         const uint32_t key = (cta->rank << EMU_RANK_SHIFT) + EMU_SHARED_FIRST + offset_of(address);
         emu_wake_all(cta->cluster, cta, EMU_WAIT_MBARRIER, key);
     } else {

@@ -24,8 +24,8 @@ static const struct emu_op *out_of_memory(struct emu_warp *warp, const struct em
 
 struct store_lane {
     struct emu_cta *cta; /* of the destination and the mbarrier; NULL: global memory */
-    uint32_t mbarrier, lane;
-    uint64_t address; /* as to observers */
+    uint32_t mbarrier;
+    uint64_t id;
     unsigned char *at;
     uint64_t data[2];
 };
@@ -55,15 +55,16 @@ static void store_land(struct store_event *event, struct store_lane *lane)
     } else {
         memcpy(lane->at, lane->data, event->bytes);
     }
-    emu_async_tell(issuer, NULL, NULL, lane->lane, lane->cta, lane->address, event->bytes);
     if (lane->cta) {
-        const char *wrong = emu_mbarrier_complete_tx(lane->cta, lane->mbarrier, event->bytes);
+        const char *wrong =
+            emu_copy_complete_tx(issuer, lane->id, lane->cta, lane->mbarrier, event->bytes);
         if (wrong) {
             emu_fault_async(issuer->cluster, lane->cta, EMU_FAULT_ILLEGAL_INSTRUCTION, "shared::cluster",
                             lane->mbarrier, "completion of an asynchronous store by CTA (%u,%u,%u): %s",
                             issuer->ctaid[0], issuer->ctaid[1], issuer->ctaid[2], wrong);
         }
     }
+    emu_copy_tell(issuer, lane->id, EMU_EVENT_COPY_DONE, 0, 0, false);
 }
 
 static void store_complete(struct emu_async *item, struct emu_cluster *cluster)
@@ -86,11 +87,18 @@ struct store_plan {
 static bool store_lane_fill(struct emu_warp *warp, const struct emu_op *op, unsigned lane,
                             const struct store_plan *plan, uint32_t bytes, struct store_lane *out)
 {
+    struct emu_transfer transfer = {.kind = EMU_TRANSFER_STORE,
+                                    .id = ++warp->cta->cluster->copies,
+                                    .lane = lane,
+                                    .reduces = plan->reduction != EMU_REDUCE_COUNT,
+                                    .bytes = bytes};
     if (plan->global) {
         enum clab_space_id space;
         const uint64_t address = EMU_ROW(uint64_t, warp, plan->to.row)[lane] + plan->to.imm;
         out->cta = NULL;
-        out->address = address;
+        transfer.global = address;
+        transfer.global_bytes = bytes;
+        transfer.global_write = true;
         out->at =
             emu_access_range(warp, op, lane, EMU_REACH_GLOBAL, address, bytes, bytes, EMU_STORE, &space);
         if (!out->at) {
@@ -111,11 +119,15 @@ static bool store_lane_fill(struct emu_warp *warp, const struct emu_op *op, unsi
         }
         out->cta = to.cta;
         out->at = to.at;
-        out->address = to.address;
         out->mbarrier = mbarrier.address;
+        transfer.ranks = UINT32_C(1) << to.cta->rank;
+        transfer.to = emu_window_offset(to.address);
+        transfer.to_bytes = bytes;
+        transfer.has_mbarrier = true;
+        transfer.mbarrier = mbarrier.address;
     }
-    out->lane = lane;
-    emu_async_tell(warp->cta, warp, op, lane, out->cta, out->address, bytes);
+    out->id = transfer.id;
+    emu_hook_transfer(warp, op, &transfer);
     unsigned char *data = (unsigned char *)out->data;
     for (uint32_t k = 0; k < plan->n; k++) {
         const unsigned char *row = EMU_ROW(unsigned char, warp, plan->rows[k]);
@@ -223,10 +235,7 @@ static const struct emu_op *st_bulk_any(struct emu_warp *warp, const struct emu_
         memset(place.at, 0, (size_t)bytes);
         warp->traffic->odd_stores[CLAB_SPACE_SHARED].accesses++;
         warp->traffic->odd_stores[CLAB_SPACE_SHARED].bytes += bytes;
-        for (uint64_t done = 0; done < bytes; done += 128) {
-            emu_access_tell(warp, op, lane, CLAB_SPACE_SHARED, place.at + done,
-                            (uint32_t)(bytes - done < 128 ? bytes - done : 128), EMU_STORE);
-        }
+        emu_access_tell(warp, op, lane, CLAB_SPACE_SHARED, place.at, (uint32_t)bytes, EMU_STORE);
     }
     emu_progress(warp);
     return op + 1;
@@ -391,6 +400,8 @@ EMU_EMITTER(emu_cp_async)
 
 static const struct emu_op *commit_any(struct emu_warp *warp, const struct emu_op *op)
 {
+    EMU_HOOK(warp->cta->run, event, warp->cta, warp, op,
+             &(struct emu_event){.kind = EMU_EVENT_COMMIT, .lanes = warp->exec});
     return emu_cp_async_commit(warp) ? op + 1 : out_of_memory(warp, op);
 }
 
@@ -405,6 +416,9 @@ EMU_EMITTER(emu_cp_async_commit_group)
 static const struct emu_op *wait_group_any(struct emu_warp *warp, const struct emu_op *op)
 {
     emu_cp_async_wait(warp, (uint32_t)op->imm, op->u8[0]);
+    EMU_HOOK(warp->cta->run, event, warp->cta, warp, op,
+             &(struct emu_event){
+                 .kind = EMU_EVENT_WAIT_GROUP, .lanes = warp->exec, .value = op->imm, .wait = op->u8[0]});
     return op + 1;
 }
 
@@ -433,6 +447,12 @@ static const struct emu_op *mbarrier_arrive_any(struct emu_warp *warp, const str
             return emu_fault(warp, op, lane, CLAB_FAULT, "shared", place.address, "%s", wrong);
         }
         addresses[lane] = place.address;
+        EMU_HOOK(warp->cta->run, event, warp->cta, warp, op,
+                 &(struct emu_event){.kind = EMU_EVENT_MBARRIER_CP_ARRIVE,
+                                     .lanes = UINT32_C(1) << lane,
+                                     .rank = place.cta->rank,
+                                     .address = emu_window_offset(place.address),
+                                     .value = op->u8[1]});
     }
     if (!emu_cp_async_arrive(warp, addresses)) {
         return out_of_memory(warp, op);

@@ -67,6 +67,8 @@ EMU_EMITTER(emu_cp_reduce_async_bulk)
 
 static const struct emu_op *commit_any(struct emu_warp *warp, const struct emu_op *op)
 {
+    EMU_HOOK(warp->cta->run, event, warp->cta, warp, op,
+             &(struct emu_event){.kind = EMU_EVENT_COMMIT, .lanes = warp->exec});
     if (emu_copy_commit(warp)) {
         return op + 1;
     }
@@ -84,6 +86,8 @@ EMU_EMITTER(emu_cp_async_bulk_commit_group)
 static const struct emu_op *wait_any(struct emu_warp *warp, const struct emu_op *op)
 {
     emu_copy_wait(warp, (uint32_t)op->imm);
+    EMU_HOOK(warp->cta->run, event, warp->cta, warp, op,
+             &(struct emu_event){.kind = EMU_EVENT_WAIT_GROUP, .lanes = warp->exec, .value = op->imm});
     return op + 1;
 }
 

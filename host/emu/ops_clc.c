@@ -6,8 +6,9 @@
    sm_100 and sm_120, with the ctaid of the cluster's first CTA; it is written to the CTA's shared memory, or
    with .multicast::cluster::all at the same offset in every CTA of the cluster, and complete_tx(16) follows
    at each mbarrier. option decline makes requests fail early; the clusters then run. UNVERIFIED: the words of
-   a failed answer, zeros here. get_first_ctaid of a failed answer and a request by a warp that has seen one fail
-   are undefined in PTX, and faults here. Leaves to a checker: an answer's place used again before it was read. */
+   a failed answer, zeros here. get_first_ctaid of a failed answer and a request by a warp that has seen one
+   fail are undefined in PTX, and faults here. Leaves to a checker: an answer's place used again before it was
+   read. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,13 +33,17 @@ static bool granted(struct emu_run *run, struct emu_traffic *traffic, uint64_t *
     return taken;
 }
 
+static uint32_t clc_ranks(const struct emu_cta *cta, bool all)
+{
+    return all ? EMU_ALL >> (32 - cta->cluster->size) : UINT32_C(1) << cta->rank;
+}
+
 static void clc_perform(struct emu_copy *copy)
 {
     struct clc_request *request = (struct clc_request *)(void *)copy;
     struct emu_cluster *cluster = copy->cta->cluster;
     struct emu_run *run = cluster->run;
-    const uint32_t ranks = request->all ? (cluster->size == 32 ? EMU_ALL : (UINT32_C(1) << cluster->size) - 1)
-                                        : UINT32_C(1) << copy->cta->rank;
+    const uint32_t ranks = clc_ranks(copy->cta, request->all);
     for (uint32_t left = ranks; left; left &= left - 1) {
         if (!emu_copy_alive(copy, &cluster->ctas[__builtin_ctz(left)],
                             "(clusterlaunchcontrol.try_cancel) writes")) {
@@ -54,6 +59,7 @@ static void clc_perform(struct emu_copy *copy)
         words[1] = ((at[1] * run->cluster[1]) & 0xffff) | (at[2] * run->cluster[2]) << 16;
         words[2] = 1;
     }
+    emu_copy_tell(copy->cta, copy->id, EMU_EVENT_CLC_ANSWER, 0, 0, words[2] & 1);
     for (uint32_t left = ranks; left; left &= left - 1) {
         struct emu_cta *cta = &cluster->ctas[__builtin_ctz(left)];
         memcpy(emu_bulk_shared(cta, request->to), words, RESPONSE_BYTES);
@@ -72,9 +78,10 @@ static const struct emu_op *try_cancel_any(struct emu_warp *warp, const struct e
     const struct clc_plan *plan = op->extra;
     if (warp->cta->clc_seen_declined >> warp->index & 1) {
         emu_fault_kind_set(warp, EMU_FAULT_ILLEGAL_INSTRUCTION);
-        return emu_fault(warp, op, (unsigned)__builtin_ctz(warp->exec), CLAB_FAULT, NULL, 0,
-                         "a request to cancel after this warp saw one declined: undefined, a kernel ends its loop at the "
-                         "first (PTX ISA 9.0, clusterlaunchcontrol.try_cancel)");
+        return emu_fault(
+            warp, op, (unsigned)__builtin_ctz(warp->exec), CLAB_FAULT, NULL, 0,
+            "a request to cancel after this warp saw one declined: undefined, a kernel ends its loop at the "
+            "first (PTX ISA 9.0, clusterlaunchcontrol.try_cancel)");
     }
     for (uint32_t left = warp->exec; left; left &= left - 1) {
         const unsigned lane = (unsigned)__builtin_ctz(left);
@@ -91,6 +98,17 @@ static const struct emu_op *try_cancel_any(struct emu_warp *warp, const struct e
             request->all = plan->all;
             request->to = to.address;
             request->mbarrier = mbarrier.address;
+            request->copy.id = ++warp->cta->cluster->copies;
+            emu_hook_transfer(warp, op,
+                              &(struct emu_transfer){.kind = EMU_TRANSFER_CLC,
+                                                     .id = request->copy.id,
+                                                     .lane = lane,
+                                                     .ranks = clc_ranks(warp->cta, plan->all),
+                                                     .to = emu_window_offset(to.address),
+                                                     .to_bytes = RESPONSE_BYTES,
+                                                     .has_mbarrier = true,
+                                                     .mbarrier = mbarrier.address,
+                                                     .bytes = RESPONSE_BYTES});
         }
         if (!request || !emu_copy_post(warp, &request->copy, lane, false)) {
             return emu_fault(warp, op, lane, CLAB_NO_MEMORY, NULL, 0,
@@ -121,6 +139,14 @@ struct answer {
     uint32_t words[4];
 };
 
+static void tell_query(const struct emu_warp *warp, const struct emu_op *op, uint32_t canceled)
+{
+    (void)warp, (void)op, (void)canceled;
+    EMU_HOOK(warp->cta->run, event, warp->cta, warp, op,
+             &(struct emu_event){
+                 .kind = EMU_EVENT_CLC_QUERY, .lanes = warp->exec, .value = canceled & warp->exec});
+}
+
 static const struct emu_op *is_canceled_any(struct emu_warp *warp, const struct emu_op *op)
 {
     const struct answer *a = EMU_ROW(struct answer, warp, op->a);
@@ -134,6 +160,7 @@ static const struct emu_op *is_canceled_any(struct emu_warp *warp, const struct 
     }
     uint32_t *p = &EMU_PRED(warp, op->d);
     *p = (*p & ~warp->exec) | (canceled & warp->exec);
+    tell_query(warp, op, canceled);
     return op + 1;
 }
 
@@ -142,6 +169,12 @@ static const struct emu_op *first_ctaid_any(struct emu_warp *warp, const struct 
 {
     const struct answer *a = EMU_ROW(struct answer, warp, op->a);
     uint32_t *d = EMU_ROW(uint32_t, warp, op->d);
+    uint32_t canceled = 0;
+    for (uint32_t left = warp->exec; left; left &= left - 1) {
+        const unsigned i = (unsigned)__builtin_ctz(left);
+        canceled |= (a[i].words[2] & 1) << i;
+    }
+    tell_query(warp, op, canceled);
     for (uint32_t left = warp->exec; left; left &= left - 1) {
         const unsigned i = (unsigned)__builtin_ctz(left);
         if (!(a[i].words[2] & 1)) {

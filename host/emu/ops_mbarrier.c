@@ -33,13 +33,15 @@ static const struct emu_op *misuse(struct emu_warp *warp, const struct emu_op *o
 
 /* Tells observers what `lane` did to an object. */
 static inline void tell(struct emu_warp *warp, const struct emu_op *op, unsigned lane,
-                        enum emu_event_kind kind, const struct emu_window_place *place, uint64_t value)
+                        enum emu_event_kind kind, const struct emu_window_place *place, uint64_t value,
+                        bool wait)
 {
-    (void)warp, (void)op, (void)lane, (void)kind, (void)place, (void)value;
+    (void)warp, (void)op, (void)lane, (void)kind, (void)place, (void)value, (void)wait;
     EMU_HOOK(warp->cta->run, event, warp->cta, warp, op,
              &(struct emu_event){.kind = kind,
                                  .lanes = UINT32_C(1) << lane,
                                  .rank = place->cta->rank,
+                                 .wait = wait,
                                  .address = place->address & ((UINT32_C(1) << EMU_RANK_SHIFT) - 1),
                                  .value = value});
 }
@@ -78,7 +80,7 @@ static const char *init_one(struct emu_warp *warp, const struct emu_op *op, unsi
                             const struct emu_window_place *place)
 {
     const uint32_t count = EMU_ROW(uint32_t, warp, op->b)[lane];
-    tell(warp, op, lane, EMU_EVENT_MBARRIER_INIT, place, count);
+    tell(warp, op, lane, EMU_EVENT_MBARRIER_INIT, place, count, emu_mbarrier_is_live(place->cta, place->address));
     return emu_mbarrier_init(place->cta, place->address, count);
 }
 
@@ -90,7 +92,7 @@ static const struct emu_op *init_any(struct emu_warp *warp, const struct emu_op 
 static const char *inval_one(struct emu_warp *warp, const struct emu_op *op, unsigned lane,
                              const struct emu_window_place *place)
 {
-    tell(warp, op, lane, EMU_EVENT_MBARRIER_INVAL, place, 0);
+    tell(warp, op, lane, EMU_EVENT_MBARRIER_INVAL, place, 0, false);
     return emu_mbarrier_inval(place->cta, place->address);
 }
 
@@ -103,7 +105,7 @@ static const char *expect_tx_one(struct emu_warp *warp, const struct emu_op *op,
                                  const struct emu_window_place *place)
 {
     const uint32_t bytes = EMU_ROW(uint32_t, warp, op->b)[lane];
-    tell(warp, op, lane, EMU_EVENT_MBARRIER_EXPECT, place, bytes);
+    tell(warp, op, lane, EMU_EVENT_MBARRIER_EXPECT, place, bytes, false);
     return emu_mbarrier_expect_tx(place->cta, place->address, bytes);
 }
 
@@ -115,7 +117,9 @@ static const struct emu_op *expect_tx_any(struct emu_warp *warp, const struct em
 static const char *complete_tx_one(struct emu_warp *warp, const struct emu_op *op, unsigned lane,
                                    const struct emu_window_place *place)
 {
-    return emu_mbarrier_complete_tx(place->cta, place->address, EMU_ROW(uint32_t, warp, op->b)[lane]);
+    const uint32_t bytes = EMU_ROW(uint32_t, warp, op->b)[lane];
+    tell(warp, op, lane, EMU_EVENT_MBARRIER_COMPLETE_TX, place, bytes, false);
+    return emu_mbarrier_complete_tx(place->cta, place->address, bytes);
 }
 
 static const struct emu_op *complete_tx_any(struct emu_warp *warp, const struct emu_op *op)
@@ -137,9 +141,9 @@ static const char *arrive_one(struct emu_warp *warp, const struct emu_op *op, un
     };
     uint64_t before = 0;
     if (expects) {
-        tell(warp, op, lane, EMU_EVENT_MBARRIER_EXPECT, place, arrival.expect);
+        tell(warp, op, lane, EMU_EVENT_MBARRIER_EXPECT, place, arrival.expect, false);
     }
-    tell(warp, op, lane, EMU_EVENT_MBARRIER_ARRIVE, place, arrival.count);
+    tell(warp, op, lane, EMU_EVENT_MBARRIER_ARRIVE, place, arrival.count, arrival.drop);
     const char *wrong = emu_mbarrier_arrive(place->cta, place->address, &arrival, &before);
     if (!wrong && op->d != EMU_NO_ROW) {
         EMU_ROW(uint64_t, warp, op->d)[lane] = before;
@@ -165,8 +169,8 @@ static const char *test_one(struct emu_warp *warp, const struct emu_op *op, unsi
     bool complete = false;
     const char *wrong = emu_mbarrier_test(place->cta, place->address, parity, &complete);
     EMU_PRED(warp, op->c) |= (uint32_t)complete << lane;
-    if (complete) {
-        tell(warp, op, lane, EMU_EVENT_MBARRIER_PASS, place, parity);
+    if (!wrong) {
+        tell(warp, op, lane, EMU_EVENT_MBARRIER_TEST, place, parity, complete);
     }
     return wrong;
 }

@@ -444,7 +444,7 @@ static void sync_compute(const struct emu_op *op, const struct emu_brought *in, 
 static const struct emu_op *warp_sync(struct emu_warp *warp, const struct emu_op *op)
 {
     const struct collective *x = op->extra;
-    if (x->members == EMU_NO_ROW && (x->mask & warp->live & ~warp->exec) == 0) {
+    if (!EMU_HOOKS && x->members == EMU_NO_ROW && (x->mask & warp->live & ~warp->exec) == 0) {
         return op + 1;
     }
     const struct emu_brought in = {.a = NULL};

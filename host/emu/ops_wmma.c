@@ -132,8 +132,10 @@ static unsigned char *element_at(struct emu_warp *warp, const struct emu_op *op,
     *out_bit = (unsigned)(index * m->element_bits % 8);
     unsigned char *at = emu_access_range(warp, op, lane, reach, address + index * m->element_bits / 8, bytes,
                                          bytes, mode, &space);
-    if (at)
+    if (at) {
         emu_access_count(warp, space, (unsigned)__builtin_ctz(bytes), mode, 1);
+        emu_access_tell(warp, op, lane, space, at, bytes, mode);
+    }
     return at;
 }
 

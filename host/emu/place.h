@@ -35,13 +35,15 @@ static inline enum emu_lanes_kind emu_known_one(struct emu_warp *warp, const str
     const unsigned bytes = 1u << size;
     const uint16_t wanted = reach == EMU_REACH_CONST ? EMU_GRANULE_CONST : 0;
     uint16_t flags;
-    if (!emu_access_observed(warp) && !(address & (bytes - 1)) &&
+    if (!(address & (bytes - 1)) &&
         emu_access_near(space, address, bytes, mode != EMU_LOAD, &flags) &&
         (flags & (EMU_GRANULE_CONST | EMU_GRANULE_PARAM)) == wanted) {
         emu_access_count(warp, wanted ? CLAB_SPACE_CONST : CLAB_SPACE_GLOBAL, size, mode,
                          (uint64_t)__builtin_popcount(warp->exec));
         out->shared = false;
         out->at = (unsigned char *)(uintptr_t)address;
+        emu_access_seen(warp, op, wanted ? CLAB_SPACE_CONST : CLAB_SPACE_GLOBAL, NULL, size, mode,
+                        EMU_SHAPE_ONE, out);
         return EMU_LANES_ONE;
     }
     return emu_access_same(warp, op, reach, address, size, mode, out);
@@ -53,11 +55,12 @@ static inline enum emu_lanes_kind emu_known_shared(struct emu_warp *warp, const 
 {
     const struct emu_cta *cta = warp->cta;
     const unsigned bytes = 1u << size;
-    if (!emu_access_observed(warp) && op->imm < cta->shared_bytes && bytes <= cta->shared_bytes - op->imm &&
+    if (op->imm < cta->shared_bytes && bytes <= cta->shared_bytes - op->imm &&
         !(op->imm & (bytes - 1))) {
         emu_access_count(warp, CLAB_SPACE_SHARED, size, mode, (uint64_t)__builtin_popcount(warp->exec));
         out->shared = true;
         out->at = cta->shared + op->imm;
+        emu_access_seen(warp, op, CLAB_SPACE_SHARED, cta, size, mode, EMU_SHAPE_ONE, out);
         return EMU_LANES_ONE;
     }
     const uint32_t address = (cta->rank << EMU_RANK_SHIFT) + EMU_SHARED_FIRST + (uint32_t)op->imm;
@@ -71,13 +74,14 @@ static inline enum emu_lanes_kind emu_known_local(struct emu_warp *warp, const s
     const uint64_t room = warp->cta->local_bytes;
     const uint64_t at = warp->fragment->frame->local_base + op->imm;
     const unsigned bytes = 1u << size;
-    if (!emu_access_observed(warp) && at < room && bytes <= room - at && !(at & (bytes - 1))) {
+    if (at < room && bytes <= room - at && !(at & (bytes - 1))) {
         const uintptr_t first = (uintptr_t)emu_local(warp, 0) + at;
         EMU_EACH_LANE(i)
         {
             out->lane[i] = (unsigned char *)(first + i * (uintptr_t)room);
         }
         emu_access_count(warp, CLAB_SPACE_LOCAL, size, mode, (uint64_t)__builtin_popcount(warp->exec));
+        emu_access_seen(warp, op, CLAB_SPACE_LOCAL, NULL, size, mode, EMU_SHAPE_EACH, out);
         return EMU_LANES_EACH;
     }
     return emu_access_same(warp, op, EMU_REACH_LOCAL, at, size, mode, out);
@@ -89,11 +93,12 @@ static inline enum emu_lanes_kind emu_known_param(struct emu_warp *warp, const s
 {
     const struct emu_run *run = warp->cta->run;
     const unsigned bytes = 1u << size;
-    if (!emu_access_observed(warp) && mode == EMU_LOAD && op->imm < run->param_bytes &&
+    if (mode == EMU_LOAD && op->imm < run->param_bytes &&
         bytes <= run->param_bytes - op->imm && !(op->imm & (bytes - 1))) {
         emu_access_count(warp, CLAB_SPACE_PARAM, size, mode, (uint64_t)__builtin_popcount(warp->exec));
         out->shared = false;
         out->at = (unsigned char *)(uintptr_t)(run->params + op->imm);
+        emu_access_seen(warp, op, CLAB_SPACE_PARAM, NULL, size, mode, EMU_SHAPE_ONE, out);
         return EMU_LANES_ONE;
     }
     return emu_access_same(warp, op, EMU_REACH_PARAM, run->params + op->imm, size, mode, out);

@@ -10,8 +10,8 @@
 
 /* Short turns are looked at only now and then: the look costs more than such a turn. */
 #define SHORT_TURNS 16
-/* A turn with more instructions outside polling loops than this did more than poll. The turns of a clocked schedule are
-   short; a loop that is known to poll ends them at once. */
+/* A turn with more instructions outside polling loops than this did more than poll. The turns of a clocked
+   schedule are short; a loop that is known to poll ends them at once. */
 #define POLL_INSNS 1024
 static uint64_t poll_insns(const struct emu_run *run)
 {
@@ -70,6 +70,7 @@ static void cta_init(struct emu_cta *cta, struct emu_cluster *cluster, uint32_t 
     cta->linear =
         cta->ctaid[0] + (uint64_t)run->grid[0] * (cta->ctaid[1] + (uint64_t)run->grid[1] * cta->ctaid[2]);
     cta->sm = (uint32_t)(cta->linear % run->machine->model->sms); /* sched_fair.c knows better */
+    cta->state = run->hooks && run->hooks->whole_lives ? EMU_CTA_RUNNING : EMU_CTA_NOT_STARTED;
     cta->n_warps = run->warps_per_cta;
     cta->n_threads = cta->live_threads = run->threads_per_cta;
     cta->shared_bytes = run->shared_bytes;
@@ -128,6 +129,7 @@ static struct emu_cluster *cluster_start(struct emu_thread *thread, uint64_t ind
     }
     cluster->next = thread->residents;
     thread->residents = cluster;
+    emu_hook_event(&cluster->ctas[0], NULL, NULL, (struct emu_event){.kind = EMU_EVENT_CLUSTER_START});
     return cluster;
 }
 
@@ -205,6 +207,7 @@ void emu_cluster_end(struct emu_thread *thread, struct emu_cluster *cluster)
         struct emu_async *item = pending_take(cluster);
         item->complete(item, NULL);
     }
+    emu_hook_event(&cluster->ctas[0], NULL, NULL, (struct emu_event){.kind = EMU_EVENT_CLUSTER_END});
     for (uint32_t rank = 0; rank < cluster->size; rank++) {
         for (uint32_t w = 0; w < cluster->ctas[rank].n_warps; w++) {
             warp_abandon(&cluster->ctas[rank].warps[w]);
@@ -265,7 +268,7 @@ static bool state_changed(struct emu_warp *warp)
 {
     uint64_t hash = 1;
     if (warp->cta->run->clocked && ++warp->short_turns % SHORT_TURNS != 0) {
-        return true;
+        return !warp->state_same; /* as the last time that it was looked at */
     }
     for (uint32_t used = warp->used; used; used &= used - 1) {
         const struct emu_fragment *fragment = &warp->fragments[__builtin_ctz(used)];
@@ -275,7 +278,8 @@ static bool state_changed(struct emu_warp *warp)
             hash = hash_words((const uint64_t *)(const void *)frame->regs, frame->code->file_bytes / 8, hash);
         }
     }
-    if (warp->state_limit != 0 && hash == warp->state_hash) {
+    warp->state_same = warp->state_limit != 0 && hash == warp->state_hash;
+    if (warp->state_same) {
         return false;
     }
     if (warp->state_limit == 0 || ++warp->state_turns >= warp->state_limit) {
@@ -295,8 +299,9 @@ static bool start_warp(struct emu_warp *warp)
         emu_run_fail(cta->run, CLAB_NO_MEMORY, "out of memory for the registers of a warp");
         return false;
     }
+    const bool first = cta->started == 0;
     cta->started |= UINT32_C(1) << warp->index;
-    if (cta->state == EMU_CTA_NOT_STARTED) {
+    if (first) {
         cta->state = EMU_CTA_RUNNING;
         emu_hook_event(cta, NULL, NULL, (struct emu_event){.kind = EMU_EVENT_CTA_START, .rank = cta->rank});
     }
@@ -313,6 +318,7 @@ static void slice_end(struct emu_warp *warp, enum emu_stop stop, uint64_t before
     const uint32_t bit = UINT32_C(1) << warp->index;
     if (warp->progress != before) {
         warp->state_limit = 0;
+        warp->state_same = false;
     } else if (stop == EMU_STOP_YIELD && thread->warp_insns[0] - issued > poll_insns(cta->run) &&
                state_changed(warp)) {
         thread->progress++;

@@ -10,6 +10,8 @@
 void emu_thread_run(struct emu_thread *thread);
 /* The same for the one host thread of a launch with the schedule `fair`. */
 void emu_thread_run_fair(struct emu_thread *thread);
+/* The same for the one host thread of a launch whose observer wants one (sched_seeded.c). */
+void emu_thread_run_seeded(struct emu_thread *thread);
 
 /* --- resident.c */
 /* Starts the next cluster of the grid here, if residency allows and there is one. */

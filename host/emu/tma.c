@@ -139,6 +139,9 @@ static unsigned char *row_global(struct tensor_copy *t, const int64_t at[EMU_TEN
         emu_space_explain(space, address, bytes, t->direction != EMU_TENSOR_LOAD, why, sizeof why);
         snprintf(text, sizeof text, "the tensor reaches outside memory: %s", why);
         fail(t, t->copy.cta, "global", address, text);
+    } else {
+        emu_copy_tell(t->copy.cta, t->copy.id, EMU_EVENT_COPY_GLOBAL, address, bytes,
+                      t->direction != EMU_TENSOR_LOAD);
     }
     return memory;
 }
@@ -270,14 +273,12 @@ static void tensor_perform(struct emu_copy *copy)
     }
     if (t->from_cta) {
         cluster->thread->traffic.bulk_delivered_bytes += t->bytes;
-        emu_async_tell(copy->cta, NULL, NULL, copy->lane, NULL, t->map.address, t->bytes);
         return;
     }
     for (uint32_t left = t->target.ranks; left; left &= left - 1) {
         const uint32_t rank = (uint32_t)__builtin_ctz(left),
                        signalled = emu_bulk_signalled(&t->target, t->pair, rank);
         cluster->thread->traffic.bulk_delivered_bytes += t->bytes;
-        emu_async_tell(copy->cta, NULL, NULL, copy->lane, &cluster->ctas[rank], t->target.to, t->bytes);
         if (signalled < cluster->size &&
             emu_copy_alive(copy, &cluster->ctas[signalled], "signals an mbarrier in")) {
             emu_copy_signal(copy, &cluster->ctas[signalled], t->target.mbarrier, (uint32_t)t->bytes);
@@ -453,10 +454,25 @@ bool emu_tensor_issue(struct emu_warp *warp, const struct emu_op *op, unsigned l
         return false;
     }
     const uint64_t bytes = t ? t->bytes : 0;
-    if (t && t->from_cta) {
-        emu_async_tell(warp->cta, warp, op, lane, NULL, t->map.address, bytes);
-    } else if (t) {
-        emu_bulk_tell(warp, op, lane, &t->target, bytes);
+    if (t) {
+        t->copy.id = ++warp->cta->cluster->copies;
+        const bool load = plan->direction == EMU_TENSOR_LOAD;
+        emu_hook_transfer(warp, op,
+                          &(struct emu_transfer){.kind = EMU_TRANSFER_TENSOR,
+                                                 .id = t->copy.id,
+                                                 .lane = lane,
+                                                 .ranks = t->target.ranks,
+                                                 .to = emu_window_offset(t->target.to),
+                                                 .to_bytes = load ? room_of(t) : 0,
+                                                 .has_mbarrier = load,
+                                                 .pair = t->pair,
+                                                 .mbarrier = t->target.mbarrier,
+                                                 .from_cta = t->from_cta,
+                                                 .from = emu_window_offset(t->from),
+                                                 .from_bytes = load ? 0 : room_of(t),
+                                                 .global_write = !load,
+                                                 .reduces = t->direction == EMU_TENSOR_REDUCE,
+                                                 .bytes = bytes});
     }
     return emu_bulk_post(warp, op, lane, t ? &t->copy : NULL, plan->direction != EMU_TENSOR_LOAD, bytes);
 }

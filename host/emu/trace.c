@@ -176,11 +176,19 @@ static void on_access(void *user, const struct emu_warp *warp, const struct emu_
     if (trace->next && trace->next->access) {
         trace->next->access(trace->next->user, warp, op, access);
     }
-    if (warp && warp->cta->linear == trace->cta && warp->index == trace->warp && access->lane < EMU_LANES) {
-        snprintf(trace->space, sizeof trace->space, "%s", spaces[access->space]);
-        trace->addresses[access->lane] = access->address;
-        trace->address_lanes |= UINT32_C(1) << access->lane;
+    if (!warp || warp->cta->linear != trace->cta || warp->index != trace->warp) {
+        return;
     }
+    snprintf(trace->space, sizeof trace->space, "%s", spaces[access->space]);
+    for (uint32_t left = access->lanes; left; left &= left - 1) {
+        const unsigned lane = (unsigned)__builtin_ctz(left);
+        const uint64_t host = (uint64_t)(uintptr_t)emu_access_host(access, lane);
+        trace->addresses[lane] =
+            access->owner ? host - (uint64_t)(uintptr_t)access->owner->shared + EMU_SHARED_FIRST
+            : access->space == CLAB_SPACE_LOCAL ? host - (uint64_t)(uintptr_t)emu_local(warp, lane)
+                                                : host;
+    }
+    trace->address_lanes |= access->lanes;
 }
 
 static void on_event(void *user, const struct emu_cta *cta, const struct emu_warp *warp,
@@ -189,6 +197,31 @@ static void on_event(void *user, const struct emu_cta *cta, const struct emu_war
     struct emu_trace *trace = user;
     if (trace->next && trace->next->event) {
         trace->next->event(trace->next->user, cta, warp, op, event);
+    }
+}
+
+static void on_transfer(void *user, const struct emu_warp *warp, const struct emu_op *op,
+                        const struct emu_transfer *transfer)
+{
+    struct emu_trace *trace = user;
+    if (trace->next && trace->next->transfer) {
+        trace->next->transfer(trace->next->user, warp, op, transfer);
+    }
+}
+
+static void on_begin(void *user, struct emu_run *run)
+{
+    struct emu_trace *trace = user;
+    if (trace->next && trace->next->begin) {
+        trace->next->begin(trace->next->user, run);
+    }
+}
+
+static void on_end(void *user, struct emu_run *run, clab_status status, const struct clab_error *error)
+{
+    struct emu_trace *trace = user;
+    if (trace->next && trace->next->end) {
+        trace->next->end(trace->next->user, run, status, error);
     }
 }
 
@@ -210,7 +243,15 @@ struct emu_trace *emu_trace_new(const char *path, uint64_t cta, uint32_t warp, c
     trace->cta = cta;
     trace->warp = warp;
     trace->next = next;
-    trace->hooks = (struct emu_hooks){.user = trace, .op = on_op, .access = on_access, .event = on_event};
+    trace->hooks = (struct emu_hooks){.user = trace,
+                                       .one_thread = next && next->one_thread,
+                                       .whole_lives = next && next->whole_lives,
+                                       .begin = on_begin,
+                                       .end = on_end,
+                                       .op = on_op,
+                                       .access = on_access,
+                                       .event = on_event,
+                                       .transfer = on_transfer};
     return trace;
 }
 

@@ -159,12 +159,14 @@ struct emu_cluster {
     struct emu_async *pending; /* the first due, on top of a pairing heap */
     uint64_t posted;           /* completions posted so far */
     uint32_t n_pending;
+    uint64_t copies; /* asynchronous operations issued so far: their ids */
     struct emu_warp *running; /* whose slice runs now, or ran last */
     uint64_t event;           /* schedule `fair`: when what happens now happens, outside slices */
     uint64_t next_event;      /* and when something is to happen next (sched_fair.c) */
     uint32_t place;           /* in its heap */
     bool sleeps;              /* some thread may be in nanosleep */
     uint64_t progress;        /* as thread->progress, raised also by completions */
+    void *observed;           /* an observer's own state */
     struct emu_cluster *next;
 };
 

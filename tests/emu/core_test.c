@@ -341,7 +341,7 @@ static void test_float_mode(void **state)
 }
 
 struct seen {
-    unsigned ops, starts, exits, arrives, passes;
+    unsigned ops, starts, exits, arrives, completions;
 };
 
 static void on_op(void *user, struct emu_warp *warp, const struct emu_op *op)
@@ -361,7 +361,7 @@ static void on_event(void *user, const struct emu_cta *cta, const struct emu_war
     seen->starts += event->kind == EMU_EVENT_CTA_START;
     seen->exits += event->kind == EMU_EVENT_CTA_EXIT;
     seen->arrives += event->kind == EMU_EVENT_BARRIER_ARRIVE;
-    seen->passes += event->kind == EMU_EVENT_BARRIER_PASS;
+    seen->completions += event->kind == EMU_EVENT_BARRIER_COMPLETE;
 }
 
 static void launch_bar(struct emu_machine *machine, uint32_t grid)
@@ -398,7 +398,7 @@ static void test_hooks(void **state)
     assert_int_equal(seen.starts, 3);
     assert_int_equal(seen.exits, 3);
     assert_int_equal(seen.arrives, 6);
-    assert_int_equal(seen.passes, 6);
+    assert_int_equal(seen.completions, 3);
     assert_true(seen.ops >= 36);
     emu_machine_free(machine);
 }

@@ -168,8 +168,10 @@ static void see_access(void *user, const struct emu_warp *warp, const struct emu
                        const struct emu_access *access)
 {
     (void)user, (void)warp, (void)op;
-    assert_true(access->lane < 32 && access->bytes > 0 && access->space < CLAB_SPACE_COUNT);
-    atomic_fetch_add(&seen[access->kind][access->space], 1);
+    assert_true(access->lanes != 0 && access->bytes > 0 && access->space < CLAB_SPACE_COUNT);
+    assert_int_equal(access->owner != NULL,
+                     access->space == CLAB_SPACE_SHARED || access->space == CLAB_SPACE_REMOTE);
+    atomic_fetch_add(&seen[access->kind][access->space], (uint64_t)__builtin_popcount(access->lanes));
 }
 
 static void check_seen(const struct run *run)

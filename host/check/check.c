@@ -1,0 +1,296 @@
+/* The checker's hooks: from what the emulator tells to the files of each family. One launch is checked at a time; a
+   second one waits, so that concurrent kernels run one after the other under the checker. */
+#include "check/check.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check/state.h"
+#include "emu/machine.h"
+
+static struct {
+    pthread_mutex_t launch, lock;
+    _Atomic int enabled;
+    _Atomic unsigned char off[CLAB_HAZARD_KINDS];
+    _Atomic uint64_t launches;
+    struct clab_hazard *hazards;
+    size_t n;
+    struct check check;
+} all = {.launch = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER};
+
+void *check_alloc(size_t bytes)
+{
+    void *memory = calloc(1, bytes ? bytes : 1);
+    if (!memory) {
+        fputs("clusterlab: out of memory for the hazard checker\n", stderr);
+        abort();
+    }
+    return memory;
+}
+
+void *check_grow(void *memory, size_t bytes)
+{
+    void *grown = realloc(memory, bytes ? bytes : 1);
+    if (!grown) {
+        fputs("clusterlab: out of memory for the hazard checker\n", stderr);
+        abort();
+    }
+    return grown;
+}
+
+bool check_kind_enabled(unsigned kind)
+{
+    return !atomic_load_explicit(&all.off[kind], memory_order_relaxed);
+}
+
+/* --- accesses */
+
+static void on_access(void *user, const struct emu_warp *emu_warp, const struct emu_op *op,
+                      const struct emu_access *access)
+{
+    struct check *check = user;
+    if (access->space != CLAB_SPACE_SHARED && access->space != CLAB_SPACE_REMOTE &&
+        access->space != CLAB_SPACE_GLOBAL) {
+        return;
+    }
+    struct check_cluster *cl = check_cluster_of(emu_warp->cta->cluster);
+    if (!cl) {
+        return;
+    }
+    struct check_warp *warp = check_warp_of(cl, emu_warp);
+    const uint32_t number = site_of(&check->sites, emu_warp->fragment->frame->code, op->insn);
+    const struct site *site = &check->sites.list[number];
+    struct check_cta *owner = access->owner ? &cl->ctas[access->owner->rank] : NULL;
+    if (site->cp_async) {
+        check_cp_async(check, warp, access, number);
+        return;
+    }
+    if (access->space == CLAB_SPACE_REMOTE) {
+        check_remote_access(check, warp, owner, access, number);
+    }
+    if (site->strong) {
+        check_synchronise(check, warp, access, site, number, true);
+    }
+    warp->last_time = check_now(cl);
+    for (uint32_t i = 0; i < warp->n_groups; i++) {
+        const struct group *group = &warp->groups[i];
+        struct emu_access part = *access;
+        part.lanes &= group->lanes;
+        if (!part.lanes) {
+            continue;
+        }
+        const struct actor actor = {.check = check,
+                                    .cl = cl,
+                                    .warp = warp,
+                                    .emu_warp = emu_warp,
+                                    .known = &group->mem,
+                                    .proxy = group->proxy,
+                                    .group = group,
+                                    .agent = warp->self.agent,
+                                    .time = cl->now,
+                                    .site = number,
+                                    .same_lane = UINT32_MAX,
+                                    .write = access->kind != EMU_ACCESS_LOAD,
+                                    .reduces = access->kind == EMU_ACCESS_ATOMIC,
+                                    .strong = site->strong,
+                                    .scope = (enum check_scope)site->scope};
+        if (owner) {
+            check_shared(&actor, owner, &part);
+        } else {
+            check_global(&actor, &part);
+        }
+    }
+    if (site->strong) {
+        check_synchronise(check, warp, access, site, number, false);
+    }
+}
+
+/* --- events */
+
+static void on_event(void *user, const struct emu_cta *emu_cta, const struct emu_warp *emu_warp,
+                     const struct emu_op *op, const struct emu_event *event)
+{
+    struct check *check = user;
+    if (event->kind == EMU_EVENT_CLUSTER_START) {
+        check_cluster_start(check, emu_cta->cluster);
+        return;
+    }
+    struct check_cluster *cl = check_cluster_of(emu_cta->cluster);
+    if (!cl) {
+        return;
+    }
+    struct check_cta *cta = check_cta_of(cl, emu_cta);
+    struct check_warp *warp = emu_warp ? check_warp_of(cl, emu_warp) : NULL;
+    const struct emu_frame *frame = emu_warp && emu_warp->fragment ? emu_warp->fragment->frame : NULL;
+    const uint32_t site = frame && op ? site_of(&check->sites, frame->code, op->insn) : 0;
+    switch (event->kind) {
+    case EMU_EVENT_CLUSTER_END: {
+        const bool stopped = check->run->status != CLAB_OK;
+        if (check->run->status == CLAB_DEADLOCK) {
+            check_deadlock(check, cl);
+        }
+        check_mbarriers_end(check, cl, stopped);
+        check_cluster_end(check, emu_cta->cluster);
+        break;
+    }
+    case EMU_EVENT_EXIT:
+        check_thread_exit(check, warp, event->lanes, site);
+        break;
+    case EMU_EVENT_CTA_EXIT:
+        check_cta_exit(check, cta);
+        check_copies_exit(check, cta);
+        break;
+    case EMU_EVENT_BARRIER_ARRIVE:
+        check_barrier_arrive(check, warp, event, site);
+        break;
+    case EMU_EVENT_BARRIER_COMPLETE:
+        check_barrier_complete(check, cta, (uint32_t)event->value);
+        break;
+    case EMU_EVENT_CLUSTER_ARRIVE:
+        check_cluster_arrive(check, warp, event->lanes, site);
+        break;
+    case EMU_EVENT_CLUSTER_COMPLETE:
+        check_cluster_complete(check, cl);
+        break;
+    case EMU_EVENT_CLUSTER_WAIT:
+        check_cluster_wait(check, warp, event->lanes);
+        break;
+    case EMU_EVENT_MBARRIER_INIT:
+    case EMU_EVENT_MBARRIER_INVAL:
+    case EMU_EVENT_MBARRIER_ARRIVE:
+    case EMU_EVENT_MBARRIER_EXPECT:
+    case EMU_EVENT_MBARRIER_COMPLETE_TX:
+    case EMU_EVENT_MBARRIER_PHASE:
+    case EMU_EVENT_MBARRIER_TEST:
+    case EMU_EVENT_MBARRIER_CP_ARRIVE:
+    case EMU_EVENT_MBARRIER_CP_DONE:
+        check_mbarrier(check, emu_cta, emu_warp, event, site);
+        break;
+    case EMU_EVENT_COMMIT:
+    case EMU_EVENT_WAIT_GROUP:
+        check_group_event(check, warp, event, site);
+        break;
+    case EMU_EVENT_COPY_GLOBAL:
+    case EMU_EVENT_COPY_DONE:
+        check_copy_event(check, emu_cta, event);
+        break;
+    case EMU_EVENT_CLC_QUERY:
+        check_clc_query(check, warp, event, site);
+        break;
+    case EMU_EVENT_FENCE:
+        check_fence(check, warp, event->lanes, &check->sites.list[site]);
+        break;
+    case EMU_EVENT_COLLECTIVE:
+        check_collective(check, emu_warp, warp, op, event, site);
+        break;
+    case EMU_EVENT_CTA_START:
+    case EMU_EVENT_CLUSTER_START:
+    case EMU_EVENT_CLC_ANSWER:
+        break;
+    }
+}
+
+static void on_transfer(void *user, const struct emu_warp *emu_warp, const struct emu_op *op,
+                        const struct emu_transfer *transfer)
+{
+    struct check *check = user;
+    if (check_cluster_of(emu_warp->cta->cluster)) {
+        check_transfer(check, emu_warp, site_of(&check->sites, emu_warp->fragment->frame->code, op->insn), transfer);
+    }
+}
+
+/* --- launches */
+
+static void on_begin(void *user, struct emu_run *run)
+{
+    struct check *check = user;
+    pthread_mutex_lock(&all.launch);
+    memset(check, 0, sizeof *check);
+    check->run = run;
+    check->launch = (uint32_t)(atomic_fetch_add(&all.launches, 1) + 1);
+    check->seed = run->machine->options.seed;
+    check_global_new(check);
+}
+
+static void keep(struct check *check)
+{
+    pthread_mutex_lock(&all.lock);
+    const size_t more = check_found_give(check, NULL);
+    if (more) {
+        all.hazards = check_grow(all.hazards, (all.n + more) * sizeof *all.hazards);
+        check_found_give(check, all.hazards + all.n);
+        all.n += more;
+    }
+    pthread_mutex_unlock(&all.lock);
+}
+
+static void on_end(void *user, struct emu_run *run, clab_status status, const struct clab_error *error)
+{
+    struct check *check = user;
+    if (check->run != run) {
+        return; /* the launch failed before it began */
+    }
+    check_faults(check, run, status, error);
+    check_clc_end(check);
+    keep(check);
+    check_found_free(check);
+    check_global_free(check);
+    check_clusters_free(check);
+    sites_free(&check->sites);
+    check->run = NULL;
+    pthread_mutex_unlock(&all.launch);
+}
+
+const struct emu_hooks *check_hooks(void)
+{
+    static const struct emu_hooks hooks = {.user = &all.check,
+                                           .one_thread = true,
+                                           .whole_lives = true,
+                                           .begin = on_begin,
+                                           .end = on_end,
+                                           .access = on_access,
+                                           .event = on_event,
+                                           .transfer = on_transfer};
+    return atomic_load(&all.enabled) ? &hooks : NULL;
+}
+
+/* --- the channel */
+
+static void enable(int on)
+{
+    atomic_store(&all.enabled, on != 0);
+}
+
+static void enable_kind(uint32_t kind, int on)
+{
+    if (kind < CLAB_HAZARD_KINDS) {
+        atomic_store(&all.off[kind], on == 0);
+    }
+}
+
+static int take(struct clab_hazard **out, size_t *out_count)
+{
+    pthread_mutex_lock(&all.lock);
+    *out = all.hazards;
+    *out_count = all.n;
+    all.hazards = NULL;
+    all.n = 0;
+    pthread_mutex_unlock(&all.lock);
+    check_sort(*out, *out_count);
+    return 0;
+}
+
+static uint64_t launches(void)
+{
+    return atomic_load(&all.launches);
+}
+
+const struct clab_hazards check_channel = {.size_bytes = sizeof check_channel,
+                                           .hazard_bytes = sizeof(struct clab_hazard),
+                                           .enable = enable,
+                                           .enable_kind = enable_kind,
+                                           .take = take,
+                                           .launches = launches};

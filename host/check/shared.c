@@ -1,0 +1,333 @@
+/* The shadow of shared memory: for every 4 bytes the last write and what has read them since. Finer accesses split a
+   cell into bytes; several readers without an order between them go to a list. After FastTrack (Flanagan and Freund,
+   2009): a read that is ordered after the remembered one replaces it, since whatever must come after both only needs
+   to come after the later.
+
+   An epoch is time << 32 | agent << 20 | lane << 15 | site << 1 | several, 0 for never. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "check/state.h"
+#include "emu/space.h"
+
+#define EPOCH_TAG     UINT64_C(0xffffffff00000000) /* the low half is an index: a list of readers, or a split cell */
+#define READERS       30u
+#define SEVERAL       UINT64_C(1)
+#define LANE_SHIFT    15
+#define AGENT_SHIFT   20
+
+struct readers {
+    uint32_t n, next_free;
+    uint64_t e[READERS];
+};
+struct split {
+    uint64_t w[4], r[4];
+    uint32_t next_free;
+};
+
+void check_shared_init(struct check_cta *cta)
+{
+    cta->n_cells = (cta->cta->shared_bytes + 3) / 4;
+    if (cta->n_cells > cta->cells_capacity) {
+        free(cta->cells);
+        cta->cells = check_alloc(cta->n_cells * sizeof *cta->cells);
+        cta->cells_capacity = cta->n_cells;
+    } else if (cta->n_cells) {
+        memset(cta->cells, 0, cta->n_cells * sizeof *cta->cells);
+    }
+}
+
+static inline uint64_t epoch_of(const struct actor *a)
+{
+    return (uint64_t)a->time << 32 | (uint64_t)a->agent << AGENT_SHIFT | (uint64_t)a->site << 1;
+}
+
+static struct earlier earlier_of(const struct actor *a, uint64_t epoch, bool write)
+{
+    return (struct earlier){.cluster = a->cl->index,
+                            .agent = (uint32_t)(epoch >> AGENT_SHIFT) & 0xfff,
+                            .time = (uint32_t)(epoch >> 32),
+                            .lane = (uint32_t)(epoch >> LANE_SHIFT) & 31,
+                            .site = (uint32_t)(epoch >> 1) & 0x3fff,
+                            .several = epoch & SEVERAL,
+                            .write = write};
+}
+
+/* One word or byte being accessed. */
+struct place {
+    struct check_cta *owner;
+    uint32_t offset, bytes; /* of the whole access, for reports */
+    uint32_t at;            /* of this word */
+    unsigned lane;
+};
+
+static void conflict(const struct actor *a, const struct place *p, const struct earlier *earlier)
+{
+    const bool remote = p->owner != a->warp->cta;
+    check_race(a, p->lane, earlier, remote ? CLAB_SPACE_REMOTE : CLAB_SPACE_SHARED, p->owner, p->offset, p->bytes,
+               p->owner->cta->shared + (p->offset - EMU_SHARED_FIRST));
+}
+
+static void against(const struct actor *a, const struct place *p, uint64_t epoch, bool write, bool fresh)
+{
+    struct earlier earlier = earlier_of(a, epoch, write);
+    earlier.fresh = fresh;
+    if (!check_ordered(a, p->lane, &earlier) && !check_morally_strong(a, &earlier)) {
+        conflict(a, p, &earlier);
+    }
+}
+
+/* --- lists of readers */
+
+static struct readers *readers_take(struct check_cluster *cl, uint32_t *out_index)
+{
+    if (cl->free_readers) {
+        *out_index = cl->free_readers - 1;
+        struct readers *r = &cl->readers[*out_index];
+        cl->free_readers = r->next_free;
+        r->n = 0;
+        return r;
+    }
+    if (cl->n_readers == cl->readers_capacity) {
+        cl->readers_capacity = cl->readers_capacity ? 2 * cl->readers_capacity : 64;
+        cl->readers = check_grow(cl->readers, cl->readers_capacity * sizeof *cl->readers);
+    }
+    *out_index = cl->n_readers++;
+    cl->readers[*out_index].n = 0;
+    return &cl->readers[*out_index];
+}
+
+static void readers_give(struct check_cluster *cl, uint64_t r)
+{
+    const uint32_t index = (uint32_t)r;
+    cl->readers[index].next_free = cl->free_readers;
+    cl->free_readers = index + 1;
+}
+
+static bool same_thread(const struct actor *a, unsigned lane, uint64_t epoch)
+{
+    return !(epoch & SEVERAL) && ((uint32_t)(epoch >> AGENT_SHIFT) & 0xfff) == a->agent &&
+           ((uint32_t)(epoch >> LANE_SHIFT) & 31) == lane;
+}
+
+static void read_note(const struct actor *a, const struct place *p, uint64_t *r)
+{
+    struct check_cluster *cl = a->cl;
+    const uint64_t epoch = epoch_of(a) | (uint64_t)p->lane << LANE_SHIFT;
+    if ((*r & EPOCH_TAG) == EPOCH_TAG) {
+        struct readers *list = &cl->readers[(uint32_t)*r];
+        uint32_t kept = 0;
+        uint64_t mine = epoch;
+        for (uint32_t i = 0; i < list->n; i++) {
+            const struct earlier earlier = earlier_of(a, list->e[i], false);
+            if (check_ordered(a, p->lane, &earlier)) {
+                continue;
+            }
+            if (earlier.agent == a->agent) {
+                mine |= SEVERAL;
+                continue;
+            }
+            list->e[kept++] = list->e[i];
+        }
+        list->n = kept;
+        if (kept == 0) {
+            readers_give(cl, *r);
+            *r = mine;
+            return;
+        }
+        /* When it is full one is forgotten: a race with it may then be missed, none is invented. */
+        list->e[kept < READERS ? list->n++ : p->at / 4 % READERS] = mine;
+        return;
+    }
+    const struct earlier earlier = earlier_of(a, *r, false);
+    if (*r == 0 || same_thread(a, p->lane, *r) || check_ordered(a, p->lane, &earlier)) {
+        *r = epoch;
+    } else if (earlier.agent == a->agent) {
+        *r = epoch | SEVERAL;
+    } else {
+        uint32_t index;
+        struct readers *list = readers_take(cl, &index);
+        list->e[0] = *r;
+        list->e[1] = epoch;
+        list->n = 2;
+        *r = EPOCH_TAG | index;
+    }
+}
+
+static bool is_weak_write(const struct actor *a, uint64_t epoch);
+
+static void reads_check(const struct actor *a, const struct place *p, uint64_t *r, bool fresh)
+{
+    if ((*r & EPOCH_TAG) == EPOCH_TAG) {
+        for (uint32_t i = 0; i < a->cl->readers[(uint32_t)*r].n; i++) {
+            against(a, p, a->cl->readers[(uint32_t)*r].e[i], is_weak_write(a, a->cl->readers[(uint32_t)*r].e[i]), fresh);
+        }
+        readers_give(a->cl, *r);
+    } else if (*r) {
+        against(a, p, *r, is_weak_write(a, *r), fresh);
+    }
+    *r = 0;
+}
+
+/* --- one cell */
+
+static void uninitialized(const struct actor *a, const struct place *p)
+{
+    struct clab_hazard *h = check_report(a->check, CLAB_HAZARD_UNINITIALIZED, a->site, 0, 0);
+    if (!h) {
+        return;
+    }
+    check_party(a->check, &h->parties[0], a->cl->index, a->warp->self.agent, UINT32_C(1) << p->lane, a->site, NULL);
+    check_place_shared(a->check, h, a->warp->cta, p->owner, p->offset, p->bytes);
+    check_say(h->missing, sizeof h->missing, "no store, copy or mbarrier.init has written these bytes before");
+}
+
+/* A weak write that an atomic covers still has to come before the other atomics, and before reads: it stays in the
+   place of the reads. */
+static bool is_weak_write(const struct actor *a, uint64_t epoch)
+{
+    const struct site *site = &a->check->sites.list[(uint32_t)(epoch >> 1) & 0x3fff];
+    return epoch && (epoch & EPOCH_TAG) != EPOCH_TAG && site->store && !site->strong;
+}
+
+static void touch(const struct actor *a, const struct place *p, uint64_t *w, uint64_t *r, bool loads)
+{
+    if (loads && *w == 0) {
+        uninitialized(a, p);
+    }
+    if (*w) {
+        against(a, p, *w, true, false);
+    }
+    if (a->write) {
+        const uint64_t covered = !a->strong ? 0 : is_weak_write(a, *w) ? *w : is_weak_write(a, *r) ? *r : 0;
+        reads_check(a, p, r, *w == 0);
+        *w = epoch_of(a) | (uint64_t)p->lane << LANE_SHIFT;
+        *r = covered;
+    } else {
+        if (is_weak_write(a, *r)) {
+            against(a, p, *r, true, false);
+        }
+        read_note(a, p, r);
+    }
+}
+
+static struct split *split_of(const struct actor *a, struct cell *cell)
+{
+    struct check_cluster *cl = a->cl;
+    if ((cell->w & EPOCH_TAG) == EPOCH_TAG) {
+        return &cl->splits[(uint32_t)cell->w];
+    }
+    uint32_t index;
+    if (cl->free_splits) {
+        index = cl->free_splits - 1;
+        cl->free_splits = cl->splits[index].next_free;
+    } else {
+        if (cl->n_splits == cl->splits_capacity) {
+            cl->splits_capacity = cl->splits_capacity ? 2 * cl->splits_capacity : 64;
+            cl->splits = check_grow(cl->splits, cl->splits_capacity * sizeof *cl->splits);
+        }
+        index = cl->n_splits++;
+    }
+    struct split *s = &cl->splits[index];
+    for (unsigned b = 0; b < 4; b++) {
+        s->w[b] = cell->w;
+        s->r[b] = cell->r;
+        if (b > 0 && (cell->r & EPOCH_TAG) == EPOCH_TAG) {
+            uint32_t copy;
+            struct readers *list = readers_take(cl, &copy);
+            *list = cl->readers[(uint32_t)cell->r];
+            s->r[b] = EPOCH_TAG | copy;
+        }
+    }
+    cell->w = EPOCH_TAG | index;
+    cell->r = 0;
+    return s;
+}
+
+/* Bytes [first, first + n) of a cell. */
+static void bytes_touch(const struct actor *a, struct place *p, struct cell *cell, unsigned first, unsigned n,
+                        bool loads)
+{
+    struct split *s = split_of(a, cell);
+    for (unsigned b = first; b < first + n; b++) {
+        touch(a, p, &s->w[b], &s->r[b], loads);
+    }
+    if (n == 4 && a->write) {
+        const uint32_t index = (uint32_t)cell->w;
+        *cell = (struct cell){.w = s->w[0]};
+        s->next_free = a->cl->free_splits;
+        a->cl->free_splits = index + 1;
+    }
+}
+
+void check_shared_range(const struct actor *a, struct check_cta *owner, unsigned lane, uint32_t offset,
+                        uint32_t bytes)
+{
+    struct place p = {.owner = owner, .offset = offset, .bytes = bytes, .lane = lane};
+    const bool loads = !a->write || a->reduces;
+    uint32_t at = offset - EMU_SHARED_FIRST;
+    const uint32_t end = at + bytes;
+    while (at < end && at / 4 < owner->n_cells) {
+        struct cell *cell = &owner->cells[at / 4];
+        const uint32_t next = (at / 4 + 1) * 4 < end ? (at / 4 + 1) * 4 : end;
+        p.at = at;
+        if (next - at == 4 && (cell->w & EPOCH_TAG) != EPOCH_TAG) {
+            touch(a, &p, &cell->w, &cell->r, loads);
+        } else {
+            bytes_touch(a, &p, cell, at % 4, next - at, loads);
+        }
+        at = next;
+    }
+}
+
+void check_shared_mark(struct check_cta *owner, uint32_t offset, uint32_t agent, uint32_t time, unsigned lane,
+                       uint32_t site)
+{
+    for (uint32_t i = 0; i < 2; i++) {
+        struct cell *cell = &owner->cells[(offset - EMU_SHARED_FIRST) / 4 + i];
+        *cell = (struct cell){.w = (uint64_t)time << 32 | (uint64_t)agent << AGENT_SHIFT |
+                                   (uint64_t)lane << LANE_SHIFT | (uint64_t)site << 1};
+    }
+}
+
+/* Rows of words: nearly everything is ordered by a barrier, which one comparison tells. */
+static void row(const struct actor *a, struct check_cta *owner, const struct emu_access *access, bool loads)
+{
+    const uint32_t cluster_time = a->known->cluster_time;
+    const uint32_t floor = owner == a->warp->cta && a->cl->size == 1 && a->known->cta_time > cluster_time
+                               ? a->known->cta_time
+                               : cluster_time;
+    const uint32_t base = (uint32_t)((uintptr_t)access->at - (uintptr_t)owner->cta->shared) / 4;
+    const uint64_t epoch = epoch_of(a);
+    const uint64_t limit = (uint64_t)floor << 32 | UINT32_MAX;
+    for (uint32_t left = access->lanes; left; left &= left - 1) {
+        const unsigned lane = (unsigned)__builtin_ctz(left);
+        struct cell *cell = &owner->cells[base + lane];
+        const uint64_t mine = epoch | (uint64_t)lane << LANE_SHIFT;
+        if (cell->w <= limit && (cell->w || !loads) && (cell->r <= limit || (!a->write && same_thread(a, lane, cell->r)))) {
+            if (a->write) {
+                cell->w = mine;
+                cell->r = 0;
+            } else {
+                cell->r = mine;
+            }
+            continue;
+        }
+        check_shared_range(a, owner, lane, EMU_SHARED_FIRST + (base + lane) * 4, 4);
+    }
+}
+
+void check_shared(const struct actor *a, struct check_cta *owner, const struct emu_access *access)
+{
+    if (access->shape == EMU_SHAPE_ROW && access->bytes == 4 && !a->copy &&
+        (((uintptr_t)access->at - (uintptr_t)owner->cta->shared) & 3) == 0) {
+        row(a, owner, access, !a->write || a->reduces);
+        return;
+    }
+    for (uint32_t left = access->lanes; left; left &= left - 1) {
+        const unsigned lane = (unsigned)__builtin_ctz(left);
+        const uint32_t offset =
+            (uint32_t)((uintptr_t)emu_access_host(access, lane) - (uintptr_t)owner->cta->shared) + EMU_SHARED_FIRST;
+        check_shared_range(a, owner, lane, offset, access->bytes);
+    }
+}

@@ -1,0 +1,48 @@
+/* Instructions that the checker has met: what it needs to know of each, once. A site is a number from 1; 0 is none. */
+#ifndef CLAB_CHECK_SITE_H
+#define CLAB_CHECK_SITE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "emu/code.h"
+
+#define SITE_LIMIT 16383u /* they must fit 14 bits; instructions met later share the last number */
+
+struct site {
+    const struct emu_code *code;
+    uint32_t insn;
+    const char *action;
+    bool load, store, atomic; /* of memory operations */
+    bool strong, acquire, release, is_volatile;
+    bool cp_async;
+    uint8_t scope;          /* enum check_scope */
+    bool has_scope;         /* written, not the default */
+    bool aligned;           /* wants the whole warp */
+    bool proxy_async, proxy_shared, proxy_global, mbarrier_init, fence_acquire, fence_release;
+    bool remote;            /* of shared::cluster */
+    bool bulk, read;        /* commit and wait of bulk groups; .read */
+};
+
+struct sites {
+    uint16_t **numbers; /* by code->index, then instruction; NULL until met */
+    uint32_t n_codes;
+    struct site *list;  /* [0] unused */
+    uint32_t n, capacity;
+    const struct emu_code *last_code;
+    uint16_t *last_numbers;
+};
+
+uint32_t site_make(struct sites *sites, const struct emu_code *code, uint32_t insn);
+void sites_free(struct sites *sites);
+
+static inline uint32_t site_of(struct sites *sites, const struct emu_code *code, uint32_t insn)
+{
+    if (sites->last_code == code && insn < code->function->n_insns && sites->last_numbers[insn]) {
+        return sites->last_numbers[insn];
+    }
+    return site_make(sites, code, insn);
+}
+const struct ptx_insn *site_insn(const struct site *site);
+
+#endif

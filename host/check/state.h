@@ -1,0 +1,364 @@
+/* The checker's state for one launch: clusters, CTAs, warps, what their lanes know, shadows of memory. Shared by the
+   files of this folder. One launch is checked at a time, on one host thread. */
+#ifndef CLAB_CHECK_STATE_H
+#define CLAB_CHECK_STATE_H
+
+#include "check/hazard.h"
+#include "check/order.h"
+#include "check/site.h"
+#include "emu/hook.h"
+
+enum check_scope { SCOPE_CTA, SCOPE_CLUSTER, SCOPE_GPU, SCOPES };
+
+/* Lanes of a warp that know the same. */
+struct group {
+    uint32_t lanes;
+    struct known mem;               /* whose effects are visible */
+    struct known exec;              /* what has been executed: also by relaxed operations; own cluster only */
+    struct clock *proxy;            /* effects that fence.proxy.async made visible to the async proxy; those of
+                                       global memory under CHECK_PROXY_GLOBAL */
+    struct clock *fenced[SCOPES];   /* effects before a release fence of at least that scope */
+    struct clock *pending[SCOPES];  /* seen by relaxed reads; an acquire fence of at least that scope joins them */
+    uint32_t started;               /* bit per CTA of the cluster that is known to have started */
+    uint32_t narrow_site;           /* remote arrive of default scope whose ordering is only executed; 0 none */
+    uint32_t miss_site;             /* release whose scope did not reach here; 0 none */
+    uint64_t miss_cluster;
+    uint32_t miss_rank;
+};
+
+struct check_commits { /* asynchronous groups of one warp */
+    uint32_t count[EMU_LANES];      /* pseudo-time: groups closed so far */
+    uint32_t commits[EMU_LANES];    /* by commit_group */
+    uint32_t times[EMU_LANES][64];  /* pseudo-time at the end of a commit, by its number mod 64 */
+    uint32_t read_time[EMU_LANES], read_site[EMU_LANES]; /* bulk: last copy out of the CTA's shared memory */
+};
+
+struct check_warp {
+    struct check_cta *cta;
+    uint32_t index; /* in the CTA */
+    uint32_t present, exited;
+    struct identity self;
+    struct group *groups;
+    uint32_t n_groups, capacity;
+    uint32_t last_time;             /* of its last access or other act that others may need to know */
+    struct check_commits *cp, *bulk; /* NULL while there are none */
+    uint32_t used_cp;
+    struct mbarrier *polled; /* its last test of an mbarrier found the phase incomplete, there */
+    uint32_t polled_site;
+    /* Barriers that want the whole warp at one place. */
+    uint32_t aligned_site, aligned_lanes;
+};
+
+struct check_arrival { /* at the cluster barrier, of one warp in one phase */
+    uint32_t lanes, time;
+    bool release;
+};
+
+struct check_remote { /* the last access of an agent to a CTA's shared memory */
+    uint32_t agent, time, lanes, site, address, bytes;
+    uint32_t issuer; /* a copy reads it: agent of the warp; else UINT32_MAX */
+};
+
+struct check_named { /* a named barrier's phase */
+    struct clock *mem, *exec, *proxy, *fenced[SCOPES]; /* of those that only arrive */
+    uint32_t counts[2], sites[2]; /* two different thread counts, 1 + count, and who gave them */
+};
+
+struct cell { /* of 4 bytes of shared memory: the last write, and what read since (shared.c) */
+    uint64_t w, r;
+};
+
+struct check_cta {
+    struct check_cluster *cluster;
+    const struct emu_cta *cta;
+    uint32_t rank;
+    bool exited;
+    bool early_exit; /* some threads have exited */
+    struct check_warp *warps;
+    struct check_named named[EMU_NAMED_BARRIERS];
+    struct cell *cells;
+    uint32_t n_cells, cells_capacity;
+    struct check_remote *remote;
+    uint32_t n_remote, remote_capacity;
+    struct clock *exit_known; /* exec knowledge of threads at their exit, once there was something to know */
+    uint32_t exit_site;
+    uint32_t clc_declined; /* a declined response was seen: site of the query */
+};
+
+/* An asynchronous operation under way. */
+struct check_copy {
+    uint64_t id;
+    struct check_copy *next;
+    struct check_warp *warp;
+    unsigned lane;
+    uint32_t site, agent, time; /* of the effects */
+    uint32_t write_agent, write_time;
+    struct emu_transfer what;
+    struct clock *mem, *proxy; /* what the issuer knew */
+    bool done;
+};
+
+struct mbarrier {
+    struct mbarrier *next;
+    struct check_cta *cta;
+    uint32_t offset; /* in the window */
+    uint32_t agent;
+    bool live, orphan; /* orphan: copies were sent to it after its CTA had exited */
+    uint32_t init_site, init_warp, init_lane, init_time;
+    bool init_fenced; /* fence.mbarrier_init or fence.proxy.async by the thread after init */
+    uint32_t expected, pending, phase; /* phase: completed ones */
+    int64_t expect_bytes, done_bytes;  /* of the current phase */
+    uint32_t expect_site;              /* last that armed it */
+    uint32_t copies_open;              /* issued in this phase, not complete */
+    uint32_t issuer, copy_site, copy_lane, copy_time; /* of the copy that was issued last: agent of the warp, ... */
+    bool multicast, clc;                              /* what it was */
+    uint32_t *seen; /* by thread of the CTA: phases that it saw complete; NULL while none did */
+    struct clock *mem, *exec, *proxy;  /* arrivals of the current phase */
+    struct clock *fenced[SCOPES];
+    struct clock *done_mem, *done_exec, *done_proxy, *done_fenced[SCOPES]; /* of completed phases */
+    uint32_t narrow_site;
+    uint32_t arrive_site;
+    uint32_t seen_phase; /* latest phase that some thread saw complete */
+};
+
+/* A place that strong operations use to synchronise. */
+struct flag {
+    uint64_t address;
+    struct flag *next;
+    struct clock *mem[SCOPES]; /* released, by scope of the release */
+    struct clock *proxy;
+    struct clock *exec; /* of one cluster */
+    uint64_t cluster;
+    uint32_t rank;
+    bool mixed;
+    uint32_t site;
+};
+#define FLAG_BUCKETS 256u
+
+struct check_cluster {
+    struct check *check;
+    const struct emu_cluster *cluster;
+    struct check_cluster *next; /* free list */
+    uint64_t index;
+    uint32_t size, n_warps; /* CTAs; warps of a CTA */
+    uint32_t now;
+    bool released; /* something was released at `now` */
+    struct check_cta *ctas;
+    struct check_warp *warps;
+    struct check_arrival *arrivals[2]; /* by warp of the cluster, by phase parity */
+    struct clock *arrived_mem[2], *arrived_exec[2], *arrived_proxy[2], *arrived_fenced[2][SCOPES];
+    uint32_t arrived_phase[2];
+    bool all_release[2];
+    uint32_t phase;
+    struct flag *flags[FLAG_BUCKETS];
+    struct mbarrier *mbarriers[64];
+    struct mbarrier *last_mbarrier;
+    uint32_t n_mbarriers;
+    struct check_copy *copies;
+    bool any_copies;
+    struct readers *readers;
+    uint32_t n_readers, readers_capacity, free_readers;
+    struct split *splits;
+    uint32_t n_splits, splits_capacity, free_splits;
+};
+
+struct global_shadow; /* global.c */
+struct found;         /* report.c */
+
+struct check {
+    const struct emu_run *run;
+    struct sites sites;
+    struct check_cluster *free_clusters;
+    struct flag *flags[FLAG_BUCKETS];
+    struct global_shadow *global;
+    struct found *found;
+    uint32_t n_found, found_capacity;
+    uint32_t *found_buckets;
+    uint32_t launch;
+    uint64_t seed;
+    uint32_t deadlock, deadlock_site; /* number of the hazard that tells of a deadlock, and where it waits */
+    uint32_t clc_used; /* site of a request; 0 none */
+    struct check_cluster *live;
+};
+
+/* Memory for the checker: never NULL (the process cannot go on without, and says so). Zeroed. */
+void *check_alloc(size_t bytes);
+void *check_grow(void *memory, size_t bytes);
+
+/* --- agents.c */
+struct check_cluster *check_cluster_of(const struct emu_cluster *cluster);
+static inline struct check_cta *check_cta_of(struct check_cluster *cl, const struct emu_cta *cta)
+{
+    return &cl->ctas[cta->rank];
+}
+static inline struct check_warp *check_warp_of(struct check_cluster *cl, const struct emu_warp *warp)
+{
+    return &cl->ctas[warp->cta->rank].warps[warp->index];
+}
+void check_cluster_start(struct check *check, struct emu_cluster *cluster);
+void check_cluster_end(struct check *check, struct emu_cluster *cluster);
+/* Splits groups so that each lies in `lanes` or outside. */
+void check_split(struct check_warp *warp, uint32_t lanes);
+/* Lanes of a warp as others are told: all that there are count as all. */
+static inline uint32_t check_lanes(const struct check_warp *warp, uint32_t lanes)
+{
+    return ((warp->present & ~warp->exited) & ~lanes) == 0 ? UINT32_MAX : lanes;
+}
+/* The time of a release: what comes after it gets a later one. */
+static inline uint32_t check_tick(struct check_cluster *cl)
+{
+    cl->released = true;
+    return cl->now;
+}
+/* The time of an access. */
+static inline uint32_t check_now(struct check_cluster *cl)
+{
+    cl->now += cl->released;
+    cl->released = false;
+    return cl->now;
+}
+#define EACH_GROUP(g, warp, wanted)                                                        \
+    for (struct group *g = (warp)->groups; g < (warp)->groups + (warp)->n_groups; g++)     \
+        if (g->lanes & (wanted))
+
+/* Lanes of one warp meet: each knows afterwards what all knew, and what all did up to `time`. */
+void check_warp_meet(struct check_warp *warp, uint32_t lanes, uint32_t time);
+void check_lanes_exit(struct check_warp *warp, uint32_t lanes);
+/* After the last cluster ended. */
+void check_clusters_free(struct check *check);
+
+/* What one side of a meeting tells the other. */
+struct tidings {
+    struct clock *mem, *exec, *proxy, *fenced[SCOPES];
+    uint32_t narrow_site;
+};
+/* Adds what the lanes know (mem only with `release`), up to `time`. */
+void check_tell(struct check_warp *warp, uint32_t lanes, uint32_t time, bool release, struct tidings *inout);
+/* Joins; mem only with `acquire`. */
+void check_hear(struct check_warp *warp, uint32_t lanes, bool acquire, const struct tidings *tidings);
+void check_tidings_drop(struct tidings *tidings);
+
+/* --- one file per family */
+void check_access(struct check *check, const struct emu_warp *warp, const struct emu_op *op,
+                  const struct emu_access *access);
+
+/* Who acts on memory, for the shadows. */
+struct actor {
+    struct check *check;
+    struct check_cluster *cl;
+    struct check_warp *warp; /* that executes or issued it */
+    const struct emu_warp *emu_warp; /* NULL: not executing now */
+    const struct known *known;
+    const struct clock *mem, *proxy; /* of a copy: instead of `known`; proxy also for what executes now */
+    const struct group *group;
+    uint32_t agent, time, site;
+    uint32_t same_lane; /* UINT32_MAX: the accessing lane; else the issuer's */
+    bool write, strong, reduces;
+    bool async_proxy;
+    bool copy, clc;
+    bool in_global; /* the access is to global memory */
+    enum check_scope scope;
+};
+void check_shared(const struct actor *actor, struct check_cta *owner, const struct emu_access *access);
+void check_shared_range(const struct actor *actor, struct check_cta *owner, unsigned lane, uint32_t offset,
+                        uint32_t bytes);
+/* Makes the 8 bytes at `offset` written at that time, whatever was there. */
+void check_shared_mark(struct check_cta *owner, uint32_t offset, uint32_t agent, uint32_t time, unsigned lane,
+                       uint32_t site);
+void check_shared_init(struct check_cta *cta);
+void check_global(const struct actor *actor, const struct emu_access *access);
+void check_global_range(const struct actor *actor, unsigned lane, uint64_t address, uint64_t bytes);
+void check_global_new(struct check *check);
+void check_global_free(struct check *check);
+
+/* An earlier access that a shadow remembers. */
+struct earlier {
+    uint64_t cluster;
+    uint32_t agent, time, lane, site;
+    bool several; /* other lanes of that warp too */
+    bool write;
+    bool fresh; /* a read of what was never written */
+};
+/* The lanes of an earlier access: one, or all that its warp has. */
+uint32_t check_earlier_lanes(const struct check *check, const struct earlier *earlier);
+bool check_ordered(const struct actor *actor, unsigned lane, const struct earlier *earlier);
+/* Both are strong, and their scopes include each other. */
+bool check_morally_strong(const struct actor *actor, const struct earlier *earlier);
+void check_race(const struct actor *actor, unsigned lane, const struct earlier *earlier, enum clab_space_id space,
+                const struct check_cta *owner, uint64_t address, uint32_t bytes, const unsigned char *host);
+
+void check_remote_access(struct check *check, struct check_warp *warp, struct check_cta *owner,
+                         const struct emu_access *access, uint32_t site);
+void check_remote_note(struct check_cta *owner, const struct check_remote *access);
+void check_remote_start(struct check *check, struct check_warp *warp, struct check_cta *owner, uint32_t lanes,
+                        uint32_t offset, uint32_t bytes, uint32_t site);
+void check_thread_exit(struct check *check, struct check_warp *warp, uint32_t lanes, uint32_t site);
+void check_cta_exit(struct check *check, struct check_cta *cta);
+
+void check_synchronise(struct check *check, struct check_warp *warp, const struct emu_access *access,
+                       const struct site *site, uint32_t site_id, bool before);
+void check_fence(struct check *check, struct check_warp *warp, uint32_t lanes, const struct site *site);
+
+void check_barrier_arrive(struct check *check, struct check_warp *warp, const struct emu_event *event, uint32_t site);
+void check_barrier_complete(struct check *check, struct check_cta *cta, uint32_t id);
+void check_cluster_arrive(struct check *check, struct check_warp *warp, uint32_t lanes, uint32_t site);
+void check_cluster_complete(struct check *check, struct check_cluster *cl);
+void check_cluster_wait(struct check *check, struct check_warp *warp, uint32_t lanes);
+/* An aligned barrier that only a part of a warp has executed, when nothing more can come. */
+void check_aligned_exit(struct check *check, struct check_warp *warp, uint32_t lanes);
+void check_aligned_left(struct check *check, struct check_cta *cta);
+void check_collective(struct check *check, const struct emu_warp *emu_warp, struct check_warp *warp,
+                      const struct emu_op *op, const struct emu_event *event, uint32_t site);
+
+void check_mbarrier(struct check *check, const struct emu_cta *cta, const struct emu_warp *emu_warp,
+                    const struct emu_event *event, uint32_t site);
+struct mbarrier *check_mbarrier_get(struct check_cta *cta, uint32_t offset, bool make);
+/* At the end of a cluster: what its mbarriers still expect. */
+void check_mbarriers_end(struct check *check, struct check_cluster *cl, bool stopped);
+void check_mbarriers_free(struct check_cluster *cl);
+/* Reports when the init of an mbarrier need not be visible to who uses it; `async`: a copy. */
+/* Time of the cells of a live mbarrier: ordinary accesses never know it. */
+#define CHECK_LIVE_OBJECT UINT32_C(0x7ffffffe)
+void check_object(const struct actor *actor, unsigned lane, const struct earlier *earlier, const struct check_cta *owner,
+                  uint32_t offset);
+void check_init_visible(struct check *check, struct check_warp *warp, unsigned lane, struct mbarrier *m, uint32_t site,
+                        bool async);
+
+void check_transfer(struct check *check, const struct emu_warp *emu_warp, uint32_t site,
+                    const struct emu_transfer *transfer);
+void check_copy_event(struct check *check, const struct emu_cta *cta, const struct emu_event *event);
+void check_group_event(struct check *check, struct check_warp *warp, const struct emu_event *event, uint32_t site);
+void check_cp_async(struct check *check, struct check_warp *warp, const struct emu_access *access, uint32_t site);
+uint32_t check_cp_time(struct check_warp *warp, unsigned lane, bool close);
+void check_copies_exit(struct check *check, struct check_cta *cta);
+void check_copies_free(struct check_cluster *cl);
+
+void check_clc_query(struct check *check, struct check_warp *warp, const struct emu_event *event, uint32_t site);
+void check_clc_request(struct check *check, struct check_warp *warp, uint32_t site,
+                       const struct emu_transfer *transfer);
+
+void check_clc_end(struct check *check);
+void check_deadlock(struct check *check, struct check_cluster *cl);
+void check_faults(struct check *check, const struct emu_run *run, clab_status status,
+                  const struct clab_error *error);
+
+/* --- report.c */
+/* The hazard of (kind, sites), new or counted; NULL when it was there already or the kind is off. The caller fills
+   what is not filled: space, address, missing, detail. */
+struct clab_hazard *check_report(struct check *check, enum clab_hazard_kind kind, uint32_t site, uint32_t other_site,
+                                 uint32_t discriminator);
+/* The hazard that was the `number`th found, from 1. */
+struct clab_hazard *check_found(struct check *check, uint32_t number);
+void check_party(struct check *check, struct clab_hazard_party *party, uint64_t cluster, uint32_t agent,
+                 uint32_t lanes, uint32_t site, const char *action);
+void check_party_cta(struct check *check, struct clab_hazard_party *party, uint64_t cluster, uint32_t rank,
+                     const char *action);
+void check_within(struct clab_hazard *hazard);
+void check_place_shared(struct check *check, struct clab_hazard *hazard, const struct check_cta *actor,
+                        const struct check_cta *owner, uint32_t offset, uint32_t bytes);
+void check_place_global(struct check *check, struct clab_hazard *hazard, uint64_t address, uint32_t bytes);
+void check_barrier_state(struct clab_hazard *hazard, const struct mbarrier *mbarrier);
+void check_say(char *to, size_t size, const char *format, ...) CLAB_PRINTF(3, 4);
+void check_found_free(struct check *check);
+
+#endif
