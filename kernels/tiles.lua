@@ -45,15 +45,15 @@ local function costs(p, dev)
   return list
 end
 
--- Rounds of a unit: of 8 steps, or of 64 bytes a thread. On a GPU a unit takes at least UNIT_NS.
+-- Rounds of a unit: of 32 steps, or of 128 bytes a thread. On a GPU a unit takes at least UNIT_NS.
 local function rounds(p, dev)
   if p.rounds > 0 then return p.rounds end
-  if is_emulated(dev) then return p.memory and 16 or 128 end
+  if is_emulated(dev) then return p.memory and 8 or 40 end
   if p.memory then
     local bytes = 4800 / (dev.sms or 132) * UNIT_NS -- of an SM's share of 4.8 TB/s
-    return ceil_div(math.ceil(bytes), 64 * p.block)
+    return ceil_div(math.ceil(bytes), 128 * p.block)
   end
-  return ceil_div(UNIT_NS * ((dev.clock_khz or 1980000) // 1000), 8 * STEP_CYCLES * 1000)
+  return ceil_div(UNIT_NS * ((dev.clock_khz or 1980000) // 1000), 32 * STEP_CYCLES * 1000)
 end
 
 local function words(p, dev)

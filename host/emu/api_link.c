@@ -119,6 +119,7 @@ static CUresult check_text(const char *text, size_t bytes, const char *name, boo
         const char *undefined = final ? api_undefined_function(module) : NULL;
         if (undefined != NULL) {
             clab_error_set(error, CLAB_LOAD, "%s: unresolved extern function '%s'", name, undefined);
+            api_explain_undefined(error, undefined);
             result = CUDA_ERROR_UNKNOWN;
         }
         ptx_module_free(module);

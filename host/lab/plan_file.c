@@ -17,9 +17,9 @@
 #define MAX_COLUMNS     64
 #define MAX_PREDICTIONS 256
 
-static const char *const file_fields[] = {"summary", "params", "sweep",    "buffers",     "launch", "bytes",
-                                          "columns", "check",  "variants", "predictions", "hot",    "waive",
-                                          "timeline"};
+static const char *const file_fields[] = {"summary", "params",  "sweep",   "buffers",  "launch",
+                                          "bytes",   "columns", "check",   "variants", "predictions",
+                                          "hot",     "waive",   "timeline"};
 static const char *const variant_fields[] = {
     "name",     "about",   "source", "entry", "cluster", "static_cluster", "baseline", "must_contain",
     "requires", "options", "launch", "waive", "broken",  "atomics",        "data",     "against"};
@@ -230,8 +230,7 @@ static void read_variants(struct clab_plan *plan)
     }
     for (lua_Integer i = 1; i <= n; i++) {
         struct clab_path item = {.up = &path, .index = i}, at = {.up = &item, .key = "against"};
-        const char *against =
-            clab_json_text(json_array_get(plan->variants, (size_t)i - 1), "against", NULL);
+        const char *against = clab_json_text(json_array_get(plan->variants, (size_t)i - 1), "against", NULL);
         if (against != NULL && variant_index(plan->variants, against) < 0)
             clab_eval_fail(eval, &at, "there is no variant '%.60s'", against);
     }
@@ -395,8 +394,8 @@ static void read_predictions(struct clab_plan *plan, json_t *out_predictions)
 
 /* -- timeline ------------------------------------------------------------------------------------------- */
 
-/* { log = "name", costs = "name", item = "tile" }: which buffers hold the log of a launch. That a row has them is
-   plan_row.c's to see. */
+/* { log = "name", costs = "name", item = "tile" }: which buffers hold the log of a launch. That a row has
+   them is plan_row.c's to see. */
 static json_t *read_timeline(struct clab_plan *plan)
 {
     static const char *const fields[] = {"log", "costs", "item"};
@@ -409,9 +408,9 @@ static json_t *read_timeline(struct clab_plan *plan)
         const char *costs = clab_field_string(eval, &path, -1, "costs", NULL);
         if (log == NULL)
             clab_eval_fail(eval, &path, "a timeline needs a `log`, the name of a buffer");
-        timeline = json_pack("{s:s,s:o,s:s}", "log", log, "costs",
-                             costs != NULL ? json_string(costs) : json_null(), "item",
-                             clab_field_string(eval, &path, -1, "item", "item"));
+        timeline =
+            json_pack("{s:s,s:o,s:s}", "log", log, "costs", costs != NULL ? json_string(costs) : json_null(),
+                      "item", clab_field_string(eval, &path, -1, "item", "item"));
     }
     lua_pop(eval->L, 1);
     return clab_eval_json(eval, timeline);

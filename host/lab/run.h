@@ -18,6 +18,7 @@ struct clab_run_options {
     bool timeout_always;             /* on one that is not, too */
     unsigned samples;                /* cold samples a row; 0: the stop rule decides */
     bool hot;                        /* batches back to back too */
+    bool counters;                   /* L2, DRAM and crossbar bytes as columns (run_counters.c) */
     const volatile sig_atomic_t *interrupted;
     /* Called for each stage, e.g. ("verify", "cg, cluster 8", 3, 12); may be NULL. */
     void (*progress)(void *context, const char *stage, const char *what, size_t done, size_t count);
@@ -26,9 +27,12 @@ struct clab_run_options {
      */
     void (*on_plan)(void *context, const json_t *plan);
     void (*on_record)(void *context, const char *type, const json_t *record);
-    /* Called for each row that is ok, after all others, with the slots of its timeline (timeline.h); NULL: they are not
-       wanted. */
+    /* Called for each row that is ok, after all others, with the slots of its timeline (timeline.h); NULL:
+       they are not wanted. */
     void (*on_timeline)(void *context, const json_t *row, const json_t *slots);
+    /* A sentence for the user about the run as a whole, such as why counters could not be read; may be NULL.
+     */
+    void (*on_note)(void *context, const char *text);
     void *context;
 };
 
