@@ -93,9 +93,23 @@ local function all_but_resident(p, v, launch, dev)
   end
 end
 
-local function over_bound(row) return row.status == "ok" and row.timeline and row.timeline.over_bound or nil end
-local function measured(row) return row.timeline and row.timeline.kind == "measured" and over_bound(row) or nil end
+local function measured(row)
+  return row.status == "ok" and row.timeline and row.timeline.kind == "measured" and row.timeline.over_bound or nil
+end
 local dynamic = { counter = true, counter_early = true, clc = true, clc_ptx = true, clc_late = true, clc_cg = true }
+
+-- A row's time over the bound for all rows of its profile: their work at the least cost that any of them had for it.
+local function over_common_bound(rows, row)
+  local unit
+  for _, other in ipairs(rows) do
+    if measured(other) and other.params.profile == row.params.profile then
+      unit = math.min(unit or 1e18, other.timeline.unit_ns)
+    end
+  end
+  local t = row.timeline
+  local bound = math.max((t.cost * unit + t.held_ns) / row.device.sms, t.longest_ns)
+  return row.time.cold_ns.median / bound
+end
 
 local function clc(name, source, about)
   return { name = name, source = source, entry = name == "clc_ptx" and "tiles_clc" or "tiles_" .. name, cluster = false,
@@ -186,12 +200,13 @@ return {
         end
         if least then return least >= 1.1, string.format("at least %.3f", least) end
       end },
-    { "the best dynamic form is within 3 % of the lower bound on triangular and heavy costs", function(rows)
+    { "the best dynamic form, its launch included, is within 3 % of the lower bound on triangular and heavy costs",
+      function(rows)
         local best, text = {}, {}
         for _, row in ipairs(rows) do
           local profile = row.params.profile
           if dynamic[row.variant] and measured(row) and (profile == "triangular" or profile == "heavy") then
-            best[profile] = math.min(best[profile] or 1e9, measured(row))
+            best[profile] = math.min(best[profile] or 1e9, over_common_bound(rows, row))
           end
         end
         local held = best.triangular and best.heavy and true or nil

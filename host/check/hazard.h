@@ -1,16 +1,17 @@
 /* What the checkers report, and how a host program that drives the stand-in gets it.
 
    host/check runs inside the stand-in driver. The host reaches it through the private channel
-   (driver/channel.h): `channel->hazards` is a struct clab_hazards while `channel->has_hazards` is 1. Order of calls:
+   (driver/channel.h): `channel->hazards` is a struct clab_hazards while `channel->has_hazards` is 1. Order of
+   calls:
 
      channel->hazards->enable(1);                       checks for all launches from now on, every kind
      channel->set_option("seed", "7", &error);          which schedule; one host thread runs the launch
-     cuLaunchKernel ...; cuCtxSynchronize ...           may fail (out of bounds, deadlock): those are hazards too
-     channel->hazards->take(&hazards, &n);              what was found since the last take; free(hazards)
+     cuLaunchKernel ...; cuCtxSynchronize ...           may fail (out of bounds, deadlock): those are hazards
+   too channel->hazards->take(&hazards, &n);              what was found since the last take; free(hazards)
 
-   A launch that a fault stopped leaves its hazards to be taken like any other: the fault itself is one of them.
-   Everything is plain data without pointers, so that it can be sent through a pipe. Text is NUL-terminated and cut,
-   never overrun; "" when unknown. */
+   A launch that a fault stopped leaves its hazards to be taken like any other: the fault itself is one of
+   them. Everything is plain data without pointers, so that it can be sent through a pipe. Text is
+   NUL-terminated and cut, never overrun; "" when unknown. */
 #ifndef CLAB_CHECK_HAZARD_H
 #define CLAB_CHECK_HAZARD_H
 
@@ -27,19 +28,25 @@ enum clab_hazard_kind {
 enum clab_hazard_severity { CLAB_SEVERITY_HAZARD, CLAB_SEVERITY_MILD };
 
 /* How far apart the two parties are. */
-enum clab_hazard_within { CLAB_WITHIN_THREAD, CLAB_WITHIN_WARP, CLAB_WITHIN_CTA, CLAB_WITHIN_CLUSTER, CLAB_WITHIN_GRID };
+enum clab_hazard_within {
+    CLAB_WITHIN_THREAD,
+    CLAB_WITHIN_WARP,
+    CLAB_WITHIN_CTA,
+    CLAB_WITHIN_CLUSTER,
+    CLAB_WITHIN_GRID
+};
 
 /* One party: who, doing what, where in the program. */
 struct clab_hazard_party {
-    uint32_t present;   /* 0: this party is not known (or there is none), and nothing below counts */
-    uint32_t cta[3];    /* %ctaid */
-    uint32_t cluster[3]; /* %clusterid */
-    uint64_t cta_linear; /* in the grid */
-    uint32_t rank;       /* %cluster_ctarank */
-    uint32_t has_warp;   /* whether warp and lanes count */
-    uint32_t warp;       /* in the CTA */
-    uint32_t lanes;      /* bit per lane that took part */
-    char action[64];     /* "load", "store", "atomic", "copy writes", "exit", ...: what it did */
+    uint32_t present;      /* 0: this party is not known (or there is none), and nothing below counts */
+    uint32_t cta[3];       /* %ctaid */
+    uint32_t cluster[3];   /* %clusterid */
+    uint64_t cta_linear;   /* in the grid */
+    uint32_t rank;         /* %cluster_ctarank */
+    uint32_t has_warp;     /* whether warp and lanes count */
+    uint32_t warp;         /* in the CTA */
+    uint32_t lanes;        /* bit per lane that took part */
+    char action[64];       /* "load", "store", "atomic", "copy writes", "exit", ...: what it did */
     char instruction[192]; /* PTX text; "" when no instruction is to blame */
     char ptx_file[256];
     uint32_t ptx_line, ptx_column; /* 1-based; 0 unknown */
@@ -52,7 +59,7 @@ struct clab_hazard_barrier {
     uint32_t present;
     uint32_t id;    /* named barriers: 0 to 15; mbarriers: shared window offset; cluster barrier: 0 */
     uint32_t phase; /* completed phases */
-    uint32_t pending, expected;      /* arrivals */
+    uint32_t pending, expected;              /* arrivals */
     int64_t expected_bytes, delivered_bytes; /* of the phase; mbarriers only */
 };
 
@@ -87,15 +94,15 @@ struct clab_hazards {
     void (*enable)(int on);
     /* Turns one kind on or off (all are on at first). Never fails; unknown numbers are ignored. */
     void (*enable_kind)(uint32_t kind, int on);
-    /* Gives what was found since the last call: *out is malloc'ed (NULL when none), the caller frees it. Worst first.
-       0, or -1 when memory is out (nothing is lost then). */
+    /* Gives what was found since the last call: *out is malloc'ed (NULL when none), the caller frees it.
+       Worst first. 0, or -1 when memory is out (nothing is lost then). */
     int (*take)(struct clab_hazard **out, size_t *out_count);
     /* Launches checked so far in this process. */
     uint64_t (*launches)(void);
 };
 
-/* Names of kinds, from the table; NULL (or -1) for what is not in it. Inline so that both sides of the channel
-   have them without a library between. */
+/* Names of kinds, from the table; NULL (or -1) for what is not in it. Inline so that both sides of the
+   channel have them without a library between. */
 static inline const char *clab_hazard_name(uint32_t kind)
 {
     static const char *const names[CLAB_HAZARD_KINDS] = {

@@ -31,7 +31,8 @@ struct clab_command_info {
 extern const struct clab_command_info clab_commands[]; /* ends with a NULL name */
 
 clab_command clab_cmd_list, clab_cmd_devices, clab_cmd_doctor, clab_cmd_run, clab_cmd_launch,
-    clab_cmd_compile, clab_cmd_compare, clab_cmd_with_emulator, clab_cmd_inspect, clab_cmd_diff;
+    clab_cmd_compile, clab_cmd_check, clab_cmd_compare, clab_cmd_with_emulator, clab_cmd_inspect,
+    clab_cmd_diff;
 
 /* --- options (options.c)
  * ------------------------------------------------------------------------------------------ */
@@ -64,10 +65,18 @@ char **clab_options_lengthen(int argc, char **argv, int *out_argc);
  * not asked. */
 clab_status clab_cli_source_check(const char *path, struct clab_error *error);
 
-/* Whether standard output is a terminal that may be coloured (NO_COLOR unset or empty), and its columns (0:
-   no terminal). (inspect.c) */
+/* Whether standard output is a terminal that may be coloured (NO_COLOR unset or empty), and its columns (0: no
+   terminal). (inspect.c) */
 bool clab_cli_colour(const struct clab_cli *cli);
 int clab_cli_width(const struct clab_cli *cli);
+
+/* --- one launch from the command line (launch_options.c)
+ * ------------------------------------------------------------------------------------------ */
+/* What --grid, --block, --cluster, --smem and --arg ask for, as a plan row {"launch", "args"} and a buffer
+   list (new references, also on failure). CLAB_USAGE for a malformed one, or one that no device takes;
+   whether --grid and --block are there is the caller's to ask. */
+clab_status clab_cli_launch_row(const struct clab_option *options, json_t **out_row, json_t **out_buffers,
+                                struct clab_error *error);
 
 /* --- devices (session_default.c)
  * ---------------------------------------------------------------------------------- */

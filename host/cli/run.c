@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/check.h"
 #include "cli/cli.h"
 #include "compile/target.h"
 #include "lab/run.h"
@@ -22,8 +23,9 @@ struct show {
     json_t *extra;                    /* members every record of this experiment carries */
     const char *device;               /* id, of the session at hand */
     bool progress_shown, quiet;
-    bool is_planned;  /* this device's run record is written */
-    bool is_followed; /* a table is above */
+    bool is_planned;                 /* this device's run record is written */
+    bool is_followed;                /* a table is above */
+    const struct clab_option *check; /* the command's options when --check is among them, else NULL */
 };
 
 static void erase_progress(struct show *show)
@@ -122,6 +124,32 @@ static void print_predictions(FILE *file, const json_t *predictions)
     }
 }
 
+/* --check: the same rows at their `check` size, under every checker. */
+static int check_device(struct clab_session *session, struct clab_compiler *compiler,
+                        const struct clab_run_options *run, const struct show *show, struct clab_error *error)
+{
+    struct clab_run_options options = *run;
+    struct clab_str again = {0};
+    struct clab_check_report report = {.cli = show->cli,
+                                       .writer = show->writer,
+                                       .is_quiet = show->quiet,
+                                       .is_beside = true,
+                                       .device = session->device,
+                                       .experiment = run->request.experiment};
+    clab_check_again(show->check, false, &again);
+    report.again = again.text != NULL ? again.text : "";
+    options.seeds = CLAB_CHECK_SEEDS;
+    options.first_seed = 1;
+    options.on_plan = NULL;
+    options.on_timeline = NULL;
+    options.hot = false;
+    if (!show->quiet)
+        fputc('\n', show->cli->out);
+    const int exit_status = clab_check_run(session, compiler, &options, &report, error);
+    clab_str_free(&again);
+    return exit_status;
+}
+
 static int run_device(struct clab_cli *cli, const char *device, json_t *emulator_options,
                       struct clab_compiler *compiler, struct clab_run_options *options, struct show *show,
                       json_t *all_rows, struct clab_error *error)
@@ -132,6 +160,10 @@ static int run_device(struct clab_cli *cli, const char *device, json_t *emulator
     clab_status status = clab_cli_open(cli, device, emulator_options, &session, error);
     if (status != CLAB_OK)
         return clab_status_exit(status);
+    if (show->check != NULL && (status = clab_check_device(session.device, error)) != CLAB_OK) {
+        clab_session_close(&session);
+        return clab_status_exit(status);
+    }
     show->device = session.device;
     show->is_planned = false;
     options->on_plan = on_plan;
@@ -165,6 +197,10 @@ static int run_device(struct clab_cli *cli, const char *device, json_t *emulator
     json_decref(rows);
     json_decref(predictions);
     clab_session_mark(&session, "print");
+    if (status == CLAB_OK && show->check != NULL && !*cli->interrupted) {
+        exit_status = clab_exit_worse(exit_status, check_device(&session, compiler, options, show, error));
+        clab_session_mark(&session, "check");
+    }
     json_t *stages = json_incref(session.stages), *driver = json_object_get(session.facts, "driver_ms");
     if (driver != NULL)
         json_object_set(stages, "open: driver", driver);
@@ -219,6 +255,9 @@ static clab_status read_options(struct clab_option *o, struct clab_run_options *
     status = check_sets(clab_option_get(o, "--set"), error);
     for (size_t i = 0; i < clab_option_get(o, "--device")->count && status == CLAB_OK; i++)
         status = clab_cli_device_check(clab_option_get(o, "--device")->list[i], error);
+    for (size_t i = 0; i < clab_option_get(o, "--device")->count && status == CLAB_OK; i++)
+        if (clab_option_get(o, "--check")->set)
+            status = clab_check_device(clab_option_get(o, "--device")->list[i], error);
     if (status != CLAB_OK)
         return status;
     options->timeout_ms = DEFAULT_TIMEOUT_S * 1000;
@@ -266,6 +305,7 @@ int clab_cmd_run(struct clab_cli *cli, int argc, char **argv, struct clab_error 
         {.name = "--samples", .kind = CLAB_OPTION_TEXT},
         {.name = "--hot", .kind = CLAB_OPTION_FLAG},
         {.name = "--counters", .kind = CLAB_OPTION_FLAG},
+        {.name = "--check", .kind = CLAB_OPTION_FLAG},
         {.name = "--json", .kind = CLAB_OPTION_TEXT},
         {.name = "--csv", .kind = CLAB_OPTION_TEXT},
         {.name = "--timeline", .kind = CLAB_OPTION_TEXT},
@@ -300,8 +340,11 @@ int clab_cmd_run(struct clab_cli *cli, int argc, char **argv, struct clab_error 
     status = open_outputs(json_path, csv_path, &writer, &csv, error);
     if (status == CLAB_OK && timeline_path != NULL)
         status = clab_timelines_open(&timelines, timeline_path, error);
-    if (status != CLAB_OK)
+    if (status != CLAB_OK) {
+        (void)clab_output_close(&csv);
+        (void)clab_output_close(&writer.output);
         return clab_status_exit(status);
+    }
     struct clab_compiler_options compiler_options = {.interrupted = cli->interrupted};
     struct clab_compiler *compiler = clab_compiler_new(&compiler_options);
     if (compiler == NULL)
@@ -309,6 +352,7 @@ int clab_cmd_run(struct clab_cli *cli, int argc, char **argv, struct clab_error 
     const struct clab_option *devices = clab_option_get(o, "--device");
     json_t *emulator_options = clab_cli_emulator_options(o), *rows = json_array();
     struct show show = {.cli = cli, .writer = &writer, .extra = json_object()};
+    show.check = clab_option_get(o, "--check")->set ? o : NULL;
     show.timelines = timeline_path != NULL ? &timelines : NULL;
     show.quiet = (json_path != NULL && strcmp(json_path, "-") == 0) ||
                  (csv_path != NULL && strcmp(csv_path, "-") == 0);

@@ -46,6 +46,8 @@ CUresult api_image_ptx(const void *image, size_t bytes, const struct emu_model *
     }
     if (magic == WRAPPER_MAGIC) {
         struct wrapper wrapper;
+        if (bytes != SIZE_MAX) /* a pointer out of data that has a length is not to be followed */
+            return api_set_error(CUDA_ERROR_INVALID_IMAGE, "a fatbin wrapper in place of a fatbin");
         memcpy(&wrapper, image, sizeof wrapper);
         if (wrapper.data == NULL)
             return api_set_error(CUDA_ERROR_INVALID_IMAGE, "the fatbin wrapper has no data");
@@ -182,8 +184,10 @@ CUresult api_image_load(struct api_device *device, const void *image, size_t byt
             status = clab_error_set(error, CLAB_PTX_SYNTAX, "%s: .address_size %u: a 64-bit driver takes 64",
                                     name, (unsigned)parsed->address_size);
         }
-        if (status != CLAB_OK)
+        if (status != CLAB_OK) {
             emu_module_unload(*out_module);
+            *out_module = NULL;
+        }
     }
     result = api_load_result(status, error);
     if (result != CUDA_SUCCESS) {

@@ -314,7 +314,7 @@ bool emu_copy_post(struct emu_warp *warp, struct emu_copy *copy, unsigned lane, 
     }
     uint64_t delay = emu_async_delay(warp->cta->cluster);
     if (warp->cta->run->clocked && copy->cycles) {
-        delay += copy->cycles - EMU_COST_ASYNC;
+        delay = delay - EMU_COST_ASYNC + copy->cycles;
     }
     emu_async_post(warp->cta->cluster, &copy->async, delay);
     return true;

@@ -53,8 +53,8 @@ struct emu_copy {
     unsigned lane;
     uint32_t group;
     bool done;
-    uint64_t id;         /* of the cluster's copies, for observers */
     uint32_t cycles;     /* of latency on the schedule `fair`; 0: a copy's */
+    uint64_t id;         /* of the cluster's copies, for observers */
     struct emu_cta *cta; /* that issued it */
     /* Moves the payload and signals its mbarrier; faults by emu_fault_async. */
     void (*perform)(struct emu_copy *copy);

@@ -73,6 +73,8 @@ static uint32_t arithmetic_latency(const struct ptx_insn *insn, const char *synt
         return is_float(insn) ? EMU_COST_DIVIDE_FLOAT : EMU_COST_DIVIDE_INT;
     if (IS_ONE_OF(syntax, "ex2", "lg2", "sin", "cos", "rcp", "rsqrt", "tanh", "popc", "clz", "bfind"))
         return EMU_COST_APPROX;
+    if (IS_ONE_OF(syntax, "mul.{", "mad.{") && ptx_types[insn->types[0]].bits == 64 && !is_float(insn))
+        return EMU_COST_WIDE;
     return is_f64(insn) ? EMU_COST_F64 : EMU_COST_ALU;
 }
 

@@ -19,7 +19,7 @@
 #define REPORT_LINES 64u
 /* Backward branches before a fragment gives way; those of polling loops count 8192 (decode.c). */
 #define SLICE_FUEL      65536
-#define SLICE_FUEL_FAIR 64 /* slices are short: their order is that of virtual time */
+#define SLICE_FUEL_FAIR 16 /* slices are short: their order is that of virtual time */
 
 static uint64_t realtime_ns(void)
 {

@@ -203,7 +203,8 @@ static clab_status names_load(struct emu_module *module, struct clab_error *erro
 clab_status emu_module_load(struct emu_machine *machine, const char *text, size_t bytes, const char *name,
                             struct emu_module **out_module, struct clab_error *error)
 {
-    const struct ptx_parse_options options = {.max_version = machine->options.driver_version};
+    const struct ptx_parse_options options = {.max_version = machine->options.driver_version,
+                                              .any_target = true};
     struct ptx_module *ptx = NULL;
     fenv_t program;
     *out_module = NULL;

@@ -83,7 +83,8 @@ struct emu_warp {
     uint32_t used;                  /* bit per fragment that is not EMU_FRAGMENT_FREE */
     uint32_t round;                 /* rounds of the fragments, see warp.c */
     uint64_t state_hash;            /* registers at an earlier turn: see resident.c */
-    uint32_t state_turns, state_limit;
+    uint32_t state_turns, state_limit, short_turns;
+    bool state_same;           /* the state had not changed when it was compared last */
     struct emu_gather *gather; /* collective.c; NULL until the warp needs one */
     uint32_t gathered;         /* lanes that have arrived at the warp's open collective */
     _Alignas(64) uint32_t lane_mask[EMU_LANES];

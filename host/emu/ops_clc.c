@@ -6,7 +6,7 @@
    sm_100 and sm_120, with the ctaid of the cluster's first CTA; it is written to the CTA's shared memory, or
    with .multicast::cluster::all at the same offset in every CTA of the cluster, and complete_tx(16) follows
    at each mbarrier. option decline makes requests fail early; the clusters then run. UNVERIFIED: the words of
-   a failed answer, zeros here. get_first_ctaid of a failed answer and a request by a CTA that has seen one
+   a failed answer, zeros here. get_first_ctaid of a failed answer and a request by a warp that has seen one
    fail are undefined in PTX, and faults here. Leaves to a checker: an answer's place used again before it was
    read. */
 #include <stdlib.h>
@@ -76,11 +76,11 @@ struct clc_plan {
 static const struct emu_op *try_cancel_any(struct emu_warp *warp, const struct emu_op *op)
 {
     const struct clc_plan *plan = op->extra;
-    if (warp->cta->clc_seen_declined) {
+    if (warp->cta->clc_seen_declined >> warp->index & 1) {
         emu_fault_kind_set(warp, EMU_FAULT_ILLEGAL_INSTRUCTION);
         return emu_fault(
             warp, op, (unsigned)__builtin_ctz(warp->exec), CLAB_FAULT, NULL, 0,
-            "a request to cancel after this CTA saw one declined: undefined, a kernel ends its loop at the "
+            "a request to cancel after this warp saw one declined: undefined, a kernel ends its loop at the "
             "first (PTX ISA 9.0, clusterlaunchcontrol.try_cancel)");
     }
     for (uint32_t left = warp->exec; left; left &= left - 1) {
@@ -155,7 +155,9 @@ static const struct emu_op *is_canceled_any(struct emu_warp *warp, const struct 
         canceled |= (a[i].words[2] & 1) << i;
     }
     /* Words of a slot that no answer has reached yet read like a failure, and are none. */
-    warp->cta->clc_seen_declined |= warp->cta->clc_declined && (warp->exec & ~canceled) != 0;
+    if (warp->cta->clc_declined && (warp->exec & ~canceled) != 0) {
+        warp->cta->clc_seen_declined |= UINT32_C(1) << warp->index;
+    }
     uint32_t *p = &EMU_PRED(warp, op->d);
     *p = (*p & ~warp->exec) | (canceled & warp->exec);
     tell_query(warp, op, canceled);
@@ -167,6 +169,12 @@ static const struct emu_op *first_ctaid_any(struct emu_warp *warp, const struct 
 {
     const struct answer *a = EMU_ROW(struct answer, warp, op->a);
     uint32_t *d = EMU_ROW(uint32_t, warp, op->d);
+    uint32_t canceled = 0;
+    for (uint32_t left = warp->exec; left; left &= left - 1) {
+        const unsigned i = (unsigned)__builtin_ctz(left);
+        canceled |= (a[i].words[2] & 1) << i;
+    }
+    tell_query(warp, op, canceled);
     for (uint32_t left = warp->exec; left; left &= left - 1) {
         const unsigned i = (unsigned)__builtin_ctz(left);
         if (!(a[i].words[2] & 1)) {

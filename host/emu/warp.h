@@ -120,9 +120,9 @@ struct emu_cta {
     unsigned char *local;
     uint32_t local_bytes;
     struct emu_barrier barriers[EMU_NAMED_BARRIERS];
-    bool clc_declined,
-        clc_seen_declined;    /* an answer that took no cluster has come here; and was looked at */
-    uint32_t barriers_active; /* bit per barrier at which something arrived */
+    bool clc_declined;          /* an answer that took no cluster has come here */
+    uint32_t clc_seen_declined; /* bit per warp that looked at such an answer since */
+    uint32_t barriers_active;   /* bit per barrier at which something arrived */
     /* barrier.cluster, by warp: lanes between their arrive and their wait, and the phase parity they arrived
      * in. */
     uint32_t cluster_arrived[EMU_MAX_WARPS], cluster_parity[EMU_MAX_WARPS];

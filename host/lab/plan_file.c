@@ -3,6 +3,8 @@
 #include "lab/plan.h"
 
 #include "base/str.h"
+#include "check/hazard.h"
+#include "lab/hazards.h"
 #include "lab/wire.h"
 
 #include <dirent.h>
@@ -22,7 +24,8 @@ static const char *const file_fields[] = {"summary", "params",  "sweep",   "buff
                                           "hot",     "waive",   "timeline"};
 static const char *const variant_fields[] = {
     "name",     "about",   "source", "entry", "cluster", "static_cluster", "baseline", "must_contain",
-    "requires", "options", "launch", "waive", "broken",  "atomics",        "data",     "against"};
+    "requires", "options", "launch", "waive", "broken",  "accepts",        "atomics",  "data",
+    "against"};
 
 /* -- sources ------------------------------------------------------------------------------------------- */
 
@@ -119,6 +122,37 @@ static void read_function(struct clab_eval *eval, const struct clab_path *path, 
     lua_pop(eval->L, 1);
 }
 
+/* Milder kinds of hazards that a variant is at peace with: { ["narrow-scope"] = "reason" }. */
+static json_t *read_accepts(struct clab_eval *eval, const struct clab_path *path, int index)
+{
+    lua_State *L = eval->L;
+    struct clab_path at = {.up = path, .key = "accepts"};
+    json_t *accepts = clab_eval_json(eval, json_object());
+    const int type = clab_push_field(eval, index, "accepts");
+    if (type != LUA_TNIL && type != LUA_TTABLE)
+        clab_eval_fail(eval, &at,
+                       "wanted reasons by kind, such as { [\"narrow-scope\"] = \"the usual idiom\" }");
+    if (type == LUA_TNIL) {
+        lua_pop(L, 1);
+        return accepts;
+    }
+    for (lua_pushnil(L); lua_next(L, -2) != 0; lua_pop(L, 1)) {
+        const char *kind = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "";
+        struct clab_path item = {.up = &at, .key = kind};
+        const int number = clab_hazard_kind(kind);
+        if (number < 0)
+            clab_eval_fail(eval, &item,
+                           "there is no such kind of hazard; clusterlab check --help lists them");
+        if (clab_hazard_severity_of((uint32_t)number) != CLAB_SEVERITY_MILD)
+            clab_eval_fail(eval, &item, "only the milder kinds can be accepted, and this is none");
+        if (lua_type(L, -1) != LUA_TSTRING || lua_rawlen(L, -1) == 0)
+            clab_eval_fail(eval, &item, "wanted the reason, a text");
+        clab_eval_set(eval, accepts, kind, json_string(lua_tostring(L, -1)));
+    }
+    lua_pop(L, 1);
+    return accepts;
+}
+
 /* The variant whose table is on top of the stack. */
 static void read_variant(struct clab_plan *plan, const struct clab_path *path)
 {
@@ -167,6 +201,7 @@ static void read_variant(struct clab_plan *plan, const struct clab_path *path)
     clab_eval_set(eval, variant, "requires", requires != NULL ? json_string(requires) : json_null());
     const char *broken = clab_field_string(eval, path, index, "broken", NULL);
     clab_eval_set(eval, variant, "broken", broken != NULL ? json_string(broken) : json_null());
+    clab_eval_set(eval, variant, "accepts", read_accepts(eval, path, index));
     const char *against = clab_field_string(eval, path, index, "against", NULL);
     clab_eval_set(eval, variant, "against", against != NULL ? json_string(against) : json_null());
     read_function(eval, path, index, "launch");
@@ -206,9 +241,9 @@ void clab_plan_with(struct clab_plan *plan, const char *with)
     for (int i = 2; variant_index(plan->variants, name) >= 0; i++)
         snprintf(name, sizeof name, "%s+%d", stem, i);
     json_t *variant = json_pack(
-        "{s:s,s:s,s:s,s:o,s:b,s:b,s:n,s:[],s:[],s:n,s:n,s:i,s:i}", "name", name, "about", with, "source",
+        "{s:s,s:s,s:s,s:o,s:b,s:b,s:n,s:[],s:[],s:n,s:n,s:{},s:i,s:i}", "name", name, "about", with, "source",
         real, "entry", *end == ':' ? json_string(end + 1) : json_null(), "baseline", 0, "cluster", 1,
-        "static_cluster", "must_contain", "options", "requires", "broken", "index", 0, "line", 0);
+        "static_cluster", "must_contain", "options", "requires", "broken", "accepts", "index", 0, "line", 0);
     clab_eval_append(eval, plan->variants, clab_eval_json(eval, variant));
 }
 

@@ -4,6 +4,7 @@
 
 #include <jansson.h>
 #include <signal.h>
+#include <stdint.h>
 
 #include "base/error.h"
 #include "compile/compile.h"
@@ -19,6 +20,9 @@ struct clab_run_options {
     unsigned samples;                /* cold samples a row; 0: the stop rule decides */
     bool hot;                        /* batches back to back too */
     bool counters;                   /* L2, DRAM and crossbar bytes as columns (run_counters.c) */
+    const json_t *plan;  /* a plan made by the caller instead of from `request`; borrowed; NULL none */
+    unsigned seeds;      /* not 0: rows are checked for hazards under so many schedules, not timed */
+    uint64_t first_seed; /* of the first of them */
     const volatile sig_atomic_t *interrupted;
     /* Called for each stage, e.g. ("verify", "cg, cluster 8", 3, 12); may be NULL. */
     void (*progress)(void *context, const char *stage, const char *what, size_t done, size_t count);
@@ -36,11 +40,14 @@ struct clab_run_options {
     void *context;
 };
 
-/* plan → compile → verify each row alone → time the survivors interleaved → verify again → judge. *out_rows
-   (new reference) is an array of row records in plan order, complete even when the run was cut short (rows
-   that were not reached are status "failed", reason "interrupted" or the like). *out_exit_status: worst over
-   the rows, as documented for the command. Returns an error only for what stops the whole run before its
-   first row (bad experiment, no device). */
+/* With `seeds`: plan (with the file's `check` parameters) → compile with line information → check each row. A
+   row's record then has "hazards" (host/report/README.md), status "hazard" where one counts, and
+   *out_exit_status leaves them out: what is suppressed is the caller's to say. Otherwise: plan → compile →
+   verify each row alone → time the survivors interleaved → verify again → judge. *out_rows (new reference) is
+   an array of row records in plan order, complete even when the run was cut short (rows that were not reached
+   are status "failed", reason "interrupted" or the like). *out_exit_status: worst over the rows, as
+   documented for the command. Returns an error only for what stops the whole run before its first row (bad
+   experiment, no device). */
 clab_status clab_run(struct clab_session *session, struct clab_compiler *compiler,
                      const struct clab_run_options *options, json_t **out_rows, json_t **out_predictions,
                      int *out_exit_status, struct clab_error *error);

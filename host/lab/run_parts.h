@@ -75,6 +75,11 @@ const char *clab_row_name(const struct clab_run_row *row, char *text, size_t byt
 clab_status clab_row_verify(struct clab_run_state *run, struct clab_run_row *row, bool first,
                             struct clab_error *error);
 
+/* Checks the row for hazards under every seed and fills its record's "hazards". CLAB_HAZARD when one counts:
+   of a kind that is no milder one, and that the variant does not accept. A fault or deadlock that is among
+   the hazards is none of its own. */
+clab_status clab_row_check(struct clab_run_state *run, struct clab_run_row *row, struct clab_error *error);
+
 /* Times every open row interleaved, cold or hot; a row that kills the measurement is dropped, and the rest
    goes on from the samples it has. */
 void clab_run_time(struct clab_run_state *run, bool hot);

@@ -92,7 +92,7 @@ json_t *clab_timeline_summary(const uint64_t *log, uint64_t n_slots, const doubl
     struct slot *items = calloc(n_slots + 1, sizeof *items);
     size_t n = 0, held = 0, missing = 0;
     uint64_t start = UINT64_MAX, end = 0, shortest = UINT64_MAX, longest = 0;
-    double busy = 0, held_ns = 0, cost = 0, longest_cost = 0;
+    double busy = 0, held_ns = 0, cost = 0;
     if (items == NULL)
         return NULL;
     for (uint64_t i = 0; i < n_slots; i++) {
@@ -111,7 +111,6 @@ json_t *clab_timeline_summary(const uint64_t *log, uint64_t n_slots, const doubl
             longest = took > longest ? took : longest;
             busy += (double)took;
             cost += i < n_costs ? costs[i] : 0;
-            longest_cost = i < n_costs && costs[i] > longest_cost ? costs[i] : longest_cost;
         }
     }
     json_t *summary = json_pack("{s:I,s:I,s:I}", "items", (json_int_t)n, "missing", (json_int_t)missing,
@@ -127,7 +126,6 @@ json_t *clab_timeline_summary(const uint64_t *log, uint64_t n_slots, const doubl
         json_object_set_new(summary, "busy_ns", json_real(busy));
         json_object_set_new(summary, "held_ns", json_real(held_ns));
         json_object_set_new(summary, "cost", costs != NULL ? json_real(cost) : json_null());
-        json_object_set_new(summary, "longest_cost", costs != NULL ? json_real(longest_cost) : json_null());
     }
     if (slots)
         json_object_set_new(summary, "slots", slot_list(log, n_slots, n != 0 ? start : 0));
@@ -194,7 +192,7 @@ void clab_timeline_judge(json_t *summary, unsigned sms)
         return;
     const double unit_ns = number_of(summary, "busy_ns") / cost;
     const double shared = (cost * unit_ns + number_of(summary, "held_ns")) / sms;
-    const double longest = number_of(summary, "longest_cost") * unit_ns;
+    const double longest = number_of(summary, "longest_ns");
     const double bound = longest > shared ? longest : shared;
     json_object_set_new(summary, "unit_ns", json_real(unit_ns));
     json_object_set_new(summary, "bound_ns", json_real(bound));

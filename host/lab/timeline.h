@@ -19,7 +19,7 @@
      items, missing (slots not written), held, ctas (that did an item), items_per_cta {min, max},
      makespan_ns (first start to last end, of items), busy_ns, shortest_ns, longest_ns, held_ns,
      idle_end_ns (from the end of the last item of an SM to the end of all, summed over the SMs),
-     cost, longest_cost (null without `costs`); with `slots` also
+     cost (of all items; null without `costs`); with `slots` also
      slots: [slot, start, end, SM, CTA, kind, ...] of the written slots, ns from the first start of an item.
    log: `n_slots` slots. costs: of item i, NULL none. sms: of the device. NULL when memory is out. */
 json_t *clab_timeline_summary(const uint64_t *log, uint64_t n_slots, const double *costs, uint64_t n_costs,

@@ -14,6 +14,7 @@
 #include "lab/buffers.h"
 #include "lab/companion.h"
 #include "lab/device.h"
+#include "lab/hazards.h"
 #include "lab/launch.h"
 #include "lab/measure.h"
 #include "lab/timeline.h"
@@ -42,6 +43,8 @@ struct worker {
     size_t n_sets;
     struct clab_watch *watch;  /* NVML beside a real GPU; NULL otherwise */
     const struct work *beside; /* the timed row whose companion may still run; NULL none */
+    bool checking; /* the next launch of a row is checked for hazards, under the schedule of `seed` */
+    uint64_t seed;
 };
 
 static struct clab_loaded *image_get(struct worker *worker, int64_t key)
@@ -302,6 +305,8 @@ static clab_status run_pass(struct worker *worker, struct work *work, struct cla
         status = clab_buffers_fill(device, set, pass, error);
     if (status == CLAB_OK)
         status = stage(worker, "launch", error);
+    if (status == CLAB_OK && worker->checking) /* references and fills are not what is checked */
+        status = clab_hazards_start(channel, worker->seed, error);
     if (status == CLAB_OK)
         status = companion_start(device, work, error);
     if (status == CLAB_OK)
@@ -436,6 +441,40 @@ static clab_status do_launch(struct worker *worker, const json_t *request, struc
         status = clab_launch_submit(&worker->device, &work->launch, error);
     if (status == CLAB_OK)
         status = clab_device_wait(&worker->device, error);
+    clab_companion_fini(&worker->device, &work->companion);
+    free(work);
+    return status;
+}
+
+/* One launch with one of the fills under the checkers, and what they found; also when a fault ended it. */
+static clab_status do_check(struct worker *worker, const json_t *request, json_t *answer,
+                            struct clab_error *error)
+{
+    struct clab_buffer_set *set;
+    json_t *counters = NULL, *hazards = NULL;
+    struct work *work = calloc(1, sizeof *work);
+    if (work == NULL)
+        return clab_error_set(error, CLAB_NO_MEMORY, "no memory for a launch");
+    clab_status status = set_get(worker, json_object_get(request, "buffers"), true, &set, error);
+    if (status == CLAB_OK)
+        status = work_prepare(worker, request, set, work, error);
+    if (status == CLAB_OK) {
+        struct clab_error found = {0};
+        const unsigned fills = set->n_fills != 0 ? set->n_fills : 1;
+        json_object_set_new(answer, "launch", clab_launch_to_json(&work->launch));
+        worker->checking = true;
+        worker->seed = (uint64_t)clab_json_int(request, "seed", 1);
+        status = run_pass(worker, work, set, (unsigned)(worker->seed % fills), &counters, error);
+        worker->checking = false;
+        if (status != CLAB_UNSUPPORTED &&
+            clab_hazards_stop(worker->device.driver->channel, &hazards, &found) != CLAB_OK) {
+            status = found.status;
+            clab_error_copy(error, &found);
+        }
+        json_object_set_new(answer, "hazards", hazards != NULL ? hazards : json_null());
+        clab_error_clear(&found);
+    }
+    json_decref(counters);
     clab_companion_fini(&worker->device, &work->companion);
     free(work);
     return status;
@@ -685,6 +724,8 @@ static clab_status dispatch(struct worker *worker, const json_t *request, json_t
         return do_verify(worker, request, answer, error);
     if (strcmp(op, "launch") == 0)
         return do_launch(worker, request, error);
+    if (strcmp(op, "check") == 0)
+        return do_check(worker, request, answer, error);
     if (strcmp(op, "grid") == 0)
         return do_grid(worker, request, answer, error);
     if (strcmp(op, "time") == 0)

@@ -6,6 +6,7 @@
 #include "report/timeline.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -140,7 +141,8 @@ static double place(const struct panel *panel, double ns)
 static void put_bars(FILE *file, const struct panel *panel, double top, unsigned shade)
 {
     const double thick = panel->line > 4 ? panel->line - 1 : panel->line * 0.86;
-    size_t line = 0;
+    size_t line = 0, drawn = SIZE_MAX; /* the line that the path is on, and where */
+    double at = 0;
     bool begun = false;
     for (size_t i = 0; i < panel->n_bars; i++) {
         const struct bar *bar = &panel->bars[i];
@@ -163,8 +165,19 @@ static void put_bars(FILE *file, const struct panel *panel, double top, unsigned
             fprintf(file, "<path stroke=\"%s\" stroke-width=\"%.2f\" fill=\"none\" d=\"", shades[shade],
                     thick);
         begun = true;
-        fprintf(file, "M%.1f %.4gh%.1f", from, top + panel->line * ((double)line + 0.5),
-                width > 0.1 ? width : 0.1);
+        /* Tenths of a pixel, from the end of the last bar on the same line: a smaller picture. */
+        if (drawn == line) {
+            const double step = round((from - at) * 10) / 10;
+            fprintf(file, "m%g 0", step);
+            at += step;
+        } else {
+            fprintf(file, "M%.1f %g", from, top + panel->line * ((double)line + 0.5));
+            at = round(from * 10) / 10;
+        }
+        const double length = width > 0.1 ? round(width * 10) / 10 : 0.1;
+        fprintf(file, "h%g", length);
+        at += length;
+        drawn = line;
     }
     if (begun)
         fputs("\"/>\n", file);
@@ -188,7 +201,7 @@ static void put_axis(FILE *file, const struct panel *panel, double bottom)
         fprintf(file,
                 "<path d=\"M%.1f %.1fv4\" stroke=\"#444\"/><text x=\"%.1f\" y=\"%.1f\" "
                 "text-anchor=\"middle\">%g</text>\n",
-                place(panel, ns), bottom, place(panel, ns), bottom + 14, ns / unit);
+                place(panel, ns), bottom, place(panel, ns), bottom + 14, ns / unit + 0.0);
 }
 
 static void put_title(FILE *file, const struct panel *panel, double top)

@@ -1,0 +1,30 @@
+// last_block_ok: threadFenceReduction as the CUDA samples write it.
+//
+// Needs:    CUDA C++17, sm_90
+// LAUNCH:   --grid 8 --block 64 --arg f32[512]:ones --arg f32[8] --arg u32[1] --arg f32[1]
+// EXPECT:   clean
+
+extern "C" __global__ void last_block_ok(const float *in, float *partial, unsigned *count, float *out)
+{
+    __shared__ float tile[64];
+    __shared__ bool last;
+    tile[threadIdx.x] = in[blockIdx.x * 64 + threadIdx.x];
+    for (unsigned half = 32; half > 0; half /= 2) {
+        __syncthreads();
+        if (threadIdx.x < half)
+            tile[threadIdx.x] += tile[threadIdx.x + half];
+    }
+    if (threadIdx.x == 0) {
+        partial[blockIdx.x] = tile[0]; // @store
+        __threadfence();
+        last = atomicAdd(count, 1) == gridDim.x - 1;
+    }
+    __syncthreads();
+    if (last && threadIdx.x == 0) {
+        __threadfence();
+        float sum = 0;
+        for (unsigned i = 0; i < gridDim.x; i++)
+            sum += partial[i]; // @read
+        *out = sum;
+    }
+}
