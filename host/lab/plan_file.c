@@ -132,7 +132,9 @@ static json_t *read_accepts(struct clab_eval *eval, const struct clab_path *path
     if (type != LUA_TNIL && type != LUA_TTABLE)
         clab_eval_fail(eval, &at,
                        "wanted reasons by kind, such as { [\"narrow-scope\"] = \"the usual idiom\" }");
-    for (lua_pushnil(L); type == LUA_TTABLE && lua_next(L, -2) != 0; lua_pop(L, 1)) {
+    if (type == LUA_TTABLE)
+        lua_pushnil(L);
+    while (type == LUA_TTABLE && lua_next(L, -2) != 0) {
         const char *kind = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "";
         struct clab_path item = {.up = &at, .key = kind};
         const int number = clab_hazard_kind(kind);
@@ -144,6 +146,7 @@ static json_t *read_accepts(struct clab_eval *eval, const struct clab_path *path
         if (lua_type(L, -1) != LUA_TSTRING || lua_rawlen(L, -1) == 0)
             clab_eval_fail(eval, &item, "wanted the reason, a text");
         clab_eval_set(eval, accepts, kind, json_string(lua_tostring(L, -1)));
+        lua_pop(L, 1);
     }
     lua_pop(L, 1);
     return accepts;
