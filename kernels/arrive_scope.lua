@@ -83,7 +83,8 @@ return {
     local c = cut(p, dev)
     return {
       block = 160, grid = fit { per = "cluster", ctas_per_sm = 1 },
-      smem_bytes = math.max(2 * KiB + c.stages * (p.tile + 16), 116 * KiB), -- so much that an SM holds one CTA
+      -- guards, ring, mbarriers; at least so much that an SM holds one CTA
+      smem_bytes = math.max(2 * KiB + c.stages * (p.tile + 16), (dev.shared_per_sm_bytes or 228 * KiB) // 2 // KiB * KiB + 2 * KiB),
       args = { "source", "digests", "last", "touched", u32(c.rounds), u32(c.stages), u32(p.tile), u32(c.tiles),
                { verify = u32(1), time = u32(0) } },
     }

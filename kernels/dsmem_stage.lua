@@ -52,7 +52,8 @@ return {
     return {
       block = 288, grid = fit { per = "cluster", ctas_per_sm = 1 },
       -- guards, ring, mbarriers, landing places of the way that copies twice; at least so much that an SM holds one CTA
-      smem_bytes = math.max(3 * KiB + p.stages * (2 * p.tile + 24), 116 * KiB),
+      smem_bytes = math.max(3 * KiB + p.stages * (2 * p.tile + 24),
+                            (dev.shared_per_sm_bytes or 228 * KiB) // 2 // KiB * KiB + 2 * KiB),
       args = { "source", "digests", "last", "touched", "scratch", u32(c.rounds), u32(p.stages), u32(p.tile), u32(c.tiles),
                { verify = u32(1), time = u32(0) } },
     }

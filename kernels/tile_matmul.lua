@@ -30,7 +30,7 @@ end
 local function bf16_launch(p, dev, v)
   local m, n, k = sizes(p, dev, v)
   return {
-    block = 160, grid = { m // 64, n // 256 }, cluster = v.data.paired and PAIR or false, smem_bytes = 5 * (40 * 1024 + 16),
+    block = 160, grid = { n // 256, m // 64 }, cluster = v.data.paired and { 1, 2, 1 } or false, smem_bytes = 5 * (40 * 1024 + 16),
     args = { { tensor_map = { buffer = "a", dims = { k, m }, strides = { 2 * k }, box = { 64, 64 }, swizzle = "128B" } },
              { tensor_map = { buffer = "b", dims = { k, n }, strides = { 2 * k }, box = { 64, v.data.half and 128 or 256 },
                               swizzle = "128B" } }, "c", u32(n), u32(k) },

@@ -57,8 +57,8 @@ const struct clab_option *clab_option_get(const struct clab_option *options, con
 clab_status clab_option_number(const struct clab_option *option, long long low, long long high,
                                long long *out_value, struct clab_error *error);
 
-/* A copy of argv in which -IDIR, -I DIR, -DNAME and -o DIR have their long forms --include, --define and --out, so that
-   one parser serves. Heap array, freed by the caller; NULL when memory is out. */
+/* A copy of argv in which -IDIR, -I DIR, -DNAME and -o DIR have their long forms --include, --define and
+   --out, so that one parser serves. Heap array, freed by the caller; NULL when memory is out. */
 char **clab_options_lengthen(int argc, char **argv, int *out_argc);
 
 /* CLAB_USAGE unless the file's name says what it holds: .cu, .ptx, .cubin or .fatbin. Whether it exists is

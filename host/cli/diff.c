@@ -36,7 +36,8 @@ static void sort_words(const struct clab_option *o, const struct clab_option *ow
 }
 
 /* "sm_90" for both sides, "sm_90,sm_100" for one each. */
-static clab_status split_archs(const char *text, char *copy, size_t bytes, const char *archs[2], struct clab_error *error)
+static clab_status split_archs(const char *text, char *copy, size_t bytes, const char *archs[2],
+                               struct clab_error *error)
 {
     const struct clab_target *target;
     if ((size_t)snprintf(copy, bytes, "%s", text) >= bytes)
@@ -51,8 +52,9 @@ static clab_status split_archs(const char *text, char *copy, size_t bytes, const
     return status == CLAB_OK ? clab_target_parse(archs[1], &target, error) : status;
 }
 
-static clab_status open_side(struct clab_compiler *compiler, const struct clab_option *o, unsigned side, const char *what,
-                             const char *arch, struct clab_subject *out, struct clab_error *error)
+static clab_status open_side(struct clab_compiler *compiler, const struct clab_option *o, unsigned side,
+                             const char *what, const char *arch, struct clab_subject *out,
+                             struct clab_error *error)
 {
     struct words *words = calloc(1, sizeof *words);
     char *file = NULL, *entry = NULL;
@@ -99,16 +101,17 @@ static clab_status choose_levels(struct clab_cli *cli, const struct clab_subject
                 const struct clab_error *why = &sides[s].why[l];
                 if (!levels[!l]) { /* no level that both have */
                     clab_error_copy(error, why);
-                    return clab_error_context(error, "nothing to compare") == CLAB_OK ? CLAB_LOAD : why->status;
+                    clab_error_context(error, "nothing to compare");
+                    return why->status;
                 }
-                fprintf(cli->err, "clusterlab: no %s of %s: %s%s%s\n", l == CLAB_LEVEL_PTX ? "PTX" : "SASS", s == 0 ? "A" : "B",
-                        why->message, why->remedy[0] != '\0' ? "; " : "", why->remedy);
+                fprintf(cli->err, "clusterlab: no %s of %s: %s%s%s\n", l == CLAB_LEVEL_PTX ? "PTX" : "SASS",
+                        s == 0 ? "A" : "B", why->message, why->remedy[0] != '\0' ? "; " : "", why->remedy);
             }
     return CLAB_OK;
 }
 
-static clab_status print(struct clab_cli *cli, const struct clab_option *o, const struct clab_difference *difference,
-                         struct clab_error *error)
+static clab_status print(struct clab_cli *cli, const struct clab_option *o,
+                         const struct clab_difference *difference, struct clab_error *error)
 {
     struct clab_str text = {0};
     struct clab_sources sources = {0};
@@ -148,7 +151,8 @@ static clab_status compare(struct clab_cli *cli, const struct clab_option *o, co
     char copy[64], names[2][1200];
     json_t *records = NULL, *times = NULL;
     clab_status status = o[ARCH].set ? split_archs(o[ARCH].text, copy, sizeof copy, archs, error) : CLAB_OK;
-    if (status == CLAB_OK && o[LEVEL].set && strcmp(o[LEVEL].text, "ptx") != 0 && strcmp(o[LEVEL].text, "sass") != 0)
+    if (status == CLAB_OK && o[LEVEL].set && strcmp(o[LEVEL].text, "ptx") != 0 &&
+        strcmp(o[LEVEL].text, "sass") != 0)
         status = clab_error_set(error, CLAB_USAGE, "--level takes ptx or sass, got '%s'", o[LEVEL].text);
     if (status == CLAB_OK && o[RECORDS].set)
         status = clab_records_read(o[RECORDS].text, &records, error);
@@ -174,7 +178,8 @@ static clab_status compare(struct clab_cli *cli, const struct clab_option *o, co
     if (status == CLAB_OK && records != NULL)
         difference.times = times = clab_times_of(records, difference.sides);
     if (status == CLAB_OK && records != NULL && json_array_size(times) == 0)
-        fprintf(cli->err, "clusterlab: %s has no measured rows of both kernels with the same parameters\n", o[RECORDS].text);
+        fprintf(cli->err, "clusterlab: %s has no measured rows of both kernels with the same parameters\n",
+                o[RECORDS].text);
     if (status == CLAB_OK)
         status = print(cli, o, &difference, error);
     for (unsigned s = 0; s < 2; s++)
@@ -210,7 +215,8 @@ int clab_cmd_diff(struct clab_cli *cli, int argc, char **argv, struct clab_error
     if (status == CLAB_OK && n == 1) {
         what[1] = what[0];
         if (o[A].count == 0 && o[B].count == 0 && (!o[ARCH].set || strchr(o[ARCH].text, ',') == NULL)) {
-            clab_error_set(error, CLAB_USAGE, "diff of one file needs two architectures or options for one side");
+            clab_error_set(error, CLAB_USAGE,
+                           "diff of one file needs two architectures or options for one side");
             status = clab_error_remedy(error, "name a second FILE[:ENTRY], or add --arch A,B or --b -DNAME");
         }
     } else if (status == CLAB_OK && n != 2) {

@@ -32,7 +32,8 @@ static void tell_missing(struct clab_cli *cli, const struct clab_subject *subjec
 {
     const struct clab_error *why = &subject->why[CLAB_LEVEL_SASS];
     if (shown == CLAB_LEVEL_PTX && !subject->has[CLAB_LEVEL_SASS])
-        fprintf(cli->err, "clusterlab: PTX only: %s%s%s\n", why->message, why->remedy[0] != '\0' ? "; " : "", why->remedy);
+        fprintf(cli->err, "clusterlab: PTX only: %s%s%s\n", why->message, why->remedy[0] != '\0' ? "; " : "",
+                why->remedy);
 }
 
 static clab_status print_text(struct clab_cli *cli, const struct clab_subject *subject, enum clab_level level,
@@ -43,7 +44,7 @@ static clab_status print_text(struct clab_cli *cli, const struct clab_subject *s
     struct clab_show show = {
         .out = &text, .colour = clab_cli_colour(cli), .width = clab_cli_width(cli), .sources = &sources};
     if (subject->ptx != NULL)
-        clab_source_add(&sources, subject->file, subject->ptx, subject->ptx_bytes);
+        clab_source_add(&sources, CLAB_PTX_SOURCE, subject->ptx, subject->ptx_bytes);
     clab_occupancy_text(occupancy, &occupied);
     clab_status status =
         clab_show_inspection(&show, subject, level, occupied.text != NULL ? occupied.text : "", error);
@@ -75,7 +76,8 @@ static clab_status print_json(struct clab_cli *cli, const struct clab_subject *s
 
 enum { ARCH, LEVEL, JSON, CONTROL_FLOW, DEVICE, BLOCK, SMEM, INCLUDE, DEFINE, OPTION };
 
-static clab_status look(struct clab_cli *cli, const struct clab_option *o, const char *what, struct clab_error *error)
+static clab_status look(struct clab_cli *cli, const struct clab_option *o, const char *what,
+                        struct clab_error *error)
 {
     struct clab_inspect_request request = {.arch = o[ARCH].text,
                                            .include_dirs = o[INCLUDE].list,
@@ -103,7 +105,8 @@ static clab_status look(struct clab_cli *cli, const struct clab_option *o, const
     }
     for (size_t i = 0; i < o[DEVICE].count && status == CLAB_OK; i++)
         status = clab_cli_device_check(o[DEVICE].list[i], error);
-    if (status == CLAB_OK && o[LEVEL].set && strcmp(o[LEVEL].text, "ptx") != 0 && strcmp(o[LEVEL].text, "sass") != 0)
+    if (status == CLAB_OK && o[LEVEL].set && strcmp(o[LEVEL].text, "ptx") != 0 &&
+        strcmp(o[LEVEL].text, "sass") != 0)
         status = clab_error_set(error, CLAB_USAGE, "--level takes ptx or sass, got '%s'", o[LEVEL].text);
     struct clab_compiler *compiler = status == CLAB_OK ? clab_compiler_new(&options) : NULL;
     if (status == CLAB_OK && compiler == NULL)

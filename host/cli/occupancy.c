@@ -1,5 +1,6 @@
-/* Occupancy of a kernel, asked of a device worker. A real device gets the kernel itself. The stand-in driver takes PTX
-   only and estimates registers: where the assembler has counted them, it is asked about a probe that needs as many. */
+/* Occupancy of a kernel, asked of a device worker. A real device gets the kernel itself. The stand-in driver
+   takes PTX only and estimates registers: where the assembler has counted them, it is asked about a probe
+   that needs as many. */
 #include "cli/occupancy.h"
 
 #include <errno.h>
@@ -11,11 +12,11 @@
 #include "lab/device.h"
 #include "lab/wire.h"
 
-#define PROBE_ENTRY       "clab_occupancy_probe"
-#define DEFAULT_BLOCK     256
-#define PROBE_BASE        2 /* registers of the pointer */
-#define LARGEST_CLUSTER   16
-#define ANSWER_LIMIT_MS   30000
+#define PROBE_ENTRY     "clab_occupancy_probe"
+#define DEFAULT_BLOCK   256
+#define PROBE_BASE      2 /* registers of the pointer */
+#define LARGEST_CLUSTER 16
+#define ANSWER_LIMIT_MS 30000
 
 void clab_occupancy_probe(int registers, int smem_bytes, struct clab_str *out)
 {
@@ -58,8 +59,8 @@ static clab_status write_image(const struct clab_subject *subject, bool emulated
     if (probe.failed || data == NULL)
         status = clab_error_set(error, CLAB_NO_MEMORY, "no memory for the occupancy query");
     else if (clab_temporary_file("occupancy", path, bytes) != 0)
-        status = clab_error_set(error, CLAB_OUTPUT, "cannot make a temporary file in %s: %s", clab_temporary_root(),
-                                strerror(errno));
+        status = clab_error_set(error, CLAB_OUTPUT, "cannot make a temporary file in %s: %s",
+                                clab_temporary_root(), strerror(errno));
     else if (clab_file_write_atomic(path, data, data_bytes) != 0)
         status = clab_error_set(error, CLAB_OUTPUT, "cannot write %s: %s", path, strerror(errno));
     clab_str_free(&probe);
@@ -91,8 +92,8 @@ static clab_status ask(struct clab_cli *cli, const char *device, const struct cl
     status = write_image(subject, emulated, path, sizeof path, &entry, error);
     if (status == CLAB_OK)
         status = clab_session_ask(&session,
-                                  json_pack("{s:s,s:i,s:s,s:s,s:s}", "op", "load", "key", 1, "path", path, "source",
-                                            subject->file, "entry", entry),
+                                  json_pack("{s:s,s:i,s:s,s:s,s:s}", "op", "load", "key", 1, "path", path,
+                                            "source", subject->file, "entry", entry),
                                   ANSWER_LIMIT_MS, NULL, NULL, &answer, error);
     json_decref(answer);
     answer = NULL;
@@ -101,8 +102,9 @@ static clab_status ask(struct clab_cli *cli, const char *device, const struct cl
     if (status == CLAB_OK)
         status = clab_session_ask(&session,
                                   json_pack("{s:s,s:i,s:I,s:I,s:i,s:b}", "op", "clusters", "key", 1, "block",
-                                            (json_int_t)block, "smem_bytes", (json_int_t)request->dynamic_smem_bytes,
-                                            "sizes", LARGEST_CLUSTER, "opt_in", 1),
+                                            (json_int_t)block, "smem_bytes",
+                                            (json_int_t)request->dynamic_smem_bytes, "sizes", LARGEST_CLUSTER,
+                                            "opt_in", 1),
                                   ANSWER_LIMIT_MS, NULL, NULL, &answer, error);
     if (status == CLAB_OK) {
         json_t *active = json_array();
@@ -114,11 +116,12 @@ static clab_status ask(struct clab_cli *cli, const char *device, const struct cl
         const int registers = modelled ? subject->resources.registers_model : subject->resources.registers;
         json_t *ctas = json_object_get(answer, "ctas_per_sm");
         *out = json_pack("{s:s,s:s,s:b,s:I,s:I,s:o,s:b,s:o,s:o,s:I}", "device", device, "name",
-                         clab_json_text(session.facts, "name", ""), "emulated", (int)emulated, "block", (json_int_t)block,
-                         "dynamic_smem_bytes", (json_int_t)request->dynamic_smem_bytes, "registers",
-                         registers != CLAB_UNKNOWN ? json_integer(registers) : json_null(), "registers_modelled",
-                         (int)modelled, "ctas_per_sm", ctas != NULL ? json_incref(ctas) : json_null(),
-                         "active_clusters", active, "largest", (json_int_t)clab_json_int(answer, "potential", 0));
+                         clab_json_text(session.facts, "name", ""), "emulated", (int)emulated, "block",
+                         (json_int_t)block, "dynamic_smem_bytes", (json_int_t)request->dynamic_smem_bytes,
+                         "registers", registers != CLAB_UNKNOWN ? json_integer(registers) : json_null(),
+                         "registers_modelled", (int)modelled, "ctas_per_sm",
+                         ctas != NULL ? json_incref(ctas) : json_null(), "active_clusters", active, "largest",
+                         (json_int_t)clab_json_int(answer, "potential", 0));
     }
     json_decref(answer);
     clab_session_close(&session);
@@ -126,7 +129,8 @@ static clab_status ask(struct clab_cli *cli, const char *device, const struct cl
 }
 
 clab_status clab_occupancy_ask(struct clab_cli *cli, const struct clab_subject *subject,
-                               const struct clab_occupancy_request *request, json_t *all, struct clab_error *error)
+                               const struct clab_occupancy_request *request, json_t *all,
+                               struct clab_error *error)
 {
     const struct clab_target *target = clab_target_find(subject->arch);
     char own[32];
@@ -159,14 +163,17 @@ void clab_occupancy_text(const json_t *all, struct clab_str *out)
     for (size_t i = 0; i < json_array_size(all); i++) {
         const json_t *one = json_array_get(all, i), *active = json_object_get(one, "active_clusters");
         if (json_object_get(one, "error") != NULL) {
-            clab_str_addf(out, "  %s: %s\n", clab_json_text(one, "device", ""), clab_json_text(one, "error", ""));
+            clab_str_addf(out, "  %s: %s\n", clab_json_text(one, "device", ""),
+                          clab_json_text(one, "error", ""));
             continue;
         }
-        clab_str_addf(out, "  %s  %s\n    blocks of %lld threads, %lld bytes of dynamic shared memory%s: %lld CTAs per SM\n",
-                      clab_json_text(one, "device", ""), clab_json_text(one, "name", ""),
-                      (long long)clab_json_int(one, "block", 0), (long long)clab_json_int(one, "dynamic_smem_bytes", 0),
-                      clab_json_bool(one, "registers_modelled", false) ? ", registers estimated" : "",
-                      (long long)clab_json_int(one, "ctas_per_sm", 0));
+        clab_str_addf(
+            out,
+            "  %s  %s\n    blocks of %lld threads, %lld bytes of dynamic shared memory%s: %lld CTAs per SM\n",
+            clab_json_text(one, "device", ""), clab_json_text(one, "name", ""),
+            (long long)clab_json_int(one, "block", 0), (long long)clab_json_int(one, "dynamic_smem_bytes", 0),
+            clab_json_bool(one, "registers_modelled", false) ? ", registers estimated" : "",
+            (long long)clab_json_int(one, "ctas_per_sm", 0));
         clab_str_add(out, "    clusters active at once, by size ");
         for (size_t size = 1; size <= json_array_size(active); size++) {
             const json_t *value = json_array_get(active, size - 1);

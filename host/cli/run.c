@@ -20,8 +20,8 @@ struct show {
     struct clab_timelines *timelines; /* NULL: none is wanted */
     const json_t *facts;              /* of the device at hand */
     char item[64];                    /* what a timeline's slots are called */
-    json_t *extra;      /* members every record of this experiment carries */
-    const char *device; /* id, of the session at hand */
+    json_t *extra;                    /* members every record of this experiment carries */
+    const char *device;               /* id, of the session at hand */
     bool progress_shown, quiet;
     bool is_planned;                 /* this device's run record is written */
     bool is_followed;                /* a table is above */
@@ -61,6 +61,13 @@ static void on_timeline(void *context, const json_t *row, const json_t *slots)
     struct show *show = context;
     clab_timelines_add(show->timelines, clab_json_text(show->extra, "experiment", ""), show->item,
                        (unsigned)clab_json_int(show->facts, "sms", 0), row, slots);
+}
+
+static void on_note(void *context, const char *text)
+{
+    struct show *show = context;
+    erase_progress(show);
+    fprintf(show->cli->err, "clusterlab: %s\n", text);
 }
 
 static void on_plan(void *context, const json_t *plan)
@@ -163,6 +170,7 @@ static int run_device(struct clab_cli *cli, const char *device, json_t *emulator
     options->on_record = on_record;
     options->on_timeline = show->timelines != NULL ? on_timeline : NULL;
     show->facts = session.facts;
+    options->on_note = on_note;
     options->progress = on_progress;
     options->context = show;
     options->interrupted = cli->interrupted;
@@ -233,6 +241,7 @@ static clab_status read_options(struct clab_option *o, struct clab_run_options *
     request->withs = clab_option_get(o, "--with")->list;
     request->n_withs = clab_option_get(o, "--with")->count;
     options->hot = clab_option_get(o, "--hot")->set;
+    options->counters = clab_option_get(o, "--counters")->set;
     options->image = clab_option_get(o, "--image")->text;
     options->arch = clab_option_get(o, "--arch")->text;
     if (options->image != NULL && strcmp(options->image, "cubin") != 0 && strcmp(options->image, "ptx") != 0)
@@ -295,6 +304,7 @@ int clab_cmd_run(struct clab_cli *cli, int argc, char **argv, struct clab_error 
         {.name = "--arch", .kind = CLAB_OPTION_TEXT},
         {.name = "--samples", .kind = CLAB_OPTION_TEXT},
         {.name = "--hot", .kind = CLAB_OPTION_FLAG},
+        {.name = "--counters", .kind = CLAB_OPTION_FLAG},
         {.name = "--check", .kind = CLAB_OPTION_FLAG},
         {.name = "--json", .kind = CLAB_OPTION_TEXT},
         {.name = "--csv", .kind = CLAB_OPTION_TEXT},
@@ -330,8 +340,11 @@ int clab_cmd_run(struct clab_cli *cli, int argc, char **argv, struct clab_error 
     status = open_outputs(json_path, csv_path, &writer, &csv, error);
     if (status == CLAB_OK && timeline_path != NULL)
         status = clab_timelines_open(&timelines, timeline_path, error);
-    if (status != CLAB_OK)
+    if (status != CLAB_OK) {
+        (void)clab_output_close(&csv);
+        (void)clab_output_close(&writer.output);
         return clab_status_exit(status);
+    }
     struct clab_compiler_options compiler_options = {.interrupted = cli->interrupted};
     struct clab_compiler *compiler = clab_compiler_new(&compiler_options);
     if (compiler == NULL)

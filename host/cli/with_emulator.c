@@ -1,11 +1,14 @@
 /* clusterlab with-emulator: another program on the stand-in driver. Replaces this process, so that the
    program's status, signals and terminal are its own. */
 #include <errno.h>
+#include <glob.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "compile/toolkit.h"
 #include "driver/driver.h"
 #include "lab/device.h"
 #include "base/str.h"
@@ -20,6 +23,41 @@ static void prepend(const char *name, const char *value, char separator)
     if (text.text != NULL)
         setenv(name, text.text, 1);
     clab_str_free(&text);
+}
+
+/* Adds a library to LD_PRELOAD, which also splits at blanks: with one, the name alone, which LD_LIBRARY_PATH
+   then resolves. The whole path is better, since a program's own DT_RPATH comes before LD_LIBRARY_PATH
+   (ld.so(8)). */
+static void preload(const char *path)
+{
+    prepend("LD_PRELOAD", strpbrk(path, " \t\n") == NULL ? path : strrchr(path, '/') + 1, ':');
+}
+
+/* The linker of host/emu/jitlink in place of nvJitLink, whose cubins would be of no use; and where nvJitLink
+   itself is, which that one needs for LTO IR. */
+static void replace_linker(const char *folder)
+{
+    char path[4400];
+    snprintf(path, sizeof path, "%s/libnvJitLink.so.13", folder);
+    if (access(path, R_OK) != 0)
+        return;
+    preload(path);
+    struct clab_toolkit *toolkit = calloc(1, sizeof *toolkit);
+    if (toolkit != NULL && getenv("CLUSTERLAB_NVJITLINK") == NULL) {
+        const char *environment = getenv("VIRTUAL_ENV");
+        glob_t found = {0};
+        clab_toolkit_find(toolkit);
+        if (toolkit->parts[CLAB_PART_NVJITLINK].found) {
+            setenv("CLUSTERLAB_NVJITLINK", toolkit->parts[CLAB_PART_NVJITLINK].path, 1);
+        } else if (environment != NULL) { /* as the wheels bring it */
+            snprintf(path, sizeof path, "%.4000s/lib/python3*/site-packages/nvidia/*/lib/libnvJitLink.so.1?",
+                     environment);
+            if (glob(path, 0, NULL, &found) == 0 && found.gl_pathc > 0)
+                setenv("CLUSTERLAB_NVJITLINK", found.gl_pathv[found.gl_pathc - 1], 1);
+            globfree(&found);
+        }
+    }
+    free(toolkit);
 }
 
 int clab_cmd_with_emulator(struct clab_cli *cli, int argc, char **argv, struct clab_error *error)
@@ -64,11 +102,10 @@ int clab_cmd_with_emulator(struct clab_cli *cli, int argc, char **argv, struct c
     if (strpbrk(path, ":;") != NULL)
         return clab_status_exit(clab_error_set(
             error, CLAB_NO_DEVICE, "LD_LIBRARY_PATH cannot hold the path %s: it has a ':' or ';'", path));
-    /* LD_PRELOAD also splits at blanks: with one, the name alone, which LD_LIBRARY_PATH then resolves. The
-       whole path is better, since a program's own DT_RPATH comes before LD_LIBRARY_PATH (ld.so(8)). */
-    prepend("LD_PRELOAD", strpbrk(path, " \t\n") == NULL ? path : strrchr(path, '/') + 1, ':');
+    preload(path);
     *strrchr(path, '/') = '\0';
     prepend("LD_LIBRARY_PATH", path, ':');
+    replace_linker(path);
     if (arch != NULL)
         setenv("CLUSTERLAB_EMU_ARCH", arch, 1);
     execvp(argv[i], argv + i);

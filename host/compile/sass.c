@@ -72,7 +72,8 @@ static clab_status disassemble(const struct clab_toolkit *toolkit, const struct 
                               clab_image_kind_name(image->kind));
     if (!nvdisasm->found && !cuobjdump->found) {
         clab_error_set(error, CLAB_NO_TOOLKIT, "no disassembler: neither nvdisasm nor cuobjdump was found");
-        return clab_error_remedy(error, "%s", nvdisasm->remedy);
+        clab_error_remedy(error, "%s", nvdisasm->remedy);
+        return CLAB_NO_TOOLKIT;
     }
     if (clab_temporary_file("sass", path, sizeof path) != 0)
         return clab_error_set(error, CLAB_OUTPUT, "cannot make a temporary file in %s: %s",
@@ -100,10 +101,10 @@ clab_status clab_sass(const struct clab_toolkit *toolkit, const struct clab_imag
     return disassemble(toolkit, image, false, out_text, error);
 }
 
-/* The file of a disassembly in the cache: its folder as those of images, its name by content and program. Its first
-   line is the checksum of the rest. */
-static bool cache_path(const struct clab_toolkit *toolkit, const char *cache_dir, const struct clab_image *image,
-                       char *path, size_t bytes)
+/* The file of a disassembly in the cache: its folder as those of images, its name by content and program. Its
+   first line is the checksum of the rest. */
+static bool cache_path(const struct clab_toolkit *toolkit, const char *cache_dir,
+                       const struct clab_image *image, char *path, size_t bytes)
 {
     char identity[2][4400], key[65];
     if (cache_dir == NULL || cache_dir[0] == '\0' || image->sha256[0] == '\0')

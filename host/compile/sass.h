@@ -13,9 +13,9 @@
    temporary file). */
 clab_status clab_sass(const struct clab_toolkit *toolkit, const struct clab_image *image, char **out_text,
                       struct clab_error *error);
-/* The same with source lines, inlined calls and lines of the PTX between the instructions where the cubin has them
-   (nvdisasm -g -gi -gp; cuobjdump shows none), kept in `cache_dir` ("" or NULL: nowhere) by the cubin's content and
-   the program's identity. */
+/* The same with source lines, inlined calls and lines of the PTX between the instructions where the cubin has
+   them (nvdisasm -g -gi -gp; cuobjdump shows none), kept in `cache_dir` ("" or NULL: nowhere) by the cubin's
+   content and the program's identity. */
 clab_status clab_sass_lines(const struct clab_toolkit *toolkit, const char *cache_dir,
                             const struct clab_image *image, char **out_text, struct clab_error *error);
 

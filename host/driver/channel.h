@@ -62,7 +62,9 @@ struct clab_counters {
     uint64_t ctas, clusters;         /* that ran */
     uint64_t spin_warp_instructions; /* issued by polling loops: depends on the schedule */
     uint64_t spin_thread_instructions;
-    uint64_t reserved[16]; /* zero */
+    uint64_t bulk_across_bytes; /* of bulk_requested_bytes, those from shared memory to shared memory */
+    uint64_t async_store_bytes; /* stored by async_stores */
+    uint64_t reserved[14];      /* zero */
 };
 
 struct clab_hazards;
@@ -112,7 +114,7 @@ struct clab_channel {
 
 _Static_assert(sizeof(struct clab_traffic) == 16, "the layout is shared between builds");
 _Static_assert(sizeof(struct clab_counters) ==
-                   8 * (2 + 4 * CLAB_SPACE_COUNT + 3 + 2 + 2 + 1 + 3 + 2 + 2 + 2 + 16),
+                   8 * (2 + 4 * CLAB_SPACE_COUNT + 3 + 2 + 2 + 1 + 3 + 2 + 2 + 2 + 2 + 14),
                "the layout is shared between builds");
 
 #endif

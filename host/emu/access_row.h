@@ -16,8 +16,8 @@ static inline bool emu_is_row32(const uint32_t *a, uint32_t step)
 {
 #if defined(__AVX2__)
     const __m256i *row = (const __m256i *)(const void *)a;
-    const __m256i ramp = _mm256_mullo_epi32(_mm256_set_epi32(7, 6, 5, 4, 3, 2, 1, 0),
-                                            _mm256_set1_epi32((int)step));
+    const __m256i ramp =
+        _mm256_mullo_epi32(_mm256_set_epi32(7, 6, 5, 4, 3, 2, 1, 0), _mm256_set1_epi32((int)step));
     const __m256i first = _mm256_add_epi32(_mm256_set1_epi32((int)a[0]), ramp);
     __m256i apart = _mm256_setzero_si256();
     for (unsigned k = 0; k < EMU_LANES / 8; k++) {
@@ -39,8 +39,7 @@ static inline bool emu_is_row64(const uint64_t *a, uint64_t step)
 {
 #if defined(__AVX2__)
     const __m256i *row = (const __m256i *)(const void *)a;
-    const __m256i ramp =
-        _mm256_set_epi64x((long long)(3 * step), (long long)(2 * step), (long long)step, 0);
+    const __m256i ramp = _mm256_set_epi64x((long long)(3 * step), (long long)(2 * step), (long long)step, 0);
     const __m256i first = _mm256_add_epi64(_mm256_set1_epi64x((long long)a[0]), ramp);
     __m256i apart = _mm256_setzero_si256();
     for (unsigned k = 0; k < EMU_LANES / 4; k++) {
@@ -67,8 +66,8 @@ static inline unsigned char *emu_row_shared(const struct emu_warp *warp, const s
     const uint32_t *a = EMU_ROW(uint32_t, warp, op->a);
     /* Another CTA's window starts 16 MiB away, further than shared memory is long. */
     const uint32_t start = a[0] + (uint32_t)op->imm - (cta->rank << EMU_RANK_SHIFT) - EMU_SHARED_FIRST;
-    if (start + ((uint64_t)EMU_LANES << size) > cta->shared_bytes ||
-        (start & ((1u << size) - 1)) || !emu_is_row32(a, 1u << size)) {
+    if (start + ((uint64_t)EMU_LANES << size) > cta->shared_bytes || (start & ((1u << size) - 1)) ||
+        !emu_is_row32(a, 1u << size)) {
         return NULL;
     }
     uint64_t *counted = mode == EMU_LOAD ? &warp->traffic->loads[CLAB_SPACE_SHARED][size]
@@ -85,7 +84,8 @@ static inline unsigned char *emu_row_global(const struct emu_warp *warp, const s
     const uint64_t start = a[0] + op->imm;
     uint16_t flags;
     if ((start & ((1u << size) - 1)) || !emu_is_row64(a, 1u << size) ||
-        !emu_access_near(emu_warp_space(warp), start, EMU_LANES << size, mode != EMU_LOAD, &flags) ||
+        !emu_access_near(emu_warp_space(warp), start, (unsigned)EMU_LANES << size, mode != EMU_LOAD,
+                         &flags) ||
         (flags & (EMU_GRANULE_CONST | EMU_GRANULE_PARAM))) {
         return NULL;
     }

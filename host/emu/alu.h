@@ -11,11 +11,6 @@
 #include "emu/emit.h"
 #include "emu/lanes.h"
 
-#if defined(__clang__)
-/* Loops of scalar work (division, tables) stay scalar; clang need not say so. */
-#pragma clang diagnostic ignored "-Wpass-failed"
-#endif
-
 struct emu_pair {
     emu_handler *full, *masked;
 };

@@ -162,7 +162,7 @@ struct api_module {
     struct api_library *library; /* NULL unless it belongs to one */
     struct api_function *functions;
     struct clab_map function_names; /* the same by name */
-    unsigned refs; /* the handle's, and one per queued launch */
+    unsigned refs;                  /* the handle's, and one per queued launch */
     struct api_module *next;
 };
 

@@ -76,6 +76,12 @@ void api_contexts_end(struct api_context *context)
     if (context->sticky != CUDA_SUCCESS)
         api_device()->poison = CUDA_SUCCESS;
     context->sticky = CUDA_SUCCESS;
+    bool last = true;
+    cursor = 0;
+    for (struct api_context *other; (other = emu_handle_next(EMU_HANDLE_CONTEXT, &cursor)) != NULL;)
+        last = last && !other->active;
+    if (last)
+        emu_memory_heap_clear(api_device()->machine);
 }
 
 CUresult api_context_current(struct api_context **out_context)

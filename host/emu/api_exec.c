@@ -20,6 +20,7 @@ struct api_exec {
     struct api_step *steps;
     size_t n_steps;
     unsigned refs;
+    struct api_retainer retained;
 };
 
 struct instance {
@@ -40,6 +41,7 @@ void api_exec_release(struct api_exec *exec)
     for (size_t i = 0; i < exec->n_steps; i++)
         api_work_fini(&exec->steps[i].work);
     free(exec->steps);
+    api_retainer_fini(&exec->retained);
     free(exec);
 }
 
@@ -107,6 +109,17 @@ static CUresult append(struct api_exec *exec, const struct api_graph *graph, siz
     return result;
 }
 
+/* The user objects of a graph and of its child graphs. */
+static bool retain_all(struct api_exec *exec, const struct api_graph *graph)
+{
+    if (!api_retainer_copy(&exec->retained, &graph->retained))
+        return false;
+    for (const struct api_node *node = graph->nodes; node != NULL; node = node->next)
+        if (node->child != NULL && !retain_all(exec, node->child))
+            return false;
+    return true;
+}
+
 static CUresult exec_new(const struct api_graph *graph, struct api_exec **out_exec)
 {
     size_t capacity = 0;
@@ -115,6 +128,8 @@ static CUresult exec_new(const struct api_graph *graph, struct api_exec **out_ex
         return api_set_error(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a graph");
     exec->refs = 1;
     CUresult result = append(exec, graph, &capacity);
+    if (result == CUDA_SUCCESS && !retain_all(exec, graph))
+        result = api_set_error(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a graph");
     if (result != CUDA_SUCCESS) {
         api_exec_release(exec);
         return result;
@@ -146,6 +161,10 @@ static CUresult make_own(struct instance *instance)
             return result;
         }
         copy->n_steps = i + 1;
+    }
+    if (!api_retainer_copy(&copy->retained, &old->retained)) {
+        api_exec_release(copy);
+        return api_set_error(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a graph");
     }
     api_exec_release(old);
     instance->exec = copy;

@@ -40,6 +40,7 @@ void api_graph_free(struct api_graph *graph)
         node_free(node);
     }
     emu_handle_free(graph->handle);
+    api_retainer_fini(&graph->retained);
     free(graph);
 }
 
@@ -156,7 +157,7 @@ struct api_graph *api_graph_clone(const struct api_graph *graph)
     struct api_graph *copy = api_graph_new();
     struct api_node **made = calloc(graph->n_nodes > 0 ? graph->n_nodes : 1, sizeof(struct api_node *));
     size_t index = 0;
-    bool good = copy != NULL && made != NULL;
+    bool good = copy != NULL && made != NULL && api_retainer_copy(&copy->retained, &graph->retained);
     for (struct api_node *node = graph->nodes; node != NULL && good; node = node->next) {
         struct api_work work;
         good = api_work_copy(&node->work, &work) == CUDA_SUCCESS &&

@@ -20,12 +20,27 @@ struct api_node {
     struct api_node *next;
 };
 
+/* References to user objects (api_user_object.c): of a graph, or of what it was instantiated as. */
+struct api_user_object;
+struct api_retainer {
+    struct api_retained {
+        struct api_user_object *object;
+        unsigned refs;
+    } * items;
+    size_t count;
+};
+/* Takes one reference to each object of `from`; false when memory is out. */
+bool api_retainer_copy(struct api_retainer *to, const struct api_retainer *from);
+/* Gives all of them back. */
+void api_retainer_fini(struct api_retainer *retainer);
+
 struct api_graph {
     CUgraph handle;
     struct api_node *nodes, **tail; /* in the order in which they were added */
     size_t n_nodes;
     struct api_node *parent;     /* of a child graph */
     struct api_capture *capture; /* being captured into */
+    struct api_retainer retained;
 };
 
 struct api_graph *api_graph_new(void);

@@ -46,6 +46,8 @@ CUresult api_image_ptx(const void *image, size_t bytes, const struct emu_model *
     }
     if (magic == WRAPPER_MAGIC) {
         struct wrapper wrapper;
+        if (bytes != SIZE_MAX) /* a pointer out of data that has a length is not to be followed */
+            return api_set_error(CUDA_ERROR_INVALID_IMAGE, "a fatbin wrapper in place of a fatbin");
         memcpy(&wrapper, image, sizeof wrapper);
         if (wrapper.data == NULL)
             return api_set_error(CUDA_ERROR_INVALID_IMAGE, "the fatbin wrapper has no data");
@@ -108,6 +110,30 @@ const char *api_undefined_function(const struct ptx_module *module)
     return NULL;
 }
 
+void api_explain_undefined(struct clab_error *error, const char *name)
+{
+    static const char gate[] = "_is_not_supported_before_SM_", wrapper[] = "__cuda_ptx_",
+                      syscall[] = "__cuda_syscall_cp_async_bulk";
+    const char *least = strstr(name, gate);
+    if (least != NULL) {
+        const char *start =
+            strncmp(name, wrapper, sizeof wrapper - 1) == 0 ? name + sizeof wrapper - 1 : name;
+        clab_error_remedy(
+            error,
+            "CUDA's headers call this name in place of cuda::ptx::%.*s, which they offer for SM_%.*s "
+            "only: compile for one of these, or write the instruction as inline PTX",
+            (int)(least - start), start,
+            (int)strspn(least + sizeof gate - 1,
+                        "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"),
+            least + sizeof gate - 1);
+    } else if (strncmp(name, syscall, sizeof syscall - 1) == 0) {
+        clab_error_remedy(
+            error, "ptxas puts calls of this name where a kernel for compute capability 12.x copies to "
+                   "shared::cluster or multicasts, and the driver of such a GPU supplies it; PTX has the "
+                   "instruction itself: load the PTX from before that step");
+    }
+}
+
 CUresult api_load_result(clab_status status, const struct clab_error *error)
 {
     switch (status) {
@@ -153,12 +179,15 @@ CUresult api_image_load(struct api_device *device, const void *image, size_t byt
         } else if (undefined != NULL) {
             status = clab_error_set(error, CLAB_PTX_SYNTAX, "%s: unresolved extern function '%s'", shown,
                                     undefined);
+            api_explain_undefined(error, undefined);
         } else if (parsed->address_size != 64) {
             status = clab_error_set(error, CLAB_PTX_SYNTAX, "%s: .address_size %u: a 64-bit driver takes 64",
                                     name, (unsigned)parsed->address_size);
         }
-        if (status != CLAB_OK)
+        if (status != CLAB_OK) {
             emu_module_unload(*out_module);
+            *out_module = NULL;
+        }
     }
     result = api_load_result(status, error);
     if (result != CUDA_SUCCESS) {

@@ -17,5 +17,7 @@ const struct clab_error *api_function_error(const struct ptx_module *module);
 /* The first function that is called but defined nowhere; NULL: none. The emulator's own (vprintf, …) count as
  * defined. */
 const char *api_undefined_function(const struct ptx_module *module);
+/* Adds what to do about it, where the name is one that CUDA's headers or ptxas put there themselves. */
+void api_explain_undefined(struct clab_error *error, const char *name);
 
 #endif

@@ -102,8 +102,8 @@ static CUresult check_text(const char *text, size_t bytes, const char *name, boo
                            struct clab_error *error)
 {
     struct ptx_module *module = NULL;
-    struct ptx_parse_options options = {.max_version =
-                                            emu_machine_options(api_device()->machine)->driver_version};
+    struct ptx_parse_options options = {
+        .max_version = emu_machine_options(api_device()->machine)->driver_version, .any_target = true};
     clab_status status = ptx_parse(text, bytes, name, &options, &module, error);
     const struct clab_error *flaw = status == CLAB_OK ? api_function_error(module) : NULL;
     CUresult result = api_load_result(flaw != NULL ? CLAB_PTX_SYNTAX : status, error);
@@ -119,6 +119,7 @@ static CUresult check_text(const char *text, size_t bytes, const char *name, boo
         const char *undefined = final ? api_undefined_function(module) : NULL;
         if (undefined != NULL) {
             clab_error_set(error, CLAB_LOAD, "%s: unresolved extern function '%s'", name, undefined);
+            api_explain_undefined(error, undefined);
             result = CUDA_ERROR_UNKNOWN;
         }
         ptx_module_free(module);

@@ -135,10 +135,15 @@ static CUresult check_config(const struct api_function *function, const CUlaunch
     return api_cluster_shape(function, config, out_cluster, out_has);
 }
 
+/* An H200's query does not know that no launch may ask for more than 16 CTAs, and answers by the formula.
+   UNVERIFIED on parts that hold at most eight (CUDA Driver API 13.0, "Occupancy"): no cluster is active there
+   that a launch would refuse. */
 static uint32_t clusters(const struct api_function *function, uint32_t threads, uint32_t dynamic,
                          uint64_t size)
 {
-    if (threads == 0 || size > UINT32_MAX ||
+    const struct emu_model *model = api_device()->model;
+    const bool portable_only = model->max_cluster == model->max_cluster_portable;
+    if (threads == 0 || size > UINT32_MAX || (portable_only && size > model->max_cluster) ||
         dynamic > api_dynamic_shared_limit(&function->settings, &function->info))
         return 0;
     return emu_occupancy_clusters(api_device()->machine, function->kernel, threads, dynamic, (uint32_t)size);

@@ -10,9 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "emu/cost.h"
 #include "emu/mbarrier.h"
 
-#define ASYNC_DELAY_MASK UINT64_C(31) /* completions land up to this many warp slices later */
+#define ASYNC_DELAY_MASK UINT64_C(31) /* completions land up to this much later (emu_now) */
 
 struct emu_copies {
     struct emu_cta *cta;
@@ -26,7 +27,7 @@ struct emu_copies {
 
 uint64_t emu_async_delay(struct emu_cluster *cluster)
 {
-    return emu_random(cluster) & ASYNC_DELAY_MASK;
+    return (emu_random(cluster) & ASYNC_DELAY_MASK) + (cluster->run->clocked ? EMU_COST_ASYNC : 0);
 }
 
 void emu_copy_tell(const struct emu_cta *cta, uint64_t id, enum emu_event_kind kind, uint64_t address,
@@ -78,6 +79,7 @@ void emu_cta_memory_reset(struct emu_cta *cta)
         free(memory->copies);
     }
     free(memory->live);
+    free(memory->bytes);
     free(memory);
     cta->memory = NULL;
 }
@@ -310,7 +312,11 @@ bool emu_copy_post(struct emu_warp *warp, struct emu_copy *copy, unsigned lane, 
         }
         copies->bulk = copy;
     }
-    emu_async_post(warp->cta->cluster, &copy->async, emu_async_delay(warp->cta->cluster));
+    uint64_t delay = emu_async_delay(warp->cta->cluster);
+    if (warp->cta->run->clocked && copy->cycles) {
+        delay = delay - EMU_COST_ASYNC + copy->cycles;
+    }
+    emu_async_post(warp->cta->cluster, &copy->async, delay);
     return true;
 }
 

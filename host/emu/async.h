@@ -12,7 +12,8 @@
 #include "emu/cta_memory.h"
 #include "emu/reduce.h"
 
-/* How many warp slices later something lands. */
+/* How much later (emu_now) something lands: as the seed has it, on the schedule `fair` about a copy's
+ * latency. */
 uint64_t emu_async_delay(struct emu_cluster *cluster);
 
 /* Offset in a CTA's shared window, as observers are told. */
@@ -52,6 +53,7 @@ struct emu_copy {
     unsigned lane;
     uint32_t group;
     bool done;
+    uint32_t cycles;     /* of latency on the schedule `fair`; 0: a copy's */
     uint64_t id;         /* of the cluster's copies, for observers */
     struct emu_cta *cta; /* that issued it */
     /* Moves the payload and signals its mbarrier; faults by emu_fault_async. */

@@ -70,7 +70,8 @@ static void release(struct emu_cta *cta, uint32_t id)
         cta->cluster->ready |= UINT32_C(1) << cta->rank;
     }
     cta->barriers_active &= ~(UINT32_C(1) << id);
-    barrier->expected = barrier->arrived = barrier->waiting = barrier->waiting_warps = barrier->whole_warps = 0;
+    barrier->expected = barrier->arrived = barrier->waiting = barrier->waiting_warps = barrier->whole_warps =
+        0;
     cta->cluster->thread->barriers++;
 }
 

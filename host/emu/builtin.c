@@ -1,7 +1,7 @@
 /* What vprintf, __assertfail, malloc and free do (builtin.h). vprintf's text is print.c's.
 
    malloc takes device memory, so that the heap's limit is the device's; what a kernel does not free stays
-   until the device is reset, as on a GPU. UNVERIFIED: alignment of malloc (here a page), and that free of
+   until the last context goes. UNVERIFIED: alignment of malloc (here a page), and that free of
    NULL is allowed. */
 #include "emu/builtin.h"
 
@@ -41,15 +41,19 @@ static bool builtin_malloc(struct emu_warp *warp, const struct emu_op *op, unsig
                            const uint64_t arguments[EMU_BUILTIN_MAX_ARGUMENTS], uint64_t *out_result)
 {
     (void)op, (void)lane;
-    *out_result = emu_memory_alloc(warp->cta->run->machine, arguments[0], EMU_MEMORY_DEVICE);
+    *out_result = emu_memory_alloc(warp->cta->run->machine, arguments[0], EMU_MEMORY_HEAP);
     return true;
 }
 
 static bool builtin_free(struct emu_warp *warp, const struct emu_op *op, unsigned lane,
                          const uint64_t arguments[EMU_BUILTIN_MAX_ARGUMENTS], uint64_t *out_result)
 {
+    struct emu_machine *machine = warp->cta->run->machine;
+    uint64_t base, bytes;
+    enum emu_memory_kind kind;
     *out_result = 0;
-    if (!arguments[0] || emu_memory_free(warp->cta->run->machine, arguments[0])) {
+    if (!arguments[0] || (emu_memory_find(machine, arguments[0], &base, &bytes, &kind) &&
+                          kind == EMU_MEMORY_HEAP && emu_memory_free(machine, arguments[0]))) {
         return true;
     }
     emu_fault_kind_set(warp, EMU_FAULT_ILLEGAL_ADDRESS);

@@ -237,6 +237,8 @@ bool emu_bulk_issue(struct emu_warp *warp, const struct emu_op *op, unsigned lan
         return false;
     }
     const uint32_t bytes = bulk ? bulk->bytes : 0;
+    if (plan->kind == EMU_BULK_SHARED_TO_SHARED)
+        warp->traffic->bulk_across_bytes += bytes;
     if (bulk) {
         bulk->copy.id = ++warp->cta->cluster->copies;
         const bool to_global = plan->kind == EMU_BULK_SHARED_TO_GLOBAL;

@@ -46,10 +46,12 @@ struct emu_code {
     uint32_t local_bytes;              /* of this function's .local and .param variables, per thread */
     struct emu_slot *params, *returns; /* of a .func, in the order declared */
     uint32_t index;                    /* in image->codes */
-    uint32_t *reg_rows;  /* row (or predicate word) of each PTX register, for traces; shared with others that
-                            do not live at the same time */
-    uint32_t registers;  /* modelled demand of this function alone (ptx_live.demand) */
-    bool calls;          /* has a call instruction */
+    uint32_t *costs;                   /* modelled cycles before each instruction (cost.h), n_insns + 1; NULL
+                                          until emu_image_clock */
+    uint32_t *reg_rows; /* row (or predicate word) of each PTX register, for traces; shared with others that
+                           do not live at the same time */
+    uint32_t registers; /* modelled demand of this function alone (ptx_live.demand) */
+    bool calls;         /* has a call instruction */
 };
 
 /* Fills the constant's row at `row`; `rank` is the CTA's. */
@@ -145,6 +147,8 @@ clab_status emu_image_new(const struct emu_module *module, const struct ptx_modu
                           const struct ptx_function *entry, const struct emu_set *set,
                           struct emu_image **out_image, struct clab_error *error);
 void emu_image_free(struct emu_image *image);
+/* Adds what a clocked schedule needs: the costs. Not while a launch uses the image for the first time so. */
+clab_status emu_image_clock(struct emu_image *image, struct clab_error *error);
 /* The code of a function that the image reaches, or NULL. */
 struct emu_code *emu_image_code(const struct emu_image *image, const struct ptx_function *function);
 /* The shared variable at `offset` from a CTA's first byte, and where in it that is; NULL: none. An unsized one

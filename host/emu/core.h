@@ -58,7 +58,13 @@ void emu_machine_progress(struct emu_machine *machine);
 /* --- memory (space.c): the arena is reserved address space; a device address is its host address, so that
    copies are memcpy after a check. Unallocated, freed and out-of-range bytes are never readable or writable
    by a kernel. */
-enum emu_memory_kind { EMU_MEMORY_DEVICE, EMU_MEMORY_CONST, EMU_MEMORY_MANAGED, EMU_MEMORY_HOST };
+enum emu_memory_kind {
+    EMU_MEMORY_DEVICE,
+    EMU_MEMORY_CONST,
+    EMU_MEMORY_MANAGED,
+    EMU_MEMORY_HOST,
+    EMU_MEMORY_HEAP /* of kernels: what malloc in a kernel gave */
+};
 /* Aligned to 512 bytes; zero-filled pages are not promised to the program. 0 when out of device memory. */
 uint64_t emu_memory_alloc(struct emu_machine *machine, uint64_t bytes, enum emu_memory_kind kind);
 /* Host memory made visible to kernels at its own address (cuMemHostRegister). False when it cannot be mapped.
@@ -67,6 +73,8 @@ bool emu_memory_register(struct emu_machine *machine, void *host, uint64_t bytes
 bool emu_memory_unregister(struct emu_machine *machine, void *host);
 /* False when `address` is not the start of a live allocation. */
 bool emu_memory_free(struct emu_machine *machine, uint64_t address);
+/* Frees what kernels have left on their heap. */
+void emu_memory_heap_clear(struct emu_machine *machine);
 /* The allocation that holds `address`, or false. */
 bool emu_memory_find(const struct emu_machine *machine, uint64_t address, uint64_t *out_base,
                      uint64_t *out_bytes, enum emu_memory_kind *out_kind);

@@ -9,9 +9,16 @@
 
 struct emu_copies; /* async.h: copies of the threads of one warp */
 
+/* Bytes that a live mbarrier's phase was told to expect, and bytes that arrived: the object itself has the
+   difference only. For reports. */
+struct emu_mbarrier_bytes {
+    uint32_t expected, arrived;
+};
+
 struct emu_cta_memory {
     uint64_t *live; /* bit per 8 bytes of shared memory: a live mbarrier; NULL while there is none */
-    struct emu_copies *copies; /* by warp; NULL while there is none */
+    struct emu_mbarrier_bytes *bytes; /* per 8 bytes of shared memory; NULL like `live` */
+    struct emu_copies *copies;        /* by warp; NULL while there is none */
 };
 
 /* NULL when memory is out. */

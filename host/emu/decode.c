@@ -28,11 +28,11 @@ enum block_flag {
 
 struct flow {
     struct ptx_cfg cfg;
-    uint8_t *flags;     /* enum block_flag, by block */
-    uint32_t *weights;  /* of the block's backward branch */
+    uint8_t *flags;          /* enum block_flag, by block */
+    uint32_t *weights;       /* of the block's backward branch */
     uint32_t *number, *last; /* of the dominator tree, by block: see number_dominators */
     uint32_t *mark;          /* scratch, by block */
-    uint32_t *reg_mark; /* scratch, by register */
+    uint32_t *reg_mark;      /* scratch, by register */
     uint32_t *stack;
     uint32_t mark_now;
 };
@@ -245,8 +245,8 @@ static void weigh_loops(struct flow *flow, const struct ptx_function *function)
                     }
                 }
             }
-            if (n > 0 || !(any & BLOCK_POLLS) || (any & BLOCK_WORKS) || insns >= POLL_INSNS || last - first > 4 * REGION_BLOCKS ||
-                !loop_polls(flow, function, first, last)) {
+            if (n > 0 || !(any & BLOCK_POLLS) || (any & BLOCK_WORKS) || insns >= POLL_INSNS ||
+                last - first > 4 * REGION_BLOCKS || !loop_polls(flow, function, first, last)) {
                 continue;
             }
             flow->weights[b] = WEIGHT_POLL;
@@ -431,7 +431,8 @@ static bool flow_build(const struct ptx_function *function, struct clab_arena *a
     flow->mark = clab_arena_array(arena, n, sizeof *flow->mark);
     flow->stack = clab_arena_array(arena, n, sizeof *flow->stack);
     flow->reg_mark = clab_arena_array(arena, function->n_regs + 1, sizeof *flow->reg_mark);
-    return flow->flags && flow->weights && flow->number && flow->last && flow->mark && flow->stack && flow->reg_mark;
+    return flow->flags && flow->weights && flow->number && flow->last && flow->mark && flow->stack &&
+           flow->reg_mark;
 }
 
 static clab_status decode_body(struct emu_emit *emit)
@@ -455,8 +456,7 @@ static clab_status decode_body(struct emu_emit *emit)
     weigh_loops(&flow, function);
     place_joins(function, &flow, inplace);
     emu_emit_begin(emit, 0);
-    const struct emu_carried *taken =
-        carried(emit, function->params, function->n_params, emit->code->params);
+    const struct emu_carried *taken = carried(emit, function->params, function->n_params, emit->code->params);
     emit->returned = carried(emit, function->returns, function->n_returns, emit->code->returns);
     if (taken) {
         emu_push_unguarded(emit, emit->framework->carry_in, NULL)->extra = taken;

@@ -185,8 +185,8 @@ static bool place_registers(struct emu_emit *emit)
         return false;
     }
     for (uint32_t i = 0; i < function->n_params + function->n_returns; i++) {
-        const struct ptx_var *var = i < function->n_params ? function->params[i]
-                                                           : function->returns[i - function->n_params];
+        const struct ptx_var *var =
+            i < function->n_params ? function->params[i] : function->returns[i - function->n_params];
         if (var->space == PTX_SPACE_REG) {
             emit->reg_rows[var->reg] = register_take(emit, var->reg) + 1;
         }
@@ -214,9 +214,8 @@ static bool place_registers(struct emu_emit *emit)
             dead[spans[r].last] = at;
         }
         for (uint32_t at = dead[point], next; at; at = next) {
-            const unsigned class = function->regs[at - 1].type == PTX_PRED
-                                       ? WORDS
-                                       : log2_bytes(function->regs[at - 1].type);
+            const unsigned class =
+                function->regs[at - 1].type == PTX_PRED ? WORDS : log2_bytes(function->regs[at - 1].type);
             next = next_dead[at - 1];
             next_dead[at - 1] = idle[class];
             idle[class] = at;
@@ -556,7 +555,7 @@ uint32_t emu_source(struct emu_emit *emit, const struct ptx_operand *operand, en
                               : operand_constant(emit, 4, single_bits((float)value), 0);
         }
         return operand_constant(emit, bytes, operand->imm,
-                              !operand->is_unsigned && (int64_t)operand->imm < 0 ? UINT64_MAX : 0);
+                                !operand->is_unsigned && (int64_t)operand->imm < 0 ? UINT64_MAX : 0);
     case PTX_OPERAND_FLOAT:
         return float_row(emit, operand, type);
     case PTX_OPERAND_SYMBOL:

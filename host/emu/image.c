@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "emu/code.h"
+#include "emu/cost.h"
 
 struct reached {
     const struct ptx_function *function;
@@ -343,6 +344,26 @@ clab_status emu_image_new(const struct emu_module *module, const struct ptx_modu
         image = NULL;
     }
     *out_image = image;
+    return status;
+}
+
+clab_status emu_image_clock(struct emu_image *image, struct clab_error *error)
+{
+    clab_status status = CLAB_OK;
+    for (uint32_t i = 0; i < image->n_codes && status == CLAB_OK; i++) {
+        struct emu_code *code = image->codes[i];
+        struct clab_arena scratch = {0};
+        struct ptx_cfg cfg;
+        if (code->costs) {
+            continue;
+        }
+        status = ptx_cfg_build(code->function, &scratch, &cfg, error);
+        if (status == CLAB_OK) {
+            code->costs = emu_cost_schedule(code->function, &cfg, &image->arena, &scratch);
+            status = code->costs ? CLAB_OK : no_memory(code->function, error);
+        }
+        clab_arena_free(&scratch);
+    }
     return status;
 }
 

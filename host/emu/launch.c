@@ -19,7 +19,7 @@
 #define REPORT_LINES 64u
 /* Backward branches before a fragment gives way; those of polling loops count 8192 (decode.c). */
 #define SLICE_FUEL      65536
-#define SLICE_FUEL_FAIR 8192
+#define SLICE_FUEL_FAIR 16 /* slices are short: their order is that of virtual time */
 
 static uint64_t realtime_ns(void)
 {
@@ -153,13 +153,27 @@ static void note_absent(const struct emu_run *run)
                  (unsigned long long)ctas - 1, run->warps_per_cta - 1);
 }
 
+/* Legal, and pointless: cluster launch control in a grid that leaves nothing to take over. */
+static void note_nothing_to_take(const struct emu_run *run, const struct clab_counters *counters)
+{
+    if (counters->clc_declined == 0 || counters->clc_granted > 0 ||
+        run->n_clusters > run->resident_limit / run->cluster_size) {
+        return;
+    }
+    emu_log_once("%s asked for clusters that have not started, and there were none: all %llu start at once. "
+                 "Launch one "
+                 "for each piece of work, not one for each SM",
+                 run->code->function->name, (unsigned long long)run->n_clusters);
+}
+
 static clab_status run_init(struct emu_run *run, struct clab_error *error)
 {
     const struct emu_launch *launch = run->launch;
     struct emu_machine *machine = run->machine;
     const struct emu_image *image;
     const bool hooks = run->hooks != NULL;
-    clab_status status = emu_kernel_image(launch->kernel, machine->options.isa, hooks, &image, error);
+    clab_status status = emu_kernel_image(launch->kernel, machine->options.isa, hooks,
+                                          machine->options.schedule == EMU_SCHEDULE_FAIR, &image, error);
     if (status != CLAB_OK) {
         return status;
     }
@@ -187,7 +201,8 @@ static clab_status run_init(struct emu_run *run, struct clab_error *error)
     run->local_bytes = (image->local_bytes + 15) & ~UINT32_C(15);
     run->local_bytes += image->deep ? DEEP_STACK_BYTES : 0;
     run->resident_limit = residency(run);
-    run->slice_fuel = machine->options.schedule == EMU_SCHEDULE_FAIR ? SLICE_FUEL_FAIR : SLICE_FUEL;
+    run->clocked = machine->options.schedule == EMU_SCHEDULE_FAIR;
+    run->slice_fuel = run->clocked ? SLICE_FUEL_FAIR : SLICE_FUEL;
     run->param_bytes = launch->kernel->info.param_bytes;
     if (run->param_bytes) {
         run->params = emu_space_params_take(machine->space, run->param_bytes);
@@ -253,6 +268,7 @@ clab_status emu_launch_run(struct emu_machine *machine, const struct emu_launch 
         run_threads(&run);
         emu_float_leave(&program);
         add_counters(&run, out_counters);
+        note_nothing_to_take(&run, out_counters);
         end_time(machine, run.start_ns + atomic_load(&run.time_ns));
         emu_machine_progress(machine);
         status = run.status;

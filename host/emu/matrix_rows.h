@@ -1,5 +1,5 @@
-/* Rows of the matrices that ldmatrix and stmatrix move: sixteen bytes each, the address of row r given by lane
-   r. PTX ISA 9.0, "Warp-level matrix load instruction: ldmatrix", "… store instruction: stmatrix". */
+/* Rows of the matrices that ldmatrix and stmatrix move: sixteen bytes each, the address of row r given by
+   lane r. PTX ISA 9.0, "Warp-level matrix load instruction: ldmatrix", "… store instruction: stmatrix". */
 #ifndef CLAB_EMU_MATRIX_ROWS_H
 #define CLAB_EMU_MATRIX_ROWS_H
 

@@ -73,6 +73,13 @@ static uint64_t *live_word(const struct emu_cta *cta, uint32_t address, uint64_t
     return memory && memory->live ? &memory->live[index / 64] : NULL;
 }
 
+/* requires: the object is live. */
+static struct emu_mbarrier_bytes *bytes_of(const struct emu_cta *cta, uint32_t address)
+{
+    const struct emu_cta_memory *memory = cta->memory;
+    return &memory->bytes[offset_of(address) / 8];
+}
+
 bool emu_mbarrier_is_live(const struct emu_cta *cta, uint32_t address)
 {
     uint64_t bit;
@@ -88,10 +95,12 @@ const char *emu_mbarrier_init(struct emu_cta *cta, uint32_t address, uint32_t co
     struct emu_cta_memory *memory = emu_cta_memory_get(cta);
     if (memory && !memory->live) {
         memory->live = calloc(cta->shared_bytes / 512 + 1, sizeof *memory->live);
+        memory->bytes = calloc(cta->shared_bytes / 8 + 1, sizeof *memory->bytes);
     }
-    if (!memory || !memory->live) {
+    if (!memory || !memory->live || !memory->bytes) {
         return out_of_memory;
     }
+    *bytes_of(cta, address) = (struct emu_mbarrier_bytes){0, 0};
     uint64_t bit;
     uint64_t *live = live_word(cta, address, &bit);
     *live |= bit;
@@ -116,6 +125,7 @@ static void settle(struct emu_cta *cta, uint32_t address, struct object *object)
     if (object->pending == 0 && object->tx == 0) {
         object->parity ^= 1;
         object->pending = object->expected;
+        *bytes_of(cta, address) = (struct emu_mbarrier_bytes){0, 0};
         cta->cluster->thread->traffic.mbarrier_phases++;
         *word_of(cta, address) = pack(object);
         emu_hook_event(cta, NULL, NULL,
@@ -161,6 +171,7 @@ const char *emu_mbarrier_arrive(struct emu_cta *cta, uint32_t address,
     if (wrong) {
         return wrong;
     }
+    bytes_of(cta, address)->expected += arrival->expect;
     object.pending -= arrival->count;
     object.expected -= arrival->drop ? arrival->count : 0;
     if (arrival->must_not_complete && object.pending == 0 && object.tx == 0) {
@@ -178,6 +189,7 @@ const char *emu_mbarrier_expect_tx(struct emu_cta *cta, uint32_t address, uint32
     struct object object = unpack(*word_of(cta, address));
     const char *wrong = tx_add(&object, -(int64_t)bytes);
     if (!wrong) {
+        bytes_of(cta, address)->expected += bytes;
         *word_of(cta, address) = pack(&object);
     }
     return wrong;
@@ -191,6 +203,7 @@ const char *emu_mbarrier_complete_tx(struct emu_cta *cta, uint32_t address, uint
     struct object object = unpack(*word_of(cta, address));
     const char *wrong = tx_add(&object, bytes);
     if (!wrong) {
+        bytes_of(cta, address)->arrived += bytes;
         settle(cta, address, &object);
     }
     return wrong;
@@ -222,5 +235,8 @@ const char *emu_mbarrier_test(const struct emu_cta *cta, uint32_t address, unsig
 struct emu_mbarrier_view emu_mbarrier_view(const struct emu_cta *cta, uint32_t address)
 {
     const struct object object = unpack(*word_of(cta, address));
-    return (struct emu_mbarrier_view){object.expected, object.pending, -object.tx, object.parity};
+    const struct emu_mbarrier_bytes bytes =
+        emu_mbarrier_is_live(cta, address) ? *bytes_of(cta, address) : (struct emu_mbarrier_bytes){0, 0};
+    return (struct emu_mbarrier_view){object.expected, object.pending, -object.tx,
+                                      object.parity,   bytes.expected, bytes.arrived};
 }

@@ -48,6 +48,7 @@ struct emu_mbarrier_view {
     uint32_t expected, pending;
     int32_t outstanding_bytes; /* expected minus completed */
     unsigned parity;
+    uint32_t expected_bytes, arrived_bytes; /* in this phase */
 };
 struct emu_mbarrier_view emu_mbarrier_view(const struct emu_cta *cta, uint32_t address);
 

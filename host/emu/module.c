@@ -203,7 +203,8 @@ static clab_status names_load(struct emu_module *module, struct clab_error *erro
 clab_status emu_module_load(struct emu_machine *machine, const char *text, size_t bytes, const char *name,
                             struct emu_module **out_module, struct clab_error *error)
 {
-    const struct ptx_parse_options options = {.max_version = machine->options.driver_version};
+    const struct ptx_parse_options options = {.max_version = machine->options.driver_version,
+                                              .any_target = true};
     struct ptx_module *ptx = NULL;
     fenv_t program;
     *out_module = NULL;
@@ -428,7 +429,7 @@ void emu_kernel_info_get(const struct emu_kernel *kernel, struct emu_kernel_info
 }
 
 static clab_status image_get(struct emu_kernel *kernel, const struct emu_set *set,
-                             const struct emu_image **out_image, struct clab_error *error)
+                             struct emu_image **out_image, struct clab_error *error)
 {
     if (kernel->image->set == set) {
         *out_image = kernel->image;
@@ -450,7 +451,7 @@ static clab_status image_get(struct emu_kernel *kernel, const struct emu_set *se
     return status;
 }
 
-clab_status emu_kernel_image(struct emu_kernel *kernel, const char *isa, bool hooks,
+clab_status emu_kernel_image(struct emu_kernel *kernel, const char *isa, bool hooks, bool clocked,
                              const struct emu_image **out_image, struct clab_error *error)
 {
     const struct emu_set *set = emu_set_get(isa, hooks);
@@ -461,7 +462,12 @@ clab_status emu_kernel_image(struct emu_kernel *kernel, const char *isa, bool ho
     fenv_t program;
     emu_float_enter(&program);
     pthread_mutex_lock(&kernel->module->machine->lock);
-    const clab_status status = image_get(kernel, set, out_image, error);
+    struct emu_image *image = NULL;
+    clab_status status = image_get(kernel, set, &image, error);
+    if (status == CLAB_OK && clocked) {
+        status = emu_image_clock(image, error);
+    }
+    *out_image = image;
     pthread_mutex_unlock(&kernel->module->machine->lock);
     emu_float_leave(&program);
     return status;

@@ -16,8 +16,9 @@ struct emu_kernel {
 };
 
 const struct ptx_module *emu_module_ptx(const struct emu_module *module);
-/* The kernel's image for the set `name` (NULL: best) and hook mode; decodes on first use. Thread-safe. */
-clab_status emu_kernel_image(struct emu_kernel *kernel, const char *isa, bool hooks,
+/* The kernel's image for the set `name` (NULL: best) and hook mode, with costs when `clocked`; decodes on
+   first use. Thread-safe. */
+clab_status emu_kernel_image(struct emu_kernel *kernel, const char *isa, bool hooks, bool clocked,
                              const struct emu_image **out_image, struct clab_error *error);
 
 #endif

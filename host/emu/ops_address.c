@@ -43,11 +43,18 @@ CVTA(cvta_to_param, local_window, x - ((x - window) >> 32 ? 0 : window))
 #undef CVTA
 EMU_UNARY(cvta_low, uint64_t, uint64_t, (uint32_t)x)
 EMU_UNARY(cvta_same, uint64_t, uint64_t, x)
+/* .u32: the low halves, which the windows do not change. */
+EMU_UNARY(cvta_narrow, uint32_t, uint32_t, x)
 
 EMU_EMITTER(emu_cvta)
 {
     if (insn->types[0] != PTX_U64) {
-        return emu_unsupported(emit, "32-bit generic addresses");
+        const uint32_t low = emu_source(emit, &insn->operands[1], PTX_U32);
+        const uint32_t to_low = emu_dest(emit, &insn->operands[0], PTX_U32);
+        struct emu_op *narrow = emu_push(emit, cvta_narrow_full, cvta_narrow_masked);
+        narrow->d = to_low;
+        narrow->a = low;
+        return CLAB_OK;
     }
     const bool to = ptx_has(insn, PTX_MOD_TO);
     emu_handler *full = cvta_same_full, *masked = cvta_same_masked;

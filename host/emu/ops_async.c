@@ -156,6 +156,7 @@ static const struct emu_op *store_any(struct emu_warp *warp, const struct emu_op
         }
     }
     warp->traffic->async_stores += lanes;
+    warp->traffic->async_store_bytes += (uint64_t)lanes * event->bytes;
     emu_progress(warp);
     emu_async_post(warp->cta->cluster, &event->async, emu_async_delay(warp->cta->cluster));
     return op + 1;
@@ -385,8 +386,8 @@ EMU_EMITTER(emu_cp_async)
     const uint32_t from = emu_address(emit, &insn->operands[1], &from_offset);
     const bool ignores = insn->row == PTX_CP_ASYNC_CA_IGNORE || insn->row == PTX_CP_ASYNC_CG_IGNORE;
     const uint32_t sizes = n_sizes <= sizes_at ? EMU_NO_ROW
-                           : ignores ? unless_ignored(emit, &insn->operands[sizes_at], plan->bytes)
-                                     : emu_source(emit, &insn->operands[sizes_at], PTX_U32);
+                           : ignores           ? unless_ignored(emit, &insn->operands[sizes_at], plan->bytes)
+                                               : emu_source(emit, &insn->operands[sizes_at], PTX_U32);
     plan->to_offset = (uint32_t)to_offset;
     struct emu_op *op = emu_push(emit, cp_async_any, cp_async_any);
     op->a = from;

@@ -6,13 +6,15 @@
    sm_100 and sm_120, with the ctaid of the cluster's first CTA; it is written to the CTA's shared memory, or
    with .multicast::cluster::all at the same offset in every CTA of the cluster, and complete_tx(16) follows
    at each mbarrier. option decline makes requests fail early; the clusters then run. UNVERIFIED: the words of
-   a failed answer, zeros here. A request after an observed failure, and get_first_ctaid of a failed answer,
-   are undefined in PTX and are answered like any other. */
+   a failed answer, zeros here. get_first_ctaid of a failed answer and a request by a warp that has seen one
+   fail are undefined in PTX, and faults here. Leaves to a checker: an answer's place used again before it was
+   read. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "emu/async.h"
 #include "emu/bulk.h"
+#include "emu/cost.h"
 
 #define RESPONSE_BYTES 16
 
@@ -61,6 +63,7 @@ static void clc_perform(struct emu_copy *copy)
     for (uint32_t left = ranks; left; left &= left - 1) {
         struct emu_cta *cta = &cluster->ctas[__builtin_ctz(left)];
         memcpy(emu_bulk_shared(cta, request->to), words, RESPONSE_BYTES);
+        cta->clc_declined |= !words[2];
         emu_copy_signal(copy, cta, request->mbarrier, RESPONSE_BYTES);
     }
 }
@@ -73,6 +76,13 @@ struct clc_plan {
 static const struct emu_op *try_cancel_any(struct emu_warp *warp, const struct emu_op *op)
 {
     const struct clc_plan *plan = op->extra;
+    if (warp->cta->clc_seen_declined >> warp->index & 1) {
+        emu_fault_kind_set(warp, EMU_FAULT_ILLEGAL_INSTRUCTION);
+        return emu_fault(
+            warp, op, (unsigned)__builtin_ctz(warp->exec), CLAB_FAULT, NULL, 0,
+            "a request to cancel after this warp saw one declined: undefined, a kernel ends its loop at the "
+            "first (PTX ISA 9.0, clusterlaunchcontrol.try_cancel)");
+    }
     for (uint32_t left = warp->exec; left; left &= left - 1) {
         const unsigned lane = (unsigned)__builtin_ctz(left);
         struct emu_window_place to, mbarrier;
@@ -84,6 +94,7 @@ static const struct emu_op *try_cancel_any(struct emu_warp *warp, const struct e
         struct clc_request *request = calloc(1, sizeof *request);
         if (request) {
             request->copy.perform = clc_perform;
+            request->copy.cycles = EMU_COST_CLC;
             request->all = plan->all;
             request->to = to.address;
             request->mbarrier = mbarrier.address;
@@ -143,6 +154,10 @@ static const struct emu_op *is_canceled_any(struct emu_warp *warp, const struct 
     for (unsigned i = 0; i < EMU_LANES; i++) {
         canceled |= (a[i].words[2] & 1) << i;
     }
+    /* Words of a slot that no answer has reached yet read like a failure, and are none. */
+    if (warp->cta->clc_declined && (warp->exec & ~canceled) != 0) {
+        warp->cta->clc_seen_declined |= UINT32_C(1) << warp->index;
+    }
     uint32_t *p = &EMU_PRED(warp, op->d);
     *p = (*p & ~warp->exec) | (canceled & warp->exec);
     tell_query(warp, op, canceled);
@@ -158,10 +173,20 @@ static const struct emu_op *first_ctaid_any(struct emu_warp *warp, const struct 
     for (uint32_t left = warp->exec; left; left &= left - 1) {
         const unsigned i = (unsigned)__builtin_ctz(left);
         canceled |= (a[i].words[2] & 1) << i;
+    }
+    tell_query(warp, op, canceled);
+    for (uint32_t left = warp->exec; left; left &= left - 1) {
+        const unsigned i = (unsigned)__builtin_ctz(left);
+        if (!(a[i].words[2] & 1)) {
+            emu_fault_kind_set(warp, EMU_FAULT_ILLEGAL_INSTRUCTION);
+            return emu_fault(
+                warp, op, i, CLAB_FAULT, NULL, 0,
+                "the ctaid of an answer that took no cluster: declined, or not there yet; ask is_canceled, "
+                "behind the wait for its mbarrier, first (PTX ISA 9.0, clusterlaunchcontrol.query_cancel)");
+        }
         const uint32_t parts[4] = {a[i].words[0], a[i].words[1] & 0xffff, a[i].words[1] >> 16, 0};
         d[i] = parts[op->u8[0]];
     }
-    tell_query(warp, op, canceled);
     return op + 1;
 }
 

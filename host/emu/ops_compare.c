@@ -7,19 +7,44 @@
 #include "emu/alu.h"
 #include "emu/half.h"
 
+#if defined(__AVX2__)
+#include <immintrin.h>
+/* Signs of 32 bytes of lanes, so many bits: two instructions for what else is a chain of seven. */
+#define SIGNS(T, v)                                                      \
+    (sizeof(T) == 4 ? (uint32_t)_mm256_movemask_ps((__m256)(__m256i)(v)) \
+                    : (uint32_t)_mm256_movemask_pd((__m256d)(__m256i)(v)))
+/* EXPR is one for scalars and for vectors. */
+#define COMPARE_MASK(NAME, T, EXPR)                                                        \
+    static inline uint32_t NAME##_mask(struct emu_warp *warp, const struct emu_op *op)     \
+    {                                                                                      \
+        typedef T vector __attribute__((vector_size(32), aligned(32), may_alias));         \
+        const vector *a = EMU_ROW(vector, warp, op->a), *b = EMU_ROW(vector, warp, op->b); \
+        uint32_t mask = 0;                                                                 \
+        for (unsigned k = 0; k < sizeof(T); k++) {                                         \
+            const vector x = a[k], y = b[k];                                               \
+            mask |= SIGNS(T, EXPR) << (32 / sizeof(T) * k);                                \
+        }                                                                                  \
+        return mask ^ (0u - op->u8[0]);                                                    \
+    }
+#else
+#define COMPARE_MASK LANES_MASK
+#endif
+
 /* u8[0]: invert the mask. */
-#define COMPARE(NAME, T, EXPR)                                                                \
-    static inline uint32_t NAME##_mask(struct emu_warp *warp, const struct emu_op *op)        \
-    {                                                                                         \
-        const T *a = EMU_ROW(T, warp, op->a), *b = EMU_ROW(T, warp, op->b);                   \
-        uint32_t mask = 0;                                                                    \
-        EMU_EACH_LANE(i)                                                                      \
-        {                                                                                     \
-            const T x = a[i], y = b[i];                                                       \
-            mask |= (EXPR) ? emu_lane_bit[i] : 0;                                             \
-        }                                                                                     \
-        return mask ^ (0u - op->u8[0]);                                                       \
-    }                                                                                         \
+#define LANES_MASK(NAME, T, EXPR)                                                      \
+    static inline uint32_t NAME##_mask(struct emu_warp *warp, const struct emu_op *op) \
+    {                                                                                  \
+        const T *a = EMU_ROW(T, warp, op->a), *b = EMU_ROW(T, warp, op->b);            \
+        uint32_t mask = 0;                                                             \
+        EMU_EACH_LANE(i)                                                               \
+        {                                                                              \
+            const T x = a[i], y = b[i];                                                \
+            mask |= (EXPR) ? emu_lane_bit[i] : 0;                                      \
+        }                                                                              \
+        return mask ^ (0u - op->u8[0]);                                                \
+    }
+#define COMPARE_WITH(MASK, NAME, T, EXPR)                                                     \
+    MASK(NAME, T, EXPR)                                                                       \
     static const struct emu_op *NAME##_full(struct emu_warp *warp, const struct emu_op *op)   \
     {                                                                                         \
         EMU_PRED(warp, op->d) = NAME##_mask(warp, op);                                        \
@@ -30,26 +55,33 @@
         emu_pred_write(warp, op->d, NAME##_mask(warp, op));                                   \
         return op + 1;                                                                        \
     }
-COMPARE(eq_16, uint16_t, x == y)
+#define COMPARE(NAME, T, EXPR)    COMPARE_WITH(COMPARE_MASK, NAME, T, EXPR)
+#define COMPARE_16(NAME, T, EXPR) COMPARE_WITH(LANES_MASK, NAME, T, EXPR)
+COMPARE_16(eq_16, uint16_t, x == y)
 COMPARE(eq_32, uint32_t, x == y)
 COMPARE(eq_64, uint64_t, x == y)
-COMPARE(lt_u16, uint16_t, x < y)
+COMPARE_16(lt_u16, uint16_t, x < y)
 COMPARE(lt_u32, uint32_t, x < y)
 COMPARE(lt_u64, uint64_t, x < y)
-COMPARE(lt_s16, int16_t, x < y)
+COMPARE_16(lt_s16, int16_t, x < y)
 COMPARE(lt_s32, int32_t, x < y)
 COMPARE(lt_s64, int64_t, x < y)
 COMPARE(eq_f32, float, x == y)
-COMPARE(ne_f32, float, x<y || x> y)
+COMPARE(ne_f32, float, (x < y) | (x > y))
 COMPARE(lt_f32, float, x < y)
 COMPARE(le_f32, float, x <= y)
-COMPARE(num_f32, float, x == x && y == y)
+COMPARE(num_f32, float, (x == x) & (y == y))
 COMPARE(eq_f64, double, x == y)
-COMPARE(ne_f64, double, x<y || x> y)
+COMPARE(ne_f64, double, (x < y) | (x > y))
 COMPARE(lt_f64, double, x < y)
 COMPARE(le_f64, double, x <= y)
-COMPARE(num_f64, double, x == x && y == y)
+COMPARE(num_f64, double, (x == x) & (y == y))
 #undef COMPARE
+#undef COMPARE_16
+#undef COMPARE_WITH
+#undef COMPARE_MASK
+#undef LANES_MASK
+#undef SIGNS
 
 enum relation { EQ, NE, LT, LE, NUM };
 struct comparison {

@@ -430,7 +430,8 @@ EMU_EMITTER(emu_call)
         return CLAB_NO_MEMORY;
     }
     *extra = (struct call){.code = function ? emu_image_code(emit->image, function) : NULL,
-                           .n_arguments = n_arguments, .n_returns = n_returns};
+                           .n_arguments = n_arguments,
+                           .n_returns = n_returns};
     uint64_t offset = 0;
     for (uint32_t i = 0; i < n_returns + n_arguments; i++) {
         const bool written = i < n_returns;
@@ -462,9 +463,8 @@ static void carry(struct emu_warp *warp, const struct emu_carried *carried, bool
 {
     const uint32_t base = warp->fragment->frame->local_base;
     for (uint32_t k = 0; k < carried->n; k++) {
-        const struct argument argument = {.place = carried->items[k].place,
-                                          .bytes = carried->items[k].bytes,
-                                          .row = carried->items[k].row};
+        const struct argument argument = {
+            .place = carried->items[k].place, .bytes = carried->items[k].bytes, .row = carried->items[k].row};
         copy_row(warp, &argument, base, in);
     }
 }
@@ -619,18 +619,64 @@ static const struct emu_op *alloca_(struct emu_warp *warp, const struct emu_op *
     return op + 1;
 }
 
+/* .u32: addresses of local memory fit; a move from and to the lanes of 64 bits that the handlers use. */
+static const struct emu_op *low_half(struct emu_warp *warp, const struct emu_op *op)
+{
+    for (uint32_t left = warp->exec; left; left &= left - 1) {
+        const unsigned i = (unsigned)__builtin_ctz(left);
+        EMU_ROW(uint32_t, warp, op->d)[i] = (uint32_t)EMU_ROW(uint64_t, warp, op->a)[i];
+    }
+    return op + 1;
+}
+
+static const struct emu_op *zero_extended(struct emu_warp *warp, const struct emu_op *op)
+{
+    for (uint32_t left = warp->exec; left; left &= left - 1) {
+        const unsigned i = (unsigned)__builtin_ctz(left);
+        EMU_ROW(uint64_t, warp, op->d)[i] = EMU_ROW(uint32_t, warp, op->a)[i];
+    }
+    return op + 1;
+}
+
+static void push_move(struct emu_emit *emit, emu_handler *handler, uint32_t d, uint32_t a)
+{
+    struct emu_op *op = emu_push(emit, handler, handler);
+    op->d = d;
+    op->a = a;
+}
+
+static uint32_t stack_source(struct emu_emit *emit, const struct ptx_operand *operand, enum ptx_type type)
+{
+    if (type == PTX_U64)
+        return emu_source(emit, operand, PTX_U64);
+    const uint32_t narrow = emu_source(emit, operand, PTX_U32), wide = emu_scratch(emit, PTX_U64);
+    push_move(emit, zero_extended, wide, narrow);
+    return wide;
+}
+
+/* Pushes an operation whose result of 64 bits goes to `operand`; only its other fields are left to fill. */
+static void stack_push(struct emu_emit *emit, emu_handler *handler, const struct ptx_operand *operand,
+                       enum ptx_type type, const struct emu_op *fields)
+{
+    const uint32_t narrow = type == PTX_U64 ? EMU_NO_ROW : emu_dest(emit, operand, PTX_U32);
+    const uint32_t d = type == PTX_U64 ? emu_dest(emit, operand, PTX_U64) : emu_scratch(emit, PTX_U64);
+    struct emu_op *op = emu_push(emit, handler, handler);
+    op->a = fields->a;
+    op->imm = fields->imm;
+    op->d = d;
+    if (narrow != EMU_NO_ROW)
+        push_move(emit, low_half, narrow, d);
+}
+
 EMU_EMITTER(emu_alloca)
 {
-    const uint32_t bytes = emu_source(emit, &insn->operands[1], PTX_U64);
+    const enum ptx_type type = (enum ptx_type)insn->types[0];
+    const uint32_t bytes = stack_source(emit, &insn->operands[1], type);
     const uint64_t align = insn->n_operands > 2 ? insn->operands[2].imm : 16;
     if (align == 0 || (align & (align - 1)) != 0 || align > 4096) {
         return emu_unsupported(emit, "an alignment of %llu bytes", (unsigned long long)align);
     }
-    const uint32_t d = emu_dest(emit, &insn->operands[0], PTX_U64);
-    struct emu_op *op = emu_push(emit, alloca_, alloca_);
-    op->a = bytes;
-    op->d = d;
-    op->imm = align;
+    stack_push(emit, alloca_, &insn->operands[0], type, &(struct emu_op){.a = bytes, .imm = align});
     return CLAB_OK;
 }
 
@@ -643,8 +689,8 @@ static const struct emu_op *stacksave(struct emu_warp *warp, const struct emu_op
 
 EMU_EMITTER(emu_stacksave)
 {
-    const uint32_t d = emu_dest(emit, &insn->operands[0], PTX_U64);
-    emu_push(emit, stacksave, stacksave)->d = d;
+    stack_push(emit, stacksave, &insn->operands[0], (enum ptx_type)insn->types[0],
+               &(struct emu_op){.a = EMU_NO_ROW});
     return CLAB_OK;
 }
 
@@ -667,7 +713,7 @@ static const struct emu_op *stackrestore(struct emu_warp *warp, const struct emu
 
 EMU_EMITTER(emu_stackrestore)
 {
-    const uint32_t a = emu_source(emit, &insn->operands[0], PTX_U64);
+    const uint32_t a = stack_source(emit, &insn->operands[0], (enum ptx_type)insn->types[0]);
     emu_push(emit, stackrestore, stackrestore)->a = a;
     return CLAB_OK;
 }

@@ -283,23 +283,23 @@ ANY(m128, 2, 5)
         emu_progress(warp);                                                                \
         return op + 1;                                                                     \
     }
-#define GLOBAL(T, n, size)                                                               \
-    LOAD(load_global_##T##_##n, T, n,                                                    \
-         emu_access_device(warp, op, EMU_REACH_GLOBAL, size, EMU_LOAD, true, &access),   \
-         emu_access_device(warp, op, EMU_REACH_GLOBAL, size, EMU_LOAD, false, &access))  \
-    STORE(store_global_##T##_##n, T, n,                                                  \
-          emu_access_device(warp, op, EMU_REACH_GLOBAL, size, EMU_STORE, true, &access), \
+#define GLOBAL(T, n, size)                                                                \
+    LOAD(load_global_##T##_##n, T, n,                                                     \
+         emu_access_device(warp, op, EMU_REACH_GLOBAL, size, EMU_LOAD, true, &access),    \
+         emu_access_device(warp, op, EMU_REACH_GLOBAL, size, EMU_LOAD, false, &access))   \
+    STORE(store_global_##T##_##n, T, n,                                                   \
+          emu_access_device(warp, op, EMU_REACH_GLOBAL, size, EMU_STORE, true, &access),  \
           emu_access_device(warp, op, EMU_REACH_GLOBAL, size, EMU_STORE, false, &access)) \
-    LOAD_ROW(load_global_##T##_##n, T, n, emu_row_global(warp, op, size, EMU_LOAD)) \
+    LOAD_ROW(load_global_##T##_##n, T, n, emu_row_global(warp, op, size, EMU_LOAD))       \
     STORE_ROW(store_global_##T##_##n, T, n, emu_row_global(warp, op, size, EMU_STORE))
-#define SHARED(T, n, size)                                                                   \
-    LOAD(load_shared_##T##_##n, T, n,                                                        \
-         emu_access_shared(warp, op, EMU_REACH_SHARED_CTA, size, EMU_LOAD, true, &access),   \
-         emu_access_shared(warp, op, EMU_REACH_SHARED_CTA, size, EMU_LOAD, false, &access))  \
-    STORE(store_shared_##T##_##n, T, n,                                                      \
-          emu_access_shared(warp, op, EMU_REACH_SHARED_CTA, size, EMU_STORE, true, &access), \
+#define SHARED(T, n, size)                                                                    \
+    LOAD(load_shared_##T##_##n, T, n,                                                         \
+         emu_access_shared(warp, op, EMU_REACH_SHARED_CTA, size, EMU_LOAD, true, &access),    \
+         emu_access_shared(warp, op, EMU_REACH_SHARED_CTA, size, EMU_LOAD, false, &access))   \
+    STORE(store_shared_##T##_##n, T, n,                                                       \
+          emu_access_shared(warp, op, EMU_REACH_SHARED_CTA, size, EMU_STORE, true, &access),  \
           emu_access_shared(warp, op, EMU_REACH_SHARED_CTA, size, EMU_STORE, false, &access)) \
-    LOAD_ROW(load_shared_##T##_##n, T, n, emu_row_shared(warp, op, size, EMU_LOAD)) \
+    LOAD_ROW(load_shared_##T##_##n, T, n, emu_row_shared(warp, op, size, EMU_LOAD))           \
     STORE_ROW(store_shared_##T##_##n, T, n, emu_row_shared(warp, op, size, EMU_STORE))
 GLOBAL(m32, 1, 2)
 GLOBAL(m64, 1, 3)

@@ -90,7 +90,7 @@ static unsigned dense_column(struct emu_warp *warp, const struct mma *x, unsigne
 {
     const bool single = x->a_type == EMU_ELEMENT_TF32; /* one of two, in four bits */
     const bool pairs = emu_element_bits(x->a_type) == 4;
-    const unsigned step = pairs ? column / 2 : column;    /* of the metadata */
+    const unsigned step = pairs ? column / 2 : column; /* of the metadata */
     const unsigned bits = single ? 4 : 2;
     const unsigned row_bits = (pairs ? x->a_k / 2 : x->a_k) * bits; /* of one row */
     /* What the four lanes' register of one row needs. */
@@ -145,13 +145,19 @@ static const struct emu_op *mma_float(struct emu_warp *warp, const struct emu_op
 }
 
 /* --- .m8n8k4 of f16: four products at once, each by the lanes 4q to 4q + 3 and 16 more. An H200's driver
-   compiles it to f32 fma and adds C at the end. */
+   compiles it to f32 fma and adds C at the end; with an f16 D and A by columns it adds two pairs to C. */
 static float fma_chain(float c, const float *a, const float *b)
 {
     float sum = 0;
     for (unsigned k = 0; k < 4; k++)
         sum = emu_fma_f32(a[k], b[k], sum);
     return sum + c;
+}
+
+static float fma_pairs(float c, const float *a, const float *b)
+{
+    const float low = emu_fma_f32(a[1], b[1], a[0] * b[0]), high = emu_fma_f32(a[3], b[3], a[2] * b[2]);
+    return c + high + low;
 }
 
 static const struct emu_op *mma_m8n8k4(struct emu_warp *warp, const struct emu_op *op)
@@ -164,8 +170,10 @@ static const struct emu_op *mma_m8n8k4(struct emu_warp *warp, const struct emu_o
     for (unsigned lane = 0; lane < EMU_LANES; lane++) {
         const unsigned q = lane % 16 / 4, outer = lane % 4, high = lane < 16 ? 0 : 4;
         for (unsigned i = 0; i < 4; i++) {
-            const float av = (float)emu_float_element(EMU_ELEMENT_F16, word_of(warp, x->a[i / 2], lane), i % 2);
-            const float bv = (float)emu_float_element(EMU_ELEMENT_F16, word_of(warp, x->b[i / 2], lane), i % 2);
+            const float av =
+                (float)emu_float_element(EMU_ELEMENT_F16, word_of(warp, x->a[i / 2], lane), i % 2);
+            const float bv =
+                (float)emu_float_element(EMU_ELEMENT_F16, word_of(warp, x->b[i / 2], lane), i % 2);
             if (x->a_col)
                 a[q][i + high][outer] = av;
             else
@@ -190,7 +198,9 @@ static const struct emu_op *mma_m8n8k4(struct emu_warp *warp, const struct emu_o
                 const unsigned owner = 4 * q + row % 4 + (row < 4 ? 0 : 16);
                 start = c[owner][column];
             }
-            d_element(warp, x, lane, i, fma_chain(start, a[q][row], b[q][column]));
+            d_element(warp, x, lane, i,
+                      x->d_f16 && x->a_col ? fma_pairs(start, a[q][row], b[q][column])
+                                           : fma_chain(start, a[q][row], b[q][column]));
         }
     }
     return op + 1;
@@ -230,8 +240,8 @@ static const struct emu_op *mma_int(struct emu_warp *warp, const struct emu_op *
             if (x->xor)
                 for (unsigned k = 0; k < x->a_k; k++)
                     sum = (int32_t)((uint32_t)sum + (uint32_t)met[k]);
-            EMU_ROW(uint32_t, warp, x->d[i])[lane] =
-                x->xor ? (uint32_t)sum : emu_int_dot(x->satfinite, sum, a[row], met, x->a_k);
+            EMU_ROW(uint32_t, warp, x->d[i])
+            [lane] = x->xor ? (uint32_t)sum : emu_int_dot(x->satfinite, sum, a[row], met, x->a_k);
         }
     return op + 1;
 }

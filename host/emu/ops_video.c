@@ -9,8 +9,8 @@
    - .sat of a merged part: shifts are limited to 32 bits only; of the others a negative result, too, becomes
      the part's largest number;
    - merging into .h1 takes the upper half of the result;
-   - .min and .max compare, in 64 bits, sums and saturated shifts as numbers of 32 bits with a sign, others as they
-     are; to .u32 without a sign; with vset by a's type;
+   - .min and .max compare, in 64 bits, sums and saturated shifts as numbers of 32 bits with a sign, others as
+   they are; to .u32 without a sign; with vset by a's type;
    - vmad multiplies, and extends c, as if all were .s32 (parts of .u32 are zero-extended). */
 #include "emu/alu.h"
 
@@ -169,7 +169,7 @@ static uint32_t simd(const struct video *x, uint32_t a, uint32_t b, uint32_t c)
     uint32_t d = x->second ? c : 0;
     for (unsigned i = 0; i < x->count; i++) {
         int64_t t = operated(x, extended((uint32_t)(both >> bits * x->a_pick[i]), bits, x->a_signed),
-                          extended((uint32_t)(both >> bits * x->b_pick[i]), bits, x->b_signed));
+                             extended((uint32_t)(both >> bits * x->b_pick[i]), bits, x->b_signed));
         if (x->saturates)
             t = clamped(t, bits, x->d_signed);
         const bool on = x->mask >> i & 1;

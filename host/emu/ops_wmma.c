@@ -22,7 +22,8 @@ struct matrix {
     unsigned element_bits;
     unsigned count; /* registers */
     uint32_t registers[MAX_REGISTERS];
-    bool col; /* its layout in memory; of A and B in registers too */
+    bool col;        /* its layout in memory */
+    bool transposed; /* see place_of */
 };
 
 struct transfer {
@@ -43,39 +44,57 @@ static unsigned per_register(const struct matrix *x)
     return x->element_bits >= 32 ? 1 : 32 / x->element_bits;
 }
 
+/* Registers that hold a matrix once: the first ones; f16 has more, which repeat them. */
+static unsigned unique_of(const struct matrix *x)
+{
+    return x->rows * x->columns / (EMU_LANES * per_register(x));
+}
+
 /* The row and column of element j of register r of a lane. A is cut into blocks of 16 rows (8 where it has
    no more), B and C into blocks of 8 columns, C's into 16 rows too. */
-static void place_of(const struct matrix *x, unsigned lane, unsigned r, unsigned j, unsigned *out_row,
-                     unsigned *out_column)
+static void place_upright(enum part part, unsigned rows, unsigned columns, unsigned e, unsigned lane,
+                          unsigned at, unsigned j, unsigned *out_row, unsigned *out_column)
 {
-    const unsigned g = lane / 4, t = lane % 4, e = per_register(x);
-    const unsigned unique = x->rows * x->columns / (EMU_LANES * e);
-    const unsigned at = r % (unique ? unique : 1);
-    switch (x->part) {
+    const unsigned g = lane / 4, t = lane % 4;
+    switch (part) {
     case PART_A: {
-        const unsigned halves = x->rows >= 16 ? 2 : 1;
-        const unsigned wide = x->columns / (4 * e); /* registers along a row */
+        const unsigned halves = rows >= 16 ? 2 : 1;
+        const unsigned wide = columns / (4 * e); /* registers along a row */
         const unsigned block = at / (halves * wide), in = at % (halves * wide);
         *out_row = 16 * block + g + 8 * (in % halves);
         *out_column = 4 * e * (in / halves) + e * t + j;
         break;
     }
     case PART_B: {
-        const unsigned high = x->rows / (4 * e); /* registers along a column */
+        const unsigned high = rows / (4 * e); /* registers along a column */
         *out_row = 4 * e * (at % high) + e * t + j;
         *out_column = 8 * (at / high) + g;
         break;
     }
     default: {
         const unsigned i = e == 2 ? 2 * at + j : at; /* elements 2 h and 2 h + 1 are a row's */
-        const unsigned halves = x->rows >= 16 ? 2 : 1;
+        const unsigned halves = rows >= 16 ? 2 : 1;
         const unsigned tile = i / (2 * halves), in = i % (2 * halves);
-        const unsigned across = x->columns / 8;
+        const unsigned across = columns / 8;
         *out_row = 16 * (tile / across) + g + 8 * (in / 2);
         *out_column = 8 * (tile % across) + 2 * t + in % 2;
         break;
     }
     }
+}
+
+/* The same for any shape: .m8n32k16 is the transposed product of .m32n8k16. */
+static void place_of(const struct matrix *x, unsigned lane, unsigned r, unsigned j, unsigned *out_row,
+                     unsigned *out_column)
+{
+    const unsigned e = per_register(x), unique = unique_of(x), at = r % (unique ? unique : 1);
+    if (x->transposed)
+        place_upright(x->part == PART_A   ? PART_B
+                      : x->part == PART_B ? PART_A
+                                          : PART_C,
+                      x->columns, x->rows, e, lane, at, j, out_column, out_row);
+    else
+        place_upright(x->part, x->rows, x->columns, e, lane, at, j, out_row, out_column);
 }
 
 /* --- wmma.load, wmma.store */
@@ -218,7 +237,12 @@ static uint64_t element_of_d(const struct product *x, uint64_t c, const double *
         return (uint32_t)sum;
     }
     const float start = x->c_f16 ? emu_f16_to_f32((uint32_t)c & 0xffff) : emu_bits_f32((uint32_t)c);
-    const float d = emu_dot(x->a_type, x->d_f16, start, a, b, x->k);
+    if (x->a_type == EMU_ELEMENT_TF32) { /* in two steps, as an H200's driver compiles it */
+        const float half = emu_dot(x->a_type, false, start, a, b, x->k / 2);
+        return emu_f32_bits(emu_canon(emu_dot(x->a_type, false, half, a + x->k / 2, b + x->k / 2, x->k / 2)));
+    }
+    /* From an f32 C an f16 D is rounded twice. */
+    const float d = emu_dot(x->a_type, x->d_f16 && x->c_f16, start, a, b, x->k);
     return x->d_f16 ? emu_f32_to_f16(d) : emu_f32_bits(emu_canon(d));
 }
 
@@ -230,12 +254,12 @@ static const struct emu_op *multiply(struct emu_warp *warp, const struct emu_op 
     double a[MAX_ROWS][EMU_MAX_K / 2], b[MAX_ROWS][EMU_MAX_K / 2];
     unsigned row, column;
     for (unsigned lane = 0; lane < EMU_LANES; lane++) {
-        for (unsigned r = 0; r < x->a.count; r++)
+        for (unsigned r = 0; r < unique_of(&x->a); r++)
             for (unsigned j = 0; j < per_register(&x->a); j++) {
                 place_of(&x->a, lane, r, j, &row, &column);
                 a[row][column] = number_of(x->a_type, bits_at(warp, &x->a, lane, r, j));
             }
-        for (unsigned r = 0; r < x->b.count; r++)
+        for (unsigned r = 0; r < unique_of(&x->b); r++)
             for (unsigned j = 0; j < per_register(&x->b); j++) {
                 place_of(&x->b, lane, r, j, &row, &column);
                 b[column][row] = number_of(x->b_type, bits_at(warp, &x->b, lane, r, j));
@@ -255,8 +279,7 @@ static const struct emu_op *multiply(struct emu_warp *warp, const struct emu_op 
             uint64_t word = 0;
             for (unsigned j = 0; j < per_register(&x->d); j++) {
                 place_of(&x->d, lane, r, j, &row, &column);
-                word |= element_of_d(x, c[row][column], a[row], b[column])
-                        << (j * x->d.element_bits % 64);
+                word |= element_of_d(x, c[row][column], a[row], b[column]) << (j * x->d.element_bits % 64);
             }
             if (x->d.element_bits == 64)
                 EMU_ROW(uint64_t, warp, x->d.registers[r])[lane] = word;
@@ -281,8 +304,9 @@ static bool matrix_of(struct emu_emit *emit, const struct ptx_operand *operand, 
     out->element_bits = ptx_types[type].bits;
     if (type == PTX_TF32)
         out->element_bits = 32;
+    out->transposed = mnk[0] == 8 && mnk[1] == 32;
     out->count = operand->kind == PTX_OPERAND_VECTOR ? operand->n_elements : 1;
-    const unsigned unique = out->rows * out->columns / (EMU_LANES * per_register(out));
+    const unsigned unique = unique_of(out);
     if (out->count > MAX_REGISTERS || unique == 0 || out->count % unique != 0)
         return false;
     return emu_rows_of(emit, operand, out->count, out->element_bits == 64 ? PTX_B64 : PTX_B32, written,
@@ -350,7 +374,8 @@ EMU_EMITTER(emu_wmma_mma)
     unsigned mnk[3];
     /* Types: of D and C for f16; of D, A, B, C for the others. */
     const bool f16 = insn->n_types == 2;
-    const enum ptx_type a_type = f16 ? PTX_F16 : emu_type(insn, 1), b_type = f16 ? PTX_F16 : emu_type(insn, 2);
+    const enum ptx_type a_type = f16 ? PTX_F16 : emu_type(insn, 1),
+                        b_type = f16 ? PTX_F16 : emu_type(insn, 2);
     const enum ptx_type d_type = emu_type(insn, 0), c_type = emu_type(insn, f16 ? 1 : 3);
     if (!emu_shape_of(insn, mnk) || !emu_element_of(a_type, &x->a_type) ||
         !emu_element_of(b_type, &x->b_type) || mnk[2] > EMU_MAX_K / 2)

@@ -5,6 +5,7 @@
 
 #include "base/str.h"
 #include "emu/fragment.h"
+#include "emu/mbarrier.h"
 #include "emu/module.h"
 #include "emu/report.h"
 
@@ -194,6 +195,19 @@ static void describe_cluster_missing(struct clab_str *out, const struct emu_clus
     }
 }
 
+static void describe_mbarrier(struct clab_str *out, const struct emu_cta *cta, uint32_t address)
+{
+    clab_str_addf(out, "waits at the mbarrier at shared address 0x%x", (unsigned)address);
+    if (!emu_mbarrier_is_live(cta, address)) {
+        return;
+    }
+    const struct emu_mbarrier_view view = emu_mbarrier_view(cta, address);
+    clab_str_addf(out, ": %u of %u arrivals missing", view.pending, view.expected);
+    if (view.expected_bytes != 0 || view.arrived_bytes != 0) {
+        clab_str_addf(out, "; %u bytes expected, %u arrived", view.expected_bytes, view.arrived_bytes);
+    }
+}
+
 static void describe_wait(struct clab_str *out, const struct emu_warp *warp,
                           const struct emu_fragment *fragment)
 {
@@ -217,7 +231,7 @@ static void describe_wait(struct clab_str *out, const struct emu_warp *warp,
                       (unsigned)fragment->wait_key & warp->live & ~warp->gathered);
         break;
     case EMU_WAIT_MBARRIER:
-        clab_str_addf(out, "waits at the mbarrier at shared address 0x%x", (unsigned)fragment->wait_key);
+        describe_mbarrier(out, cta, (uint32_t)fragment->wait_key);
         break;
     case EMU_WAIT_COPY:
         clab_str_add(out, "waits for asynchronous copies");
@@ -276,6 +290,39 @@ static void describe_fragment(struct clab_str *out, const struct emu_warp *warp,
         clab_str_add(out, "goes round a loop that sees nothing change");
     }
     clab_str_add(out, "\n");
+}
+
+bool emu_report_bytes(const struct emu_cluster *cluster, struct clab_error *error)
+{
+    for (uint32_t rank = 0; rank < cluster->size; rank++) {
+        const struct emu_cta *cta = &cluster->ctas[rank];
+        for (uint32_t w = 0; w < cta->n_warps; w++) {
+            const struct emu_warp *warp = &cta->warps[w];
+            for (uint32_t used = warp->used; used; used &= used - 1) {
+                const struct emu_fragment *fragment = &warp->fragments[__builtin_ctz(used)];
+                const uint32_t address = (uint32_t)fragment->wait_key;
+                if (fragment->state != EMU_FRAGMENT_WAITING || fragment->wait != EMU_WAIT_MBARRIER ||
+                    !emu_mbarrier_is_live(cta, address)) {
+                    continue;
+                }
+                const struct emu_mbarrier_view view = emu_mbarrier_view(cta, address);
+                if (view.pending != 0 || view.outstanding_bytes == 0) {
+                    continue;
+                }
+                struct clab_str what = {0};
+                clab_str_addf(&what, "%s: ", error->message);
+                describe_cta(&what, cta);
+                clab_str_addf(&what, " waits at an mbarrier that expects %u bytes; %u arrived",
+                              view.expected_bytes, view.arrived_bytes);
+                if (what.text) {
+                    snprintf(error->message, sizeof error->message, "%s", what.text);
+                }
+                clab_str_free(&what);
+                return true;
+            }
+        }
+    }
+    return false;
 }
 
 void emu_report_stuck(const struct emu_cluster *cluster, struct clab_str *out, unsigned *lines)

@@ -11,6 +11,9 @@ void emu_report_at(struct clab_error *error, const struct emu_code *code, uint32
 void emu_fault_native(struct clab_error *error, enum emu_fault_kind kind);
 /* Ends the launch with an error that no instruction is to blame for. */
 void emu_run_fail(struct emu_run *run, clab_status status, const char *format, ...) CLAB_PRINTF(3, 4);
+/* Adds to a deadlock's message what one mbarrier of the cluster expects and got, where every arrival was made
+   and only the bytes are not right. False when there is none. */
+bool emu_report_bytes(const struct emu_cluster *cluster, struct clab_error *error);
 /* One line per group of threads of the cluster: where it is and what it waits for. Adds at most *lines, and
  * lowers it. */
 void emu_report_stuck(const struct emu_cluster *cluster, struct clab_str *out, unsigned *lines);

@@ -8,8 +8,15 @@
 #include "emu/report.h"
 #include "emu/sched.h"
 
-/* A turn with more instructions outside polling loops than this did more than poll. */
+/* Short turns are looked at only now and then: the look costs more than such a turn. */
+#define SHORT_TURNS 16
+/* A turn with more instructions outside polling loops than this did more than poll. The turns of a clocked
+   schedule are short; a loop that is known to poll ends them at once. */
 #define POLL_INSNS 1024
+static uint64_t poll_insns(const struct emu_run *run)
+{
+    return run->clocked ? (uint64_t)run->slice_fuel : POLL_INSNS;
+}
 /* Completions of one cluster that may be pending before the warp that posts more is slowed down. */
 #define PENDING_PLENTY 4096
 
@@ -216,7 +223,7 @@ void emu_cluster_end(struct emu_thread *thread, struct emu_cluster *cluster)
 
 void emu_async_post(struct emu_cluster *cluster, struct emu_async *item, uint64_t delay)
 {
-    item->due = cluster->steps + delay;
+    item->due = emu_now(cluster) + delay;
     item->serial = cluster->posted++;
     item->next = item->child = NULL;
     cluster->pending = heap_meld(cluster->pending, item);
@@ -229,6 +236,7 @@ void emu_async_post(struct emu_cluster *cluster, struct emu_async *item, uint64_
 void emu_async_complete_first(struct emu_cluster *cluster)
 {
     struct emu_async *item = pending_take(cluster);
+    cluster->event = item->due > cluster->event ? item->due : cluster->event;
     cluster->thread->progress++;
     item->complete(item, cluster);
 }
@@ -259,6 +267,9 @@ static uint64_t hash_words(const uint64_t *words, size_t n, uint64_t hash)
 static bool state_changed(struct emu_warp *warp)
 {
     uint64_t hash = 1;
+    if (warp->cta->run->clocked && ++warp->short_turns % SHORT_TURNS != 0) {
+        return !warp->state_same; /* as the last time that it was looked at */
+    }
     for (uint32_t used = warp->used; used; used &= used - 1) {
         const struct emu_fragment *fragment = &warp->fragments[__builtin_ctz(used)];
         const uint64_t place[] = {(uint64_t)(uintptr_t)fragment->pc, fragment->mask, fragment->state};
@@ -267,7 +278,8 @@ static bool state_changed(struct emu_warp *warp)
             hash = hash_words((const uint64_t *)(const void *)frame->regs, frame->code->file_bytes / 8, hash);
         }
     }
-    if (warp->state_limit != 0 && hash == warp->state_hash) {
+    warp->state_same = warp->state_limit != 0 && hash == warp->state_hash;
+    if (warp->state_same) {
         return false;
     }
     if (warp->state_limit == 0 || ++warp->state_turns >= warp->state_limit) {
@@ -291,8 +303,7 @@ static bool start_warp(struct emu_warp *warp)
     cta->started |= UINT32_C(1) << warp->index;
     if (first) {
         cta->state = EMU_CTA_RUNNING;
-        emu_hook_event(cta, NULL, NULL,
-                       (struct emu_event){.kind = EMU_EVENT_CTA_START, .rank = cta->rank});
+        emu_hook_event(cta, NULL, NULL, (struct emu_event){.kind = EMU_EVENT_CTA_START, .rank = cta->rank});
     }
     emu_warp_start(warp, frame);
     return true;
@@ -307,7 +318,9 @@ static void slice_end(struct emu_warp *warp, enum emu_stop stop, uint64_t before
     const uint32_t bit = UINT32_C(1) << warp->index;
     if (warp->progress != before) {
         warp->state_limit = 0;
-    } else if (stop == EMU_STOP_YIELD && thread->warp_insns[0] - issued > POLL_INSNS && state_changed(warp)) {
+        warp->state_same = false;
+    } else if (stop == EMU_STOP_YIELD && thread->warp_insns[0] - issued > poll_insns(cta->run) &&
+               state_changed(warp)) {
         thread->progress++;
         warp->progress++;
     }
@@ -335,43 +348,54 @@ void emu_warp_step(struct emu_warp *warp)
     cta_note_ready(cta);
 }
 
+/* Goes on with a warp that left the run loop (emu_warp_run_whole) and does not just wait. */
+static __attribute__((noinline)) void go_on_whole(struct emu_warp *warp, uint64_t before, uint64_t issued)
+{
+    struct emu_cluster *cluster = warp->cta->cluster;
+    const enum emu_stop stop = emu_warp_go_on(warp);
+    cluster->thread->progress += warp->progress - before;
+    cluster->steps++;
+    slice_end(warp, stop, before, issued);
+}
+
 unsigned emu_cta_steps(struct emu_cta *cta, uint32_t *inout_warp)
 {
     struct emu_cluster *cluster = cta->cluster;
     struct emu_thread *thread = cluster->thread;
     const int32_t fuel = cta->run->slice_fuel;
     unsigned slices = 0;
+    uint64_t moved = 0;
     uint32_t w = *inout_warp;
-    while (w < EMU_MAX_WARPS) {
-        const uint32_t warps = cta->ready & ~cta->polling & (EMU_ALL << w);
-        if (!warps || emu_run_stopped(cta->run) ||
-            (cluster->pending && cluster->pending->due <= cluster->steps)) {
+    bool go_on = true;
+    while (go_on && w < EMU_MAX_WARPS) {
+        const uint32_t warps = (cta->ready & ~cta->polling) >> w;
+        if (!warps || (cluster->pending && cluster->pending->due <= cluster->steps)) {
             break;
         }
-        w = (uint32_t)__builtin_ctz(warps);
+        w += (uint32_t)__builtin_ctz(warps);
         struct emu_warp *warp = &cta->warps[w];
         const uint64_t before = warp->progress, issued = thread->warp_insns[0];
         cluster->running = warp;
         slices++;
         if (!emu_warp_run_whole(warp, fuel)) {
             emu_warp_step(warp);
+            go_on = !emu_run_stopped(cta->run);
         } else if (warp->stop == EMU_STOP_WAIT && warp->used == 1 &&
                    warp->fragments[0].state == EMU_FRAGMENT_WAITING) {
             /* It waits at a barrier, most often: slice_end in short. */
-            const uint64_t moved = warp->progress - before;
-            warp->fragment = NULL;
-            warp->state_limit = moved ? 0 : warp->state_limit;
-            thread->progress += moved;
+            if (warp->progress != before) {
+                warp->state_limit = 0;
+                moved += warp->progress - before;
+            }
             cluster->steps++;
             cta->ready &= ~(UINT32_C(1) << w);
         } else {
-            const enum emu_stop stop = emu_warp_go_on(warp);
-            thread->progress += warp->progress - before;
-            cluster->steps++;
-            slice_end(warp, stop, before, issued);
+            go_on_whole(warp, before, issued);
+            go_on = !emu_run_stopped(cta->run);
         }
         w++;
     }
+    thread->progress += moved;
     cta_note_ready(cta);
     *inout_warp = w;
     return slices;

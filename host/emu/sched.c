@@ -135,6 +135,8 @@ void emu_thread_finish(struct emu_thread *thread)
     if (run->status == CLAB_DEADLOCK) {
         for (const struct emu_cluster *cluster = thread->residents; cluster && run->report_lines > 0;
              cluster = cluster->next) {
+            run->told_bytes =
+                run->told_bytes || emu_report_bytes(cluster, run->error ? run->error : &run->own_error);
             emu_report_stuck(cluster, &run->report, &run->report_lines);
         }
     }

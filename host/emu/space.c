@@ -334,6 +334,23 @@ bool emu_memory_free(struct emu_machine *machine, uint64_t address)
     return found;
 }
 
+void emu_memory_heap_clear(struct emu_machine *machine)
+{
+    struct emu_space_private *p = machine->space->private;
+    for (size_t i = 0;;) {
+        pthread_mutex_lock(&p->lock);
+        while (i < p->n_allocations && p->allocations[i].kind != EMU_MEMORY_HEAP) {
+            i++;
+        }
+        const uint64_t base = i < p->n_allocations ? p->allocations[i].base : 0;
+        pthread_mutex_unlock(&p->lock);
+        if (!base) {
+            return;
+        }
+        emu_memory_free(machine, base);
+    }
+}
+
 bool emu_memory_find(const struct emu_machine *machine, uint64_t address, uint64_t *out_base,
                      uint64_t *out_bytes, enum emu_memory_kind *out_kind)
 {

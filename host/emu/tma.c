@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_ROW_BYTES 2048 /* 256 elements of 8 bytes */
+#define MAX_ROW_BYTES 8192 /* 256 slices of 32 bytes */
 
 struct tensor_copy {
     struct emu_copy copy;
@@ -30,7 +30,8 @@ struct tensor_copy {
     struct emu_cta *from_cta;      /* stores */
     uint32_t from;                 /* window address */
     enum emu_reduction reduction;
-    uint32_t element_bytes, row_elements;
+    uint32_t element_bytes,
+        row_elements; /* what dimension 0 counts: elements, or slices of an interleaved map */
     uint32_t counts[EMU_TENSOR_MAX_RANK]; /* rows along dimensions 1 and up */
     uint64_t bytes;                       /* of the whole box, as it is counted */
     uint32_t rows, pitch;                 /* rows, and bytes from one to the next in shared memory */
@@ -151,9 +152,10 @@ static void row_store(struct tensor_copy *t, unsigned char *to, const unsigned c
         memcpy(to, row, bytes);
         return;
     }
-    for (uint64_t i = 0; i + t->element_bytes <= bytes; i += t->element_bytes) {
+    const uint32_t size = emu_tensor_element_bytes(t->map.type);
+    for (uint64_t i = 0; i + size <= bytes; i += size) {
         uint64_t value = 0;
-        memcpy(&value, row + i, t->element_bytes);
+        memcpy(&value, row + i, size);
         emu_reduce_atomic(t->reduction, to + i, value);
     }
 }
@@ -314,17 +316,19 @@ static bool map_read(struct emu_warp *warp, const struct emu_op *op, unsigned la
         return refuse(warp, op, lane, CLAB_FAULT, address,
                       "the tensor map's global address is not a multiple of 16");
     }
-    if (out->interleave) {
+    if (out->interleave && out->im2col) {
         return refuse(warp, op, lane, CLAB_UNSUPPORTED, address,
-                      "not supported by the emulator: tensor maps with an interleaved layout");
+                      "not supported by the emulator: im2col tensor maps with an interleaved layout");
     }
     if (out->type >= EMU_TENSOR_U4X16_ALIGN8) {
         return refuse(warp, op, lane, CLAB_UNSUPPORTED, address,
                       "not supported by the emulator: tensor maps of packed 4-bit and 6-bit elements");
     }
     if (out->rank != plan->rank) {
-        return refuse(warp, op, lane, CLAB_FAULT, address,
-                      "the tensor map's rank is not that of the instruction");
+        char text[128];
+        snprintf(text, sizeof text, "the tensor map's rank is %u, the instruction's %u", (unsigned)out->rank,
+                 (unsigned)plan->rank);
+        return refuse(warp, op, lane, CLAB_FAULT, address, text);
     }
     if (out->im2col != (plan->mode == EMU_TENSOR_IM2COL)) {
         return refuse(warp, op, lane, CLAB_FAULT, address,
@@ -354,7 +358,7 @@ static uint32_t swizzle_span(enum emu_tensor_swizzle swizzle)
    memory, but is counted with its own bytes (measured on an H200). */
 static void geometry(struct tensor_copy *t)
 {
-    t->element_bytes = emu_tensor_element_bytes(t->map.type);
+    t->element_bytes = t->map.interleave ? 16 * t->map.interleave : emu_tensor_element_bytes(t->map.type);
     t->row_elements = t->map.im2col ? t->map.channels : t->map.box[0];
     t->rows = t->mode == EMU_TENSOR_IM2COL ? t->map.pixels : t->mode == EMU_TENSOR_FOUR_ROWS ? 4 : 1;
     uint64_t rows = t->rows;

@@ -1,6 +1,6 @@
 /* Writes what one warp executes, one line per instruction: place, lanes, the instruction, the registers it
-   wrote and the addresses it used. Values are those after the instruction; a value that is the same in all
-   lanes is written once.
+   wrote and the addresses it used. Values are those after the instruction, of the lanes whose guard is on; a
+   value that is the same in all of them is written once.
 
      CTA 0 warp 0 ffffffff reduce.ptx:31 add.u32 %r9, %r7, %r8 | %r9 = 400 404 408 … | …
 
@@ -25,6 +25,7 @@ struct emu_trace {
     const struct emu_code *code;
     const unsigned char *regs;
     uint32_t insn, lanes;
+    uint32_t writing; /* those of the lanes whose guard is on */
     bool pending;
     char space[16];
     uint64_t addresses[EMU_LANES];
@@ -74,14 +75,14 @@ static void add_register(struct clab_str *out, const struct emu_trace *trace,
     if (reg->type == PTX_PRED) {
         uint32_t word;
         memcpy(&word, row, sizeof word);
-        clab_str_addf(out, " %08x", word & trace->lanes);
+        clab_str_addf(out, " %08x", word & trace->writing);
         return;
     }
     uint64_t values[EMU_LANES];
     for (unsigned i = 0; i < EMU_LANES; i++) {
         values[i] = lane_value(row, reg->type, i);
     }
-    add_lanes(out, values, trace->lanes);
+    add_lanes(out, values, trace->writing);
 }
 
 /* The row's roles, one word per operand: those that start with w (written) or x (both) change. */
@@ -94,6 +95,19 @@ static bool written(const char *roles, uint32_t index)
     }
     at = at ? at + strspn(at, "{") : NULL;
     return at && (*at == 'w' || *at == 'x');
+}
+
+/* The lanes of `lanes` that the instruction's guard lets execute. */
+static uint32_t guarded(const struct emu_code *code, const unsigned char *regs, uint32_t index,
+                        uint32_t lanes)
+{
+    const struct ptx_insn *insn = index < code->function->n_insns ? &code->function->insns[index] : NULL;
+    uint32_t word;
+    if (!insn || !insn->has_guard) {
+        return lanes;
+    }
+    memcpy(&word, regs + code->reg_rows[insn->guard], sizeof word);
+    return lanes & (insn->guard_negated ? ~word : word);
 }
 
 static void flush(struct emu_trace *trace)
@@ -114,7 +128,7 @@ static void flush(struct emu_trace *trace)
     clab_str_addf(&line, "CTA %llu warp %u %08x %s:%u %s", (unsigned long long)trace->cta, trace->warp,
                   trace->lanes, ptx->name, insn->line, text);
     for (uint32_t i = 0; i < insn->n_operands; i++) {
-        if (written(ptx_rows[insn->row].roles, i)) {
+        if (trace->writing && written(ptx_rows[insn->row].roles, i)) {
             add_register(&line, trace, &insn->operands[i]);
         }
     }
@@ -149,6 +163,7 @@ static void on_op(void *user, struct emu_warp *warp, const struct emu_op *op)
     trace->regs = warp->regs;
     trace->insn = op->insn;
     trace->lanes = warp->exec;
+    trace->writing = guarded(code, warp->regs, op->insn, warp->exec);
     trace->address_lanes = 0;
 }
 

@@ -26,6 +26,8 @@ void emu_traffic_add(struct clab_counters *to, const struct emu_traffic *from)
     to->bulk_copies += from->bulk_copies;
     to->bulk_requested_bytes += from->bulk_requested_bytes;
     to->bulk_delivered_bytes += from->bulk_delivered_bytes;
+    to->bulk_across_bytes += from->bulk_across_bytes;
+    to->async_store_bytes += from->async_store_bytes;
     to->clc_granted += from->clc_granted;
     to->clc_declined += from->clc_declined;
 }

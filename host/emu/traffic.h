@@ -17,8 +17,8 @@ struct emu_traffic {
         odd_stores[CLAB_SPACE_COUNT]; /* accesses of other sizes */
     uint64_t atomics_global, atomics_shared, atomics_remote;
     uint64_t mbarrier_arrives, mbarrier_phases;
-    uint64_t async_stores;
-    uint64_t bulk_copies, bulk_requested_bytes, bulk_delivered_bytes;
+    uint64_t async_stores, async_store_bytes;
+    uint64_t bulk_copies, bulk_requested_bytes, bulk_delivered_bytes, bulk_across_bytes;
     uint64_t clc_granted, clc_declined;
 };
 

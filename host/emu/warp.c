@@ -185,6 +185,7 @@ struct emu_frame *emu_enter(struct emu_warp *warp, const struct emu_op *op, cons
     frame->depth = caller->depth + 1;
     fragment->frame = frame;
     warp->regs = frame->regs;
+    warp->costs = warp->costs ? code->costs : NULL;
     warp->count_from = 0;
     return frame;
 }
@@ -202,6 +203,7 @@ const struct emu_op *emu_return(struct emu_warp *warp, const struct emu_op *op)
     fragment->frame = caller;
     frame_release(warp, frame);
     warp->regs = caller->regs;
+    warp->costs = warp->costs ? caller->code->costs : NULL;
     warp->count_from = back->insn;
     return back;
 }
@@ -254,6 +256,7 @@ static const struct emu_op *wait_for(struct emu_warp *warp, const struct emu_op 
     fragment->wake = EMU_WAKE_NONE;
     fragment->bounded = bounded;
     warp->stop = EMU_STOP_WAIT;
+    warp->cta->cluster->sleeps |= kind == EMU_WAIT_SLEEP;
     EACH_USED(warp, at)
     {
         struct emu_fragment *other = &warp->fragments[at];
@@ -297,6 +300,10 @@ void emu_wake_fragment(struct emu_warp *warp, struct emu_fragment *fragment, enu
     fragment->wait = EMU_WAIT_NONE;
     fragment->wake = wake;
     fragment->wait_value = value;
+    if (cta->run->clocked && warp != cta->cluster->running) {
+        const uint64_t now = emu_now(cta->cluster);
+        warp->clock = warp->clock < now ? now : warp->clock;
+    }
     cta->ready |= UINT32_C(1) << warp->index;
     cta->polling &= ~(UINT32_C(1) << warp->index);
     cta->cluster->ready |= UINT32_C(1) << cta->rank;
@@ -442,6 +449,7 @@ static void run_fragment(struct emu_warp *warp, struct emu_fragment *fragment)
     const struct emu_op *op = fragment->pc;
     warp->fragment = fragment;
     warp->regs = fragment->frame->regs;
+    warp->costs = warp->cta->run->clocked ? fragment->frame->code->costs : NULL;
     warp->stop = EMU_STOP_NONE;
     warp->count_from = op->insn;
     if (warp->stepped) {
@@ -517,6 +525,10 @@ uint64_t emu_cycles(const struct emu_warp *warp, const struct emu_op *op)
     struct emu_thread *thread = warp->cta->cluster->thread;
     const uint32_t since = op->insn > warp->count_from ? op->insn - warp->count_from : 0;
     thread->clock_read = true;
+    if (warp->costs) {
+        return warp->clock + warp->cycles +
+               (since ? warp->costs[op->insn] - warp->costs[warp->count_from] : 0);
+    }
     return ++thread->skipped_cycles + thread->warp_insns[0] + thread->warp_insns[1] + since;
 }
 
@@ -526,5 +538,5 @@ uint64_t emu_time_ns(struct emu_warp *warp, const struct emu_op *op)
     const uint64_t khz = run->machine->model->clock_khz;
     const uint64_t own = emu_cycles(warp, op) * 1000 / (khz / 1000);
     const uint64_t all = atomic_load_explicit(&run->time_ns, memory_order_relaxed);
-    return run->start_ns + (own > all ? own : all);
+    return run->start_ns + (own > all || run->clocked ? own : all);
 }

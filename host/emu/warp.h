@@ -120,7 +120,9 @@ struct emu_cta {
     unsigned char *local;
     uint32_t local_bytes;
     struct emu_barrier barriers[EMU_NAMED_BARRIERS];
-    uint32_t barriers_active; /* bit per barrier at which something arrived */
+    bool clc_declined;          /* an answer that took no cluster has come here */
+    uint32_t clc_seen_declined; /* bit per warp that looked at such an answer since */
+    uint32_t barriers_active;   /* bit per barrier at which something arrived */
     /* barrier.cluster, by warp: lanes between their arrive and their wait, and the phase parity they arrived
      * in. */
     uint32_t cluster_arrived[EMU_MAX_WARPS], cluster_parity[EMU_MAX_WARPS];
@@ -135,7 +137,7 @@ struct emu_cta {
    cluster NULL: the launch was abandoned, free only. */
 struct emu_async {
     struct emu_async *next, *child; /* of the cluster's heap (resident.c) */
-    uint64_t due;                   /* cluster->steps at which it is due */
+    uint64_t due;                   /* by emu_now */
     uint64_t serial;                /* of those due at once the first posted is first */
     void (*complete)(struct emu_async *item, struct emu_cluster *cluster);
 };
@@ -159,6 +161,10 @@ struct emu_cluster {
     uint32_t n_pending;
     uint64_t copies; /* asynchronous operations issued so far: their ids */
     struct emu_warp *running; /* whose slice runs now, or ran last */
+    uint64_t event;           /* schedule `fair`: when what happens now happens, outside slices */
+    uint64_t next_event;      /* and when something is to happen next (sched_fair.c) */
+    uint32_t place;           /* in its heap */
+    bool sleeps;              /* some thread may be in nanosleep */
     uint64_t progress;        /* as thread->progress, raised also by completions */
     void *observed;           /* an observer's own state */
     struct emu_cluster *next;
@@ -199,10 +205,11 @@ struct emu_run {
     uint64_t params; /* address of the parameter block, readable by generic and param accesses */
     uint32_t param_bytes;
     uint32_t shared_bytes, dynamic_shared_bytes, local_bytes;
-    uint64_t grid_id;              /* %gridid */
-    uint64_t start_ns;             /* host clock when the launch began: origin of %globaltimer */
-    uint32_t resident_limit;       /* CTAs */
-    int32_t slice_fuel;            /* backward branches, weighted, before a fragment gives way */
+    uint64_t grid_id;        /* %gridid */
+    uint64_t start_ns;       /* host clock when the launch began: origin of %globaltimer */
+    uint32_t resident_limit; /* CTAs */
+    bool clocked;            /* schedule `fair`: warps have clocks, and completions come by them */
+    int32_t slice_fuel;      /* backward branches, weighted, before a fragment gives way */
     struct emu_thread *threads;
     uint32_t n_threads;
     _Atomic int stop;     /* not 0: host threads leave as soon as they can */
@@ -213,14 +220,16 @@ struct emu_run {
     struct clab_error own_error;    /* used when it is */
     struct clab_str report;         /* who waits where: becomes the error's log */
     unsigned report_lines;          /* that may still be added */
+    bool told_bytes;                /* the message says what an mbarrier expects and got */
     const struct emu_hooks *hooks;  /* hook.h; NULL without */
     /* What host threads write while they run, away from what they only read. */
-    _Alignas(128) _Atomic uint64_t next_cluster; /* index of the next cluster to start, for emu_cluster_take */
-    _Atomic uint32_t clc_requests;               /* answered so far, for options.decline */
-    _Atomic uint32_t resident;                   /* CTAs */
-    _Atomic uint64_t time_ns; /* virtual time since the launch began, the latest of all host threads */
-    _Atomic uint64_t issued;  /* warp instructions, for the budget; updated between slices */
-    _Atomic uint64_t ended;   /* CTAs, likewise */
+    _Alignas(128) _Atomic uint64_t
+        next_cluster;              /* index of the next cluster to start, for emu_cluster_take */
+    _Atomic uint32_t clc_requests; /* answered so far, for options.decline */
+    _Atomic uint32_t resident;     /* CTAs */
+    _Atomic uint64_t time_ns;      /* virtual time since the launch began, the latest of all host threads */
+    _Atomic uint64_t issued;       /* warp instructions, for the budget; updated between slices */
+    _Atomic uint64_t ended;        /* CTAs, likewise */
 };
 
 /* A store, an atomic that changed memory, an arrival: something another thread may be waiting for. */
@@ -245,8 +254,18 @@ enum emu_wake emu_woken(struct emu_warp *warp, uint64_t *out_value);
 /* Makes every fragment of `cta` (NULL: of the whole cluster) that waits for (kind, key) ready. */
 void emu_wake_all(struct emu_cluster *cluster, struct emu_cta *cta, enum emu_wait_kind kind, uint64_t key);
 
-/* --- asynchronous completions. Calls item->complete after `delay` further warp slices of this cluster, or as
-   soon as nothing else in it can run. Items posted with the same due step complete in the order posted. */
+/* The cluster's present: cycles of virtual time on the schedule `fair`, else warp slices run. */
+static inline uint64_t emu_now(const struct emu_cluster *cluster)
+{
+    if (!cluster->run->clocked) {
+        return cluster->steps;
+    }
+    return cluster->running ? cluster->running->clock + cluster->running->cycles : cluster->event;
+}
+
+/* --- asynchronous completions. Calls item->complete after `delay` (emu_now's unit), or as
+   soon as nothing else in the cluster can run. Items posted with the same due step complete in the order
+   posted. */
 void emu_async_post(struct emu_cluster *cluster, struct emu_async *item, uint64_t delay);
 /* The next number of the cluster's own sequence: depends on the seed and the cluster's index only. */
 uint64_t emu_random(struct emu_cluster *cluster);

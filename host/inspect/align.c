@@ -1,6 +1,7 @@
-/* Which instructions of two listings belong together. A global alignment by dynamic programming (Needleman and Wunsch) over
-   all instructions finds insertions and deletions; where it would need too much memory the problem is halved at A's
-   middle first (Hirschberg). Blocks that it left alone on both sides are then matched with each other: those moved. */
+/* Which instructions of two listings belong together. A global alignment by dynamic programming (Needleman
+   and Wunsch) over all instructions finds insertions and deletions; where it would need too much memory the
+   problem is halved at A's middle first (Hirschberg). Blocks that it left alone on both sides are then
+   matched with each other: those moved. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +10,8 @@
 #define MATRIX_LIMIT ((size_t)16 << 20) /* cells, a byte each */
 #define NO_PAIR      (-1)
 
-/* What matters for a match, precomputed: hashes of the opcode, of its first word, and of the operands' shape. */
+/* What matters for a match, precomputed: hashes of the opcode, of its first word, and of the operands' shape.
+ */
 struct key {
     uint64_t opcode, root, shape;
     enum clab_group group;
@@ -132,9 +134,10 @@ static void align_matrix(struct aligner *al, uint32_t a0, uint32_t a1, uint32_t 
     }
 }
 
-/* Scores of a0..a1 against every beginning (forwards) or end (backwards) of b0..b1, into al->scores line `to`. */
-static int32_t *score_line(struct aligner *al, uint32_t a0, uint32_t a1, uint32_t b0, uint32_t b1, bool backwards,
-                           unsigned to)
+/* Scores of a0..a1 against every beginning (forwards) or end (backwards) of b0..b1, into al->scores line
+ * `to`. */
+static int32_t *score_line(struct aligner *al, uint32_t a0, uint32_t a1, uint32_t b0, uint32_t b1,
+                           bool backwards, unsigned to)
 {
     const uint32_t n = a1 - a0, m = b1 - b0;
     int32_t *before = al->scores + to * 2 * al->line_cells, *line = before + al->line_cells;
@@ -252,7 +255,8 @@ static bool find_moves(struct aligner *al, struct clab_arena *arena, struct clab
     return true;
 }
 
-bool clab_align(const struct clab_listing *const sides[2], struct clab_arena *arena, struct clab_alignment *out)
+bool clab_align(const struct clab_listing *const sides[2], struct clab_arena *arena,
+                struct clab_alignment *out)
 {
     const uint32_t n = sides[0]->n_insns, m = sides[1]->n_insns;
     struct aligner al = {.sides = sides};

@@ -1,5 +1,5 @@
-/* What became of the fences: PTX and SASS joined by the line of the PTX that each SASS instruction was made from (the
-   assembler's -lineinfo, nvdisasm's -gp). */
+/* What became of the fences: PTX and SASS joined by the line of the PTX that each SASS instruction was made
+   from (the assembler's -lineinfo, nvdisasm's -gp). */
 #include <string.h>
 
 #include "inspect/inspect.h"
@@ -13,8 +13,9 @@ static bool orders_memory(const struct clab_code_insn *insn)
 
 static bool is_product(const struct clab_code_insn *insn)
 {
-    return insn->group == CLAB_GROUP_FENCE || insn->group == CLAB_GROUP_CLUSTER || insn->group == CLAB_GROUP_MBARRIER ||
-           insn->group == CLAB_GROUP_BARRIER || strstr(insn->opcode, ".STRONG.") != NULL;
+    return insn->group == CLAB_GROUP_FENCE || insn->group == CLAB_GROUP_CLUSTER ||
+           insn->group == CLAB_GROUP_MBARRIER || insn->group == CLAB_GROUP_BARRIER ||
+           strstr(insn->opcode, ".STRONG.") != NULL;
 }
 
 /* The SASS of one PTX line, in order, by commas. */
@@ -32,7 +33,8 @@ static const char *products_of(const struct clab_listing *sass, uint32_t line, s
 clab_status clab_fences_became(const struct clab_subject *subject, struct clab_arena *arena,
                                struct clab_became **out, size_t *out_count, struct clab_error *error)
 {
-    const struct clab_listing *ptx = &subject->listings[CLAB_LEVEL_PTX], *sass = &subject->listings[CLAB_LEVEL_SASS];
+    const struct clab_listing *ptx = &subject->listings[CLAB_LEVEL_PTX],
+                              *sass = &subject->listings[CLAB_LEVEL_SASS];
     size_t capacity = 0;
     bool lines_known = false;
     *out = NULL;

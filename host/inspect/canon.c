@@ -1,8 +1,9 @@
-/* Canonical texts: what two aligned instructions are compared by and shown as. A register gets a name where it is written;
-   where two instructions that belong together write, both get the same. A name thus stands for a value, not for a
-   register, and an allocation that differs leaves no trace. Labels are named by the blocks that belong together,
-   parameters by their number, variables by where they are first used. PTX types whose sign does not matter lose it
-   (add.s32 and add.u32 are add.b32). Left out: .reuse, a hint to the operand collector. */
+/* Canonical texts: what two aligned instructions are compared by and shown as. A register gets a name where
+   it is written; where two instructions that belong together write, both get the same. A name thus stands for
+   a value, not for a register, and an allocation that differs leaves no trace. Labels are named by the blocks
+   that belong together, parameters by their number, variables by where they are first used. PTX types whose
+   sign does not matter lose it (add.s32 and add.u32 are add.b32). Left out: .reuse, a hint to the operand
+   collector. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,14 +55,15 @@ static uint32_t words_of(const char *opcode)
     return 1;
 }
 
-/* First byte of kernel parameters in constant bank 0: 0x210 on sm_90, 0x380 from sm_100 on (ptxas 13.0.88). */
+/* First byte of kernel parameters in constant bank 0: 0x210 on sm_90, 0x380 from sm_100 on (ptxas 13.0.88).
+ */
 static unsigned long parameter_base(const struct clab_listing *listing)
 {
     return listing->target.sm >= 100 ? 0x380 : 0x210;
 }
 
-static void put_register(struct canon *canon, struct side *side, const char *at, size_t bytes, const char *prefix,
-                         struct clab_str *out)
+static void put_register(struct canon *canon, struct side *side, const char *at, size_t bytes,
+                         const char *prefix, struct clab_str *out)
 {
     struct slot *slot = slot_of(canon, side, at, bytes);
     if (slot == NULL)
@@ -80,7 +82,8 @@ static void put_canonical(struct canon *canon, struct side *side, const char *at
     bool is_name;
     while (at < end) {
         const size_t bytes = clab_token(side->listing->level, at, &is_name);
-        const struct clab_name name = is_name ? clab_name_get(side->listing, at, bytes) : (struct clab_name){0};
+        const struct clab_name name =
+            is_name ? clab_name_get(side->listing, at, bytes) : (struct clab_name){0};
         char *stop;
         if (side->listing->level == CLAB_LEVEL_SASS && strncmp(at, ".reuse", 6) == 0) {
             at += 6;
@@ -107,7 +110,8 @@ static void put_canonical(struct canon *canon, struct side *side, const char *at
 }
 
 /* Gives the registers of the written operands new values: shared with the other side's where both write. */
-static void write_results(struct canon *canon, struct side *side, const struct clab_code_insn *insn, uint32_t first_value)
+static void write_results(struct canon *canon, struct side *side, const struct clab_code_insn *insn,
+                          uint32_t first_value)
 {
     const char *start;
     size_t bytes;
@@ -120,7 +124,8 @@ static void write_results(struct canon *canon, struct side *side, const struct c
                 is_name ? clab_name_get(side->listing, at, token) : (struct clab_name){0};
             if (name.kind == CLAB_NAME_REGISTER) {
                 struct slot *slot = slot_of(canon, side, at, token);
-                const uint32_t words = side->listing->level == CLAB_LEVEL_SASS && (name.prefix[0] == 'r' || strcmp(name.prefix, "ur") == 0)
+                const uint32_t words = side->listing->level == CLAB_LEVEL_SASS &&
+                                               (name.prefix[0] == 'r' || strcmp(name.prefix, "ur") == 0)
                                            ? words_of(insn->opcode)
                                            : 1;
                 if (slot != NULL)
@@ -188,7 +193,8 @@ struct parts {
     struct clab_str guard, results, sources;
 };
 
-static void read_sources(struct canon *canon, struct side *side, const struct clab_code_insn *insn, struct parts *parts)
+static void read_sources(struct canon *canon, struct side *side, const struct clab_code_insn *insn,
+                         struct parts *parts)
 {
     const char *start = insn->operands;
     size_t bytes;
@@ -198,7 +204,8 @@ static void read_sources(struct canon *canon, struct side *side, const struct cl
         put_canonical(canon, side, start, start + strlen(start), &parts->sources);
 }
 
-static void name_results(struct canon *canon, struct side *side, const struct clab_code_insn *insn, struct parts *parts)
+static void name_results(struct canon *canon, struct side *side, const struct clab_code_insn *insn,
+                         struct parts *parts)
 {
     const char *start, *end;
     size_t bytes;
@@ -236,9 +243,11 @@ static int by_text(const void *a, const void *b)
 /* How many of the first sources may change places. */
 static uint32_t commuting(const struct clab_code_insn *insn)
 {
-    static const char *const two[] = {"add", "mul", "mad", "fma", "min", "max", "and", "or", "xor", "mul24", "mad24"};
-    static const char *const sass_two[] = {"FADD",  "FMUL",  "FFMA",  "DADD", "DMUL", "DFMA",  "HADD2", "HMUL2",
-                                           "HFMA2", "FMNMX", "IMNMX", "IMAD", "IADD", "VIADD", "VIMNMX"};
+    static const char *const two[] = {"add", "mul", "mad", "fma",   "min",  "max",
+                                      "and", "or",  "xor", "mul24", "mad24"};
+    static const char *const sass_two[] = {"FADD",  "FMUL",  "FFMA",  "DADD",  "DMUL",
+                                           "DFMA",  "HADD2", "HMUL2", "HFMA2", "FMNMX",
+                                           "IMNMX", "IMAD",  "IADD",  "VIADD", "VIMNMX"};
     if (insn->ptx != NULL) {
         for (size_t i = 0; i < sizeof two / sizeof *two; i++)
             if (strcmp(ptx_rows[insn->ptx->row].section, two[i]) == 0)
@@ -298,15 +307,21 @@ static void fill_row(struct canon *canon, struct clab_diff_row *row)
         if (row->insn[s] != CLAB_NOWHERE)
             insns[s] = &canon->sides[s].listing->insns[row->insn[s]];
     if (insns[0] != NULL && insns[1] != NULL) {
-        /* What neither side has written yet: one value for both, where the operands have one shape. */
-        const char *x = insns[0]->operands, *y = insns[1]->operands;
+        /* What neither side has written yet: one value for both, where the sources have one shape. */
+        const char *x = "", *y = "";
+        size_t bytes;
+        if (!clab_operand(insns[0]->operands, insns[0]->n_written, &x, &bytes) ||
+            !clab_operand(insns[1]->operands, insns[1]->n_written, &y, &bytes))
+            x = y = "";
         while (*x != '\0' && *y != '\0') {
             bool name_x, name_y;
             const size_t bx = clab_token(canon->sides[0].listing->level, x, &name_x);
             const size_t by = clab_token(canon->sides[1].listing->level, y, &name_y);
-            if (name_x && name_y && clab_name_get(canon->sides[0].listing, x, bx).kind == CLAB_NAME_REGISTER &&
+            if (name_x && name_y &&
+                clab_name_get(canon->sides[0].listing, x, bx).kind == CLAB_NAME_REGISTER &&
                 clab_name_get(canon->sides[1].listing, y, by).kind == CLAB_NAME_REGISTER) {
-                struct slot *sx = slot_of(canon, &canon->sides[0], x, bx), *sy = slot_of(canon, &canon->sides[1], y, by);
+                struct slot *sx = slot_of(canon, &canon->sides[0], x, bx),
+                            *sy = slot_of(canon, &canon->sides[1], y, by);
                 if (sx != NULL && sy != NULL && sx->value == 0 && sy->value == 0)
                     sx->value = sy->value = ++canon->n_values;
             } else if (name_x != name_y || (!name_x && (bx != by || memcmp(x, y, bx) != 0))) {
@@ -338,13 +353,14 @@ static void fill_row(struct canon *canon, struct clab_diff_row *row)
                         swapped(insns[0], &parts[0], &parts[1]);
     for (unsigned s = 0; s < 2; s++)
         row->texts[s] = insns[s] != NULL ? join(canon, insns[s], &parts[s]) : NULL;
-    row->op = !both                                            ? (insns[0] != NULL ? CLAB_ROW_ONLY_A : CLAB_ROW_ONLY_B)
+    row->op = !both ? (insns[0] != NULL ? CLAB_ROW_ONLY_A : CLAB_ROW_ONLY_B)
               : strcmp(row->texts[0], row->texts[1]) == 0 ? CLAB_ROW_SAME
-              : turned                                         ? CLAB_ROW_SWAPPED
-                                                               : CLAB_ROW_CHANGED;
+              : turned                                    ? CLAB_ROW_SWAPPED
+                                                          : CLAB_ROW_CHANGED;
 }
 
-/* Labels: a block of A and the block of B that most of its instructions belong to share a name, in A's order. */
+/* Labels: a block of A and the block of B that most of its instructions belong to share a name, in A's order.
+ */
 static bool name_blocks(struct canon *canon)
 {
     const struct clab_listing *a = canon->sides[0].listing, *b = canon->sides[1].listing;
@@ -365,7 +381,8 @@ static bool name_blocks(struct canon *canon)
                 other[x] = y;
         if (other[x] != CLAB_NOWHERE)
             named[other[x]] = true;
-        canon->sides[0].labels[x] = clab_arena_printf(canon->arena, other[x] != CLAB_NOWHERE ? "L%u" : "La%u", (unsigned)x);
+        canon->sides[0].labels[x] =
+            clab_arena_printf(canon->arena, other[x] != CLAB_NOWHERE ? "L%u" : "La%u", (unsigned)x);
         if (canon->sides[0].labels[x] == NULL)
             return false;
         if (other[x] != CLAB_NOWHERE)
@@ -385,7 +402,8 @@ bool clab_canonical(struct clab_diff *diff, const struct clab_alignment *alignme
     for (unsigned s = 0; s < 2; s++) {
         canon.sides[s].listing = diff->sides[s];
         canon.sides[s].partner = alignment->partner[s];
-        canon.sides[s].labels = clab_arena_array(&diff->arena, (size_t)diff->sides[s]->n_blocks + 1, sizeof(char *));
+        canon.sides[s].labels =
+            clab_arena_array(&diff->arena, (size_t)diff->sides[s]->n_blocks + 1, sizeof(char *));
         diff->labels[s] = canon.sides[s].labels;
         good = good && canon.sides[s].labels != NULL;
     }

@@ -1,5 +1,5 @@
-/* What each instruction is for. PTX: from its row in insn.def (class and section), spaces and types. SASS: from the
-   patterns of sass.def. */
+/* What each instruction is for. PTX: from its row in insn.def (class and section), spaces and types. SASS:
+   from the patterns of sass.def. */
 #include <stdio.h>
 #include <string.h>
 
@@ -81,12 +81,12 @@ static const char *ptx_what(struct clab_listing *listing, struct clab_code_insn 
     switch (insn->group) {
     case CLAB_GROUP_MEMORY:
         insn->is_generic = strcmp(space, "generic") == 0 && strcmp(row->section, "ldu") != 0;
-        insn->group = insn->is_generic                          ? CLAB_GROUP_GENERIC
+        insn->group = insn->is_generic                        ? CLAB_GROUP_GENERIC
                       : strcmp(space, "shared::cluster") == 0 ? CLAB_GROUP_REMOTE
                       : strcmp(space, "local") == 0           ? CLAB_GROUP_LOCAL
                                                               : CLAB_GROUP_MEMORY;
-        return clab_arena_printf(&listing->arena, "%s %s, %u bytes", row->section[0] == 'l' ? "load" : "store",
-                                 space, ptx_width(from));
+        return clab_arena_printf(&listing->arena, "%s %s, %u bytes",
+                                 row->section[0] == 'l' ? "load" : "store", space, ptx_width(from));
     case CLAB_GROUP_ATOMIC:
         insn->is_generic = strcmp(space, "generic") == 0;
         return clab_arena_printf(&listing->arena, "atomic %s%s", space,
@@ -120,7 +120,8 @@ static unsigned sass_width(const char *opcode)
     static const struct {
         const char *suffix;
         unsigned bytes;
-    } widths[] = {{".256", 32}, {".128", 16}, {".64", 8}, {".U16", 2}, {".S16", 2}, {".16", 2}, {".U8", 1}, {".S8", 1}};
+    } widths[] = {{".256", 32}, {".128", 16}, {".64", 8}, {".U16", 2},
+                  {".S16", 2},  {".16", 2},   {".U8", 1}, {".S8", 1}};
     for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
         const char *at = strstr(opcode, widths[i].suffix);
         const size_t bytes = strlen(widths[i].suffix);
@@ -152,7 +153,8 @@ static const char *sass_what(struct clab_listing *listing, struct clab_code_insn
 
 static void classify_sass(struct clab_listing *listing, struct clab_code_insn *insn)
 {
-    /* mapa puts a CTA's rank into the top byte of an address (H200: measured addresses are rank << 24 | offset). */
+    /* mapa puts a CTA's rank into the top byte of an address (H200: measured addresses are rank << 24 |
+     * offset). */
     if (clab_glob("*PRMT*", insn->opcode) && strstr(insn->operands, ", 0x654, ") != NULL) {
         insn->group = CLAB_GROUP_ADDRESS;
         insn->what = "PRMT 0x654 (mapa)";

@@ -1,12 +1,13 @@
-/* Fatbins and host object files. Neither layout is documented. A fatbin is a header and entries (read off files of
-   fatbinary 13.0, with each kind of compression):
+/* Fatbins and host object files. Neither layout is documented. A fatbin is a header and entries (read off
+   files of fatbinary 13.0, with each kind of compression):
 
      header  u32 magic 0xba55ed50, u16 version, u16 header bytes, u64 bytes of all entries
-     entry   u16 kind (1 PTX, 2 cubin), u16 version, u32 header bytes, u64 payload bytes, u32 compressed bytes, u32,
-             u16 minor, u16 major, u32 architecture, u32 name offset, u32 name bytes, u64 flags, u64, u64 unpacked bytes
+     entry   u16 kind (1 PTX, 2 cubin), u16 version, u32 header bytes, u64 payload bytes, u32 compressed
+   bytes, u32, u16 minor, u16 major, u32 architecture, u32 name offset, u32 name bytes, u64 flags, u64, u64
+   unpacked bytes
 
-   Payloads are plain, LZ4 blocks (flag 0x2000) or zstd frames (0x8000). nvcc puts fatbins one after another into
-   section .nv_fatbin of an object or program, or __nv_relfatbin with -rdc=true. */
+   Payloads are plain, LZ4 blocks (flag 0x2000) or zstd frames (0x8000). nvcc puts fatbins one after another
+   into section .nv_fatbin of an object or program, or __nv_relfatbin with -rdc=true. */
 #include "inspect/container.h"
 
 #include <elf.h>
@@ -98,7 +99,8 @@ static clab_status add_image(struct images *images, const struct entry *entry, c
     if (status == CLAB_OK && entry->kind == KIND_PTX)
         bytes = strnlen(unpacked, bytes); /* padded with zeros */
     if (status == CLAB_OK)
-        status = clab_image_from_bytes(images->name, unpacked, bytes, &images->list[images->count], images->error);
+        status =
+            clab_image_from_bytes(images->name, unpacked, bytes, &images->list[images->count], images->error);
     images->count += status == CLAB_OK;
     free(unpacked);
     return status;
@@ -163,20 +165,21 @@ static clab_status read_elf(struct images *images, const char *data, size_t byte
                               images->name);
     memcpy(&names, data + header.e_shoff + header.e_shstrndx * sizeof names, sizeof names);
     if (names.sh_offset > bytes || names.sh_size > bytes - names.sh_offset)
-        return clab_error_set(images->error, CLAB_LOAD, "%s is truncated: its section names lie behind its end",
-                              images->name);
+        return clab_error_set(images->error, CLAB_LOAD,
+                              "%s is truncated: its section names lie behind its end", images->name);
     for (size_t i = 0; i < header.e_shnum; i++) {
         memcpy(&section, data + header.e_shoff + i * sizeof section, sizeof section);
         static const char *const wanted[] = {".nv_fatbin", "__nv_relfatbin"};
         bool found = false;
         for (size_t w = 0; w < 2; w++)
-            found = found || (section.sh_name < names.sh_size &&
-                              strlen(wanted[w]) < names.sh_size - section.sh_name &&
-                              strcmp(data + names.sh_offset + section.sh_name, wanted[w]) == 0);
+            found = found ||
+                    (section.sh_name < names.sh_size && strlen(wanted[w]) < names.sh_size - section.sh_name &&
+                     strcmp(data + names.sh_offset + section.sh_name, wanted[w]) == 0);
         if (!found || section.sh_type == SHT_NOBITS)
             continue;
         if (section.sh_offset > bytes || section.sh_size > bytes - section.sh_offset)
-            return clab_error_set(images->error, CLAB_LOAD, "%s is truncated in its device code", images->name);
+            return clab_error_set(images->error, CLAB_LOAD, "%s is truncated in its device code",
+                                  images->name);
         clab_status status = read_section(images, data + section.sh_offset, section.sh_size);
         if (status != CLAB_OK)
             return status;
@@ -184,8 +187,8 @@ static clab_status read_elf(struct images *images, const char *data, size_t byte
     return CLAB_OK;
 }
 
-clab_status clab_container_read(const char *name, const void *data, size_t bytes, struct clab_image **out_images,
-                                size_t *out_count, struct clab_error *error)
+clab_status clab_container_read(const char *name, const void *data, size_t bytes,
+                                struct clab_image **out_images, size_t *out_count, struct clab_error *error)
 {
     struct images images = {.name = name, .error = error};
     size_t length;
@@ -193,7 +196,8 @@ clab_status clab_container_read(const char *name, const void *data, size_t bytes
         is_fatbin(data, bytes) ? read_fatbin(&images, data, bytes, &length) : read_elf(&images, data, bytes);
     if (status == CLAB_OK && images.count == 0) {
         status = clab_error_set(error, CLAB_LOAD, "%s holds no device code", name);
-        clab_error_remedy(error, "an object file of nvcc has it in section .nv_fatbin; this may be a host file");
+        clab_error_remedy(error,
+                          "an object file of nvcc has it in section .nv_fatbin; this may be a host file");
     }
     if (status != CLAB_OK) {
         clab_container_free(images.list, images.count);

@@ -10,10 +10,10 @@
 
 /* Whether the bytes are a fatbin, or an ELF file of a host. */
 bool clab_container_is(const void *data, size_t bytes);
-/* Every PTX and cubin in a container, unpacked, in its order: a heap array that clab_container_free frees. `name` is
-   for messages. LOAD (damaged, or nothing of CUDA in it), NO_MEMORY. */
-clab_status clab_container_read(const char *name, const void *data, size_t bytes, struct clab_image **out_images,
-                                size_t *out_count, struct clab_error *error);
+/* Every PTX and cubin in a container, unpacked, in its order: a heap array that clab_container_free frees.
+   `name` is for messages. LOAD (damaged, or nothing of CUDA in it), NO_MEMORY. */
+clab_status clab_container_read(const char *name, const void *data, size_t bytes,
+                                struct clab_image **out_images, size_t *out_count, struct clab_error *error);
 void clab_container_free(struct clab_image *images, size_t count);
 
 #endif

@@ -8,8 +8,8 @@ static void add_row(struct clab_diff *out, uint32_t a, uint32_t b, uint32_t move
     out->rows[out->n_rows++] = (struct clab_diff_row){.insn = {a, b}, .move = move};
 }
 
-/* A's order; what only B has comes before the instruction of B that follows it and has a partner. Moved pairs stand
-   where A has them. */
+/* A's order; what only B has comes before the instruction of B that follows it and has a partner. Moved pairs
+   stand where A has them. */
 static void order_rows(struct clab_diff *out, const struct clab_alignment *alignment)
 {
     const uint32_t n = out->sides[0]->n_insns, m = out->sides[1]->n_insns;
@@ -46,7 +46,8 @@ clab_status clab_diff_make(const struct clab_listing *a, const struct clab_listi
     if (good)
         return CLAB_OK;
     clab_diff_free(out);
-    return clab_error_set(error, CLAB_NO_MEMORY, "no memory for the difference of '%s' and '%s'", a->entry, b->entry);
+    return clab_error_set(error, CLAB_NO_MEMORY, "no memory for the difference of '%s' and '%s'", a->entry,
+                          b->entry);
 }
 
 void clab_diff_free(struct clab_diff *diff)

@@ -32,8 +32,9 @@ struct clab_diff {
     const char **labels[2]; /* canonical name of each block, "" for one that nothing names */
 };
 
-/* Aligns two listings of one level: instructions by opcode and shape, then blocks that are elsewhere ("moved"), then
-   registers by what defines them, so that names do not matter. requires: the listings stay. NO_MEMORY. */
+/* Aligns two listings of one level: instructions by opcode and shape, then blocks that are elsewhere
+   ("moved"), then registers by what defines them, so that names do not matter. requires: the listings stay.
+   NO_MEMORY. */
 clab_status clab_diff_make(const struct clab_listing *a, const struct clab_listing *b, struct clab_diff *out,
                            struct clab_error *error);
 void clab_diff_free(struct clab_diff *diff);
@@ -47,7 +48,8 @@ struct clab_alignment {
     uint32_t n_moves;
 };
 /* align.c. Memory from `arena`; false when it is out. */
-bool clab_align(const struct clab_listing *const sides[2], struct clab_arena *arena, struct clab_alignment *out);
+bool clab_align(const struct clab_listing *const sides[2], struct clab_arena *arena,
+                struct clab_alignment *out);
 /* canon.c: the opcode without a sign that does not matter; the instruction's own or text[0..bytes). */
 const char *clab_canonical_opcode(const struct clab_code_insn *insn, char *text, size_t bytes);
 /* canon.c: fills texts and ops of the rows, and the labels. False when memory is out. */

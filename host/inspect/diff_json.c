@@ -6,8 +6,10 @@
 
 static const char *op_name(enum clab_row_op op)
 {
-    static const char *const names[] = {[CLAB_ROW_SAME] = "same", [CLAB_ROW_SWAPPED] = "swapped",
-                                        [CLAB_ROW_CHANGED] = "changed", [CLAB_ROW_ONLY_A] = "only_a",
+    static const char *const names[] = {[CLAB_ROW_SAME] = "same",
+                                        [CLAB_ROW_SWAPPED] = "swapped",
+                                        [CLAB_ROW_CHANGED] = "changed",
+                                        [CLAB_ROW_ONLY_A] = "only_a",
                                         [CLAB_ROW_ONLY_B] = "only_b"};
     return names[op];
 }
@@ -25,7 +27,8 @@ static json_t *rows_json(const struct clab_diff *diff)
                 char text[1024];
                 clab_code_text(insn, text, sizeof text);
                 side = json_pack("{s:s,s:s,s:s,s:i}", "text", text, "canonical", row->texts[s], "group",
-                                 clab_group_name(insn->group), diff->sides[s]->level == CLAB_LEVEL_SASS ? "address" : "line",
+                                 clab_group_name(insn->group),
+                                 diff->sides[s]->level == CLAB_LEVEL_SASS ? "address" : "line",
                                  (int)insn->address);
             }
             json_object_set_new(object, s == 0 ? "a" : "b", side);
@@ -47,11 +50,12 @@ static json_t *level_json(const struct clab_difference *d, enum clab_level level
     clab_diff_free(&diff);
     if (clab_mix_count(&d->sides[0]->listings[level], &d->sides[1]->listings[level], &mix, NULL) == CLAB_OK) {
         for (size_t i = 0; i < mix.n_rows; i++)
-            json_array_append_new(counts,
-                                  json_pack("{s:s,s:o,s:b,s:i,s:i}", "group", clab_group_name(mix.rows[i].group), "kind",
-                                            mix.rows[i].what[0] != '\0' ? json_string(mix.rows[i].what) : json_null(),
-                                            "critical", (int)clab_group_is_critical(mix.rows[i].group), "a",
-                                            (int)mix.rows[i].count[0], "b", (int)mix.rows[i].count[1]));
+            json_array_append_new(
+                counts,
+                json_pack("{s:s,s:o,s:b,s:i,s:i}", "group", clab_group_name(mix.rows[i].group), "kind",
+                          mix.rows[i].what[0] != '\0' ? json_string(mix.rows[i].what) : json_null(),
+                          "critical", (int)clab_group_is_critical(mix.rows[i].group), "a",
+                          (int)mix.rows[i].count[0], "b", (int)mix.rows[i].count[1]));
         clab_mix_free(&mix);
     }
     json_object_set_new(object, "counts", counts);
@@ -62,7 +66,8 @@ json_t *clab_difference_json(const struct clab_difference *d)
 {
     json_t *sides = json_array(), *levels = json_object();
     for (unsigned s = 0; s < 2; s++) {
-        json_t *side = clab_subject_json(d->sides[s], d->sides[s]->has[CLAB_LEVEL_SASS] ? CLAB_LEVEL_SASS : CLAB_LEVEL_PTX);
+        json_t *side = clab_subject_json(d->sides[s], d->sides[s]->has[CLAB_LEVEL_SASS] ? CLAB_LEVEL_SASS
+                                                                                        : CLAB_LEVEL_PTX);
         json_object_del(side, "blocks");
         json_object_del(side, "level");
         json_array_append_new(sides, side);
@@ -70,7 +75,8 @@ json_t *clab_difference_json(const struct clab_difference *d)
     for (unsigned level = 0; level < CLAB_LEVELS; level++)
         if (d->levels[level])
             json_object_set_new(levels, clab_level_name(level), level_json(d, level));
-    return json_pack("{s:o,s:o,s:O?}", "sides", sides, "levels", levels, "times", (json_t *)(uintptr_t)d->times);
+    return json_pack("{s:o,s:o,s:O?}", "sides", sides, "levels", levels, "times",
+                     (json_t *)(uintptr_t)d->times);
 }
 
 /* --- times */
@@ -118,12 +124,14 @@ json_t *clab_times_of(const json_t *records, const struct clab_subject *const si
             if (!is_of(b, sides[1]) || median_of(b) <= 0 ||
                 !json_equal(json_object_get(a, "params"), json_object_get(b, "params")) ||
                 strcmp(text_of(a, "run"), text_of(b, "run")) != 0 ||
-                strcmp(text_of(json_object_get(a, "device"), "id"), text_of(json_object_get(b, "device"), "id")) != 0)
+                strcmp(text_of(json_object_get(a, "device"), "id"),
+                       text_of(json_object_get(b, "device"), "id")) != 0)
                 continue;
-            json_array_append_new(
-                times, json_pack("{s:s,s:s,s:O,s:f,s:f,s:f}", "experiment", text_of(a, "experiment"), "device",
-                                 text_of(json_object_get(a, "device"), "name"), "params", json_object_get(a, "params"),
-                                 "a_ns", median_of(a), "b_ns", median_of(b), "ratio", median_of(b) / median_of(a)));
+            json_array_append_new(times, json_pack("{s:s,s:s,s:O,s:f,s:f,s:f}", "experiment",
+                                                   text_of(a, "experiment"), "device",
+                                                   text_of(json_object_get(a, "device"), "name"), "params",
+                                                   json_object_get(a, "params"), "a_ns", median_of(a), "b_ns",
+                                                   median_of(b), "ratio", median_of(b) / median_of(a)));
         }
     }
     return times;

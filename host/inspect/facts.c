@@ -1,5 +1,5 @@
-/* The facts of notes.def. Each is a function of a listing and of the kernel's resources. "Since", "after" and "between"
-   go by the order of the text, which is a kernel's order but for loops. */
+/* The facts of notes.def. Each is a function of a listing and of the kernel's resources. "Since", "after" and
+   "between" go by the order of the text, which is a kernel's order but for loops. */
 #include "inspect/facts.h"
 
 #include <string.h>
@@ -16,8 +16,8 @@ void clab_hit(struct clab_hits *hits, uint32_t insn)
     hits->insns[hits->count++] = insn;
 }
 
-#define FACT(name)                                                                                                     \
-    static bool name(const struct clab_listing *listing, const struct clab_resources *resources,                     \
+#define FACT(name)                                                                               \
+    static bool name(const struct clab_listing *listing, const struct clab_resources *resources, \
                      struct clab_hits *hits)
 #define EACH(i) (uint32_t i = 0; i < listing->n_insns; i++)
 
@@ -91,13 +91,14 @@ static uint64_t required_ctas(const struct clab_resources *resources)
 
 /* --- cluster barriers */
 
-/* Writes that the arrive may have to publish: to shared memory of either window, or anywhere through a generic
-   pointer. */
+/* Writes that the arrive may have to publish: to shared memory of either window, or anywhere through a
+   generic pointer. */
 static bool publishes(const struct clab_code_insn *insn)
 {
-    const bool writes = is_store(insn) || insn->group == CLAB_GROUP_ATOMIC || insn->group == CLAB_GROUP_ASYNC ||
-                        insn->group == CLAB_GROUP_BULK || insn->group == CLAB_GROUP_MBARRIER ||
-                        insn->group == CLAB_GROUP_MATRIX || insn->group == CLAB_GROUP_CALL;
+    const bool writes = is_store(insn) || insn->group == CLAB_GROUP_ATOMIC ||
+                        insn->group == CLAB_GROUP_ASYNC || insn->group == CLAB_GROUP_BULK ||
+                        insn->group == CLAB_GROUP_MBARRIER || insn->group == CLAB_GROUP_MATRIX ||
+                        insn->group == CLAB_GROUP_CALL;
     return writes && !has_space(insn, PTX_SPACE_GLOBAL) && !has_space(insn, PTX_SPACE_LOCAL) &&
            !has_space(insn, PTX_SPACE_PARAM);
 }
@@ -106,21 +107,24 @@ FACT(quiet_release)
 {
     (void)resources;
     bool after_wait = false, published = false;
-    for EACH (i) {
-        const struct clab_code_insn *insn = &listing->insns[i];
-        if (is_arrive(insn)) {
-            if (after_wait && !published && !ptx_has(insn->ptx, PTX_MOD_RELAXED))
-                clab_hit(hits, i);
-            after_wait = false;
-        } else if (is_wait(insn)) {
-            after_wait = true;
-            published = false;
-        } else {
-            /* A store to global memory may be meant for the peers too. */
-            published = published || publishes(insn) ||
-                        (is_store(insn) && has_space(insn, PTX_SPACE_GLOBAL) && insn->group == CLAB_GROUP_MEMORY);
+    for
+        EACH(i)
+        {
+            const struct clab_code_insn *insn = &listing->insns[i];
+            if (is_arrive(insn)) {
+                if (after_wait && !published && !ptx_has(insn->ptx, PTX_MOD_RELAXED))
+                    clab_hit(hits, i);
+                after_wait = false;
+            } else if (is_wait(insn)) {
+                after_wait = true;
+                published = false;
+            } else {
+                /* A store to global memory may be meant for the peers too. */
+                published =
+                    published || publishes(insn) ||
+                    (is_store(insn) && has_space(insn, PTX_SPACE_GLOBAL) && insn->group == CLAB_GROUP_MEMORY);
+            }
         }
-    }
     return hits->count > 0;
 }
 
@@ -128,12 +132,14 @@ FACT(unpaired_barrier)
 {
     (void)resources;
     uint32_t arrives = 0, waits = 0;
-    for EACH (i) {
-        arrives += is_arrive(&listing->insns[i]);
-        waits += is_wait(&listing->insns[i]);
-        if (is_arrive(&listing->insns[i]) || is_wait(&listing->insns[i]))
-            clab_hit(hits, i);
-    }
+    for
+        EACH(i)
+        {
+            arrives += is_arrive(&listing->insns[i]);
+            waits += is_wait(&listing->insns[i]);
+            if (is_arrive(&listing->insns[i]) || is_wait(&listing->insns[i]))
+                clab_hit(hits, i);
+        }
     return (arrives == 0) != (waits == 0);
 }
 
@@ -141,13 +147,16 @@ FACT(barrier_without_remote)
 {
     (void)resources;
     bool remote = false;
-    for EACH (i) {
-        const struct clab_code_insn *insn = &listing->insns[i];
-        remote = remote || is_remote(insn) || is_section(insn, "mapa") || insn->group == CLAB_GROUP_CALL ||
-                 insn->group == CLAB_GROUP_CLC || insn->group == CLAB_GROUP_TENSOR;
-        if (insn->group == CLAB_GROUP_CLUSTER)
-            clab_hit(hits, i);
-    }
+    for
+        EACH(i)
+        {
+            const struct clab_code_insn *insn = &listing->insns[i];
+            remote = remote || is_remote(insn) || is_section(insn, "mapa") ||
+                     insn->group == CLAB_GROUP_CALL || insn->group == CLAB_GROUP_CLC ||
+                     insn->group == CLAB_GROUP_TENSOR;
+            if (insn->group == CLAB_GROUP_CLUSTER)
+                clab_hit(hits, i);
+        }
     return hits->count > 0 && !remote;
 }
 
@@ -156,13 +165,16 @@ FACT(unused_cluster)
     (void)hits;
     if (!resources->explicit_cluster && required_ctas(resources) <= 1)
         return false;
-    for EACH (i) {
-        const struct clab_code_insn *insn = &listing->insns[i];
-        if (insn->group == CLAB_GROUP_CLUSTER || is_remote(insn) || is_section(insn, "mapa") ||
-            is_section(insn, "getctarank") || insn->group == CLAB_GROUP_CALL || insn->group == CLAB_GROUP_CLC ||
-            insn->group == CLAB_GROUP_TENSOR || uses_cluster_register(insn))
-            return false;
-    }
+    for
+        EACH(i)
+        {
+            const struct clab_code_insn *insn = &listing->insns[i];
+            if (insn->group == CLAB_GROUP_CLUSTER || is_remote(insn) || is_section(insn, "mapa") ||
+                is_section(insn, "getctarank") || insn->group == CLAB_GROUP_CALL ||
+                insn->group == CLAB_GROUP_CLC || insn->group == CLAB_GROUP_TENSOR ||
+                uses_cluster_register(insn))
+                return false;
+        }
     return true;
 }
 
@@ -183,13 +195,15 @@ FACT(too_large)
 FACT(mapped_generic)
 {
     (void)resources;
-    for EACH (i)
-        if (listing->insns[i].is_mapped)
-            clab_hit(hits, i);
+    for
+        EACH(i)
+    if (listing->insns[i].is_mapped)
+        clab_hit(hits, i);
     return hits->count > 0;
 }
 
-static bool is_rank_register(const struct clab_listing *listing, uint32_t before, const struct ptx_operand *operand)
+static bool is_rank_register(const struct clab_listing *listing, uint32_t before,
+                             const struct ptx_operand *operand)
 {
     if (operand->kind == PTX_OPERAND_SREG)
         return operand->sreg == PTX_SREG_CLUSTER_CTARANK;
@@ -197,8 +211,8 @@ static bool is_rank_register(const struct clab_listing *listing, uint32_t before
         return false;
     for (uint32_t i = before; i-- > 0;) {
         const struct ptx_insn *insn = listing->insns[i].ptx;
-        if (insn->n_operands > 0 && ptx_operand_role(insn, 0) == 'w' && insn->operands[0].kind == PTX_OPERAND_REG &&
-            insn->operands[0].reg == operand->reg)
+        if (insn->n_operands > 0 && ptx_operand_role(insn, 0) == 'w' &&
+            insn->operands[0].kind == PTX_OPERAND_REG && insn->operands[0].reg == operand->reg)
             return insn->n_operands > 1 && insn->operands[1].kind == PTX_OPERAND_SREG &&
                    insn->operands[1].sreg == PTX_SREG_CLUSTER_CTARANK;
     }
@@ -208,10 +222,11 @@ static bool is_rank_register(const struct clab_listing *listing, uint32_t before
 FACT(own_rank)
 {
     (void)resources;
-    for EACH (i)
-        if (is_section(&listing->insns[i], "mapa") && listing->insns[i].ptx->n_operands == 3 &&
-            is_rank_register(listing, i, &listing->insns[i].ptx->operands[2]))
-            clab_hit(hits, i);
+    for
+        EACH(i)
+    if (is_section(&listing->insns[i], "mapa") && listing->insns[i].ptx->n_operands == 3 &&
+        is_rank_register(listing, i, &listing->insns[i].ptx->operands[2]))
+        clab_hit(hits, i);
     return hits->count > 0;
 }
 
@@ -242,24 +257,28 @@ static bool is_in_loop(const struct clab_listing *listing, uint32_t block, struc
 FACT(window_in_loop)
 {
     (void)resources;
-    for EACH (i)
-        if (strstr(listing->insns[i].operands, "SR_SWINHI") != NULL &&
-            is_in_loop(listing, listing->insns[i].block, hits))
-            clab_hit(hits, i);
+    for
+        EACH(i)
+    if (strstr(listing->insns[i].operands, "SR_SWINHI") != NULL &&
+        is_in_loop(listing, listing->insns[i].block, hits))
+        clab_hit(hits, i);
     return hits->count > 0;
 }
 
 FACT(remote_without_barrier)
 {
     (void)resources;
-    for EACH (i) {
-        const struct clab_code_insn *insn = &listing->insns[i];
-        if (insn->group == CLAB_GROUP_CLUSTER || insn->group == CLAB_GROUP_CALL)
-            return false;
-        /* A bulk copy names .shared::cluster for its own CTA too. */
-        if (is_remote(insn) && (insn->group != CLAB_GROUP_BULK || ptx_has(insn->ptx, PTX_MOD_MULTICAST__CLUSTER)))
-            clab_hit(hits, i);
-    }
+    for
+        EACH(i)
+        {
+            const struct clab_code_insn *insn = &listing->insns[i];
+            if (insn->group == CLAB_GROUP_CLUSTER || insn->group == CLAB_GROUP_CALL)
+                return false;
+            /* A bulk copy names .shared::cluster for its own CTA too. */
+            if (is_remote(insn) &&
+                (insn->group != CLAB_GROUP_BULK || ptx_has(insn->ptx, PTX_MOD_MULTICAST__CLUSTER)))
+                clab_hit(hits, i);
+        }
     return hits->count > 0;
 }
 
@@ -267,9 +286,10 @@ FACT(remote_after_barriers)
 {
     (void)resources;
     uint32_t last = UINT32_MAX;
-    for EACH (i)
-        if (is_arrive(&listing->insns[i]))
-            last = i;
+    for
+        EACH(i)
+    if (is_arrive(&listing->insns[i]))
+        last = i;
     for (uint32_t i = last == UINT32_MAX ? listing->n_insns : last; i < listing->n_insns; i++) {
         const struct clab_code_insn *insn = &listing->insns[i];
         if ((insn->is_mapped || insn->group == CLAB_GROUP_REMOTE) && !is_store(insn))
@@ -281,12 +301,14 @@ FACT(remote_after_barriers)
 FACT(mapa_of_symbol)
 {
     (void)resources;
-    for EACH (i) {
-        const struct ptx_insn *insn = listing->insns[i].ptx;
-        if (is_section(&listing->insns[i], "mapa") && insn->n_spaces == 0 && insn->n_operands > 1 &&
-            insn->operands[1].kind == PTX_OPERAND_SYMBOL)
-            clab_hit(hits, i);
-    }
+    for
+        EACH(i)
+        {
+            const struct ptx_insn *insn = listing->insns[i].ptx;
+            if (is_section(&listing->insns[i], "mapa") && insn->n_spaces == 0 && insn->n_operands > 1 &&
+                insn->operands[1].kind == PTX_OPERAND_SYMBOL)
+                clab_hit(hits, i);
+        }
     return hits->count > 0;
 }
 
@@ -295,13 +317,15 @@ FACT(mapa_of_symbol)
 FACT(mbarrier_count)
 {
     (void)resources;
-    for EACH (i) {
-        const struct ptx_insn *insn = listing->insns[i].ptx;
-        if (is_section(&listing->insns[i], "mbarrier.init") && insn->n_operands > 1 &&
-            insn->operands[1].kind == PTX_OPERAND_INT &&
-            (insn->operands[1].imm == 0 || insn->operands[1].imm >= UINT64_C(1) << 20))
-            clab_hit(hits, i);
-    }
+    for
+        EACH(i)
+        {
+            const struct ptx_insn *insn = listing->insns[i].ptx;
+            if (is_section(&listing->insns[i], "mbarrier.init") && insn->n_operands > 1 &&
+                insn->operands[1].kind == PTX_OPERAND_INT &&
+                (insn->operands[1].imm == 0 || insn->operands[1].imm >= UINT64_C(1) << 20))
+                clab_hit(hits, i);
+        }
     return hits->count > 0;
 }
 
@@ -309,37 +333,41 @@ FACT(init_unfenced)
 {
     (void)resources;
     bool pending = false;
-    for EACH (i) {
-        const struct clab_code_insn *insn = &listing->insns[i];
-        if (is_section(insn, "mbarrier.init"))
-            pending = true;
-        else if (insn->group == CLAB_GROUP_FENCE && !begins(insn->opcode, "fence.proxy"))
-            pending = false;
-        else if (is_arrive(insn) && pending) {
-            if (ptx_has(insn->ptx, PTX_MOD_RELAXED))
-                clab_hit(hits, i);
-            pending = false;
+    for
+        EACH(i)
+        {
+            const struct clab_code_insn *insn = &listing->insns[i];
+            if (is_section(insn, "mbarrier.init"))
+                pending = true;
+            else if (insn->group == CLAB_GROUP_FENCE && !begins(insn->opcode, "fence.proxy"))
+                pending = false;
+            else if (is_arrive(insn) && pending) {
+                if (ptx_has(insn->ptx, PTX_MOD_RELAXED))
+                    clab_hit(hits, i);
+                pending = false;
+            }
         }
-    }
     return hits->count > 0;
 }
 
 FACT(sequential)
 {
     (void)resources;
-    for EACH (i)
-        if (is_section(&listing->insns[i], "membar") ||
-            (listing->insns[i].group == CLAB_GROUP_FENCE && ptx_has(listing->insns[i].ptx, PTX_MOD_SC)))
-            clab_hit(hits, i);
+    for
+        EACH(i)
+    if (is_section(&listing->insns[i], "membar") ||
+        (listing->insns[i].group == CLAB_GROUP_FENCE && ptx_has(listing->insns[i].ptx, PTX_MOD_SC)))
+        clab_hit(hits, i);
     return hits->count > 0;
 }
 
 FACT(system_scope)
 {
     (void)resources;
-    for EACH (i)
-        if (ptx_has(listing->insns[i].ptx, PTX_MOD_SYS) && !ptx_has(listing->insns[i].ptx, PTX_MOD_RELAXED))
-            clab_hit(hits, i);
+    for
+        EACH(i)
+    if (ptx_has(listing->insns[i].ptx, PTX_MOD_SYS) && !ptx_has(listing->insns[i].ptx, PTX_MOD_RELAXED))
+        clab_hit(hits, i);
     return hits->count > 0;
 }
 
@@ -353,47 +381,52 @@ static bool is_multicast(const struct clab_code_insn *insn)
 FACT(multicast_12x)
 {
     (void)resources;
-    for EACH (i)
-        if (listing->target.sm >= 120 && listing->insns[i].group == CLAB_GROUP_BULK &&
-            begins(listing->insns[i].opcode, "cp.async.bulk") &&
-            has_space(&listing->insns[i], PTX_SPACE_SHARED_CLUSTER) &&
-            has_space(&listing->insns[i], PTX_SPACE_GLOBAL))
-            clab_hit(hits, i);
+    for
+        EACH(i)
+    if (listing->target.sm >= 120 && listing->insns[i].group == CLAB_GROUP_BULK &&
+        begins(listing->insns[i].opcode, "cp.async.bulk") &&
+        has_space(&listing->insns[i], PTX_SPACE_SHARED_CLUSTER) &&
+        has_space(&listing->insns[i], PTX_SPACE_GLOBAL))
+        clab_hit(hits, i);
     return hits->count > 0;
 }
 
 FACT(multicast_plain)
 {
     (void)resources;
-    for EACH (i)
-        if (listing->target.sm < 120 && listing->target.suffix == 0 && is_multicast(&listing->insns[i]))
-            clab_hit(hits, i);
+    for
+        EACH(i)
+    if (listing->target.sm < 120 && listing->target.suffix == 0 && is_multicast(&listing->insns[i]))
+        clab_hit(hits, i);
     return hits->count > 0;
 }
 
 FACT(bulk_size_0)
 {
     (void)resources;
-    for EACH (i) {
-        const struct clab_code_insn *insn = &listing->insns[i];
-        if (insn->group != CLAB_GROUP_BULK || strstr(insn->opcode, "group") == insn->opcode)
-            continue;
-        /* The size stands right behind the addresses of destination and source. */
-        for (uint32_t k = 1; k < insn->ptx->n_operands && strstr(insn->opcode, ".tensor") == NULL; k++)
-            if (insn->ptx->operands[k - 1].kind == PTX_OPERAND_ADDRESS &&
-                insn->ptx->operands[k].kind == PTX_OPERAND_INT && insn->ptx->operands[k].imm == 0)
-                clab_hit(hits, i);
-    }
+    for
+        EACH(i)
+        {
+            const struct clab_code_insn *insn = &listing->insns[i];
+            if (insn->group != CLAB_GROUP_BULK || strstr(insn->opcode, "group") == insn->opcode)
+                continue;
+            /* The size stands right behind the addresses of destination and source. */
+            for (uint32_t k = 1; k < insn->ptx->n_operands && strstr(insn->opcode, ".tensor") == NULL; k++)
+                if (insn->ptx->operands[k - 1].kind == PTX_OPERAND_ADDRESS &&
+                    insn->ptx->operands[k].kind == PTX_OPERAND_INT && insn->ptx->operands[k].imm == 0)
+                    clab_hit(hits, i);
+        }
     return hits->count > 0;
 }
 
 FACT(syscalls)
 {
     (void)resources;
-    for EACH (i)
-        if (begins(listing->insns[i].opcode, "CALL.ABS"))
-            clab_hit(hits, i);
-    return listing->syscalls != NULL;
+    for
+        EACH(i)
+    if (begins(listing->insns[i].opcode, "CALL.ABS"))
+        clab_hit(hits, i);
+    return listing->syscalls != NULL && hits->count > 0; /* the names are the whole cubin's */
 }
 
 /* --- everything else */
@@ -401,17 +434,19 @@ FACT(syscalls)
 FACT(barrier_in_loop)
 {
     (void)resources;
-    for EACH (i)
-        if (listing->insns[i].group == CLAB_GROUP_BARRIER && is_in_loop(listing, listing->insns[i].block, hits))
-            clab_hit(hits, i);
+    for
+        EACH(i)
+    if (listing->insns[i].group == CLAB_GROUP_BARRIER && is_in_loop(listing, listing->insns[i].block, hits))
+        clab_hit(hits, i);
     return hits->count > 0;
 }
 
 static void hit_local(const struct clab_listing *listing, struct clab_hits *hits)
 {
-    for EACH (i)
-        if (listing->insns[i].group == CLAB_GROUP_LOCAL)
-            clab_hit(hits, i);
+    for
+        EACH(i)
+    if (listing->insns[i].group == CLAB_GROUP_LOCAL)
+        clab_hit(hits, i);
 }
 
 FACT(spills)
@@ -434,13 +469,33 @@ static const struct {
     const char *name;
     clab_fact *fact;
 } facts[] = {
-#define ROW(name) {#name, name}
-    ROW(quiet_release),  ROW(unpaired_barrier), ROW(barrier_without_remote), ROW(unused_cluster),
-    ROW(non_portable),   ROW(too_large),        ROW(mapped_generic),         ROW(own_rank),
-    ROW(window_in_loop), ROW(mapa_of_symbol),   ROW(remote_without_barrier), ROW(remote_after_barriers),
-    ROW(mbarrier_count), ROW(init_unfenced),    ROW(sequential),             ROW(system_scope),
-    ROW(multicast_12x),  ROW(multicast_plain),  ROW(bulk_size_0),            ROW(syscalls),
-    ROW(barrier_in_loop), ROW(spills),          ROW(local_memory),
+#define ROW(name)   \
+    {               \
+#name, name \
+    }
+    ROW(quiet_release),
+    ROW(unpaired_barrier),
+    ROW(barrier_without_remote),
+    ROW(unused_cluster),
+    ROW(non_portable),
+    ROW(too_large),
+    ROW(mapped_generic),
+    ROW(own_rank),
+    ROW(window_in_loop),
+    ROW(mapa_of_symbol),
+    ROW(remote_without_barrier),
+    ROW(remote_after_barriers),
+    ROW(mbarrier_count),
+    ROW(init_unfenced),
+    ROW(sequential),
+    ROW(system_scope),
+    ROW(multicast_12x),
+    ROW(multicast_plain),
+    ROW(bulk_size_0),
+    ROW(syscalls),
+    ROW(barrier_in_loop),
+    ROW(spills),
+    ROW(local_memory),
 #undef ROW
 };
 

@@ -50,7 +50,8 @@ void clab_graph_dot(const struct clab_listing *listing, struct clab_str *out)
             const struct clab_code_insn *insn = &listing->insns[block->first + i];
             char text[1024];
             clab_code_text(insn, text, sizeof text);
-            clab_str_addf(out, listing->level == CLAB_LEVEL_SASS ? "%04x  " : "%4u  ", (unsigned)insn->address);
+            clab_str_addf(out, listing->level == CLAB_LEVEL_SASS ? "%04x  " : "%4u  ",
+                          (unsigned)insn->address);
             put_escaped(out, text);
             clab_str_add(out, "\\l");
         }
@@ -82,7 +83,8 @@ static clab_status draw(const char *dot_path, const char *kind, const char *path
     snprintf(output, sizeof output, "-o%s", path);
     const char *const argv[] = {"dot", option, output, dot_path, NULL};
     if (clab_process_start(&process, argv, NULL, true) != 0) {
-        clab_error_set(error, CLAB_NO_TOOLKIT, "cannot draw %s: graphviz's program dot: %s", path, strerror(errno));
+        clab_error_set(error, CLAB_NO_TOOLKIT, "cannot draw %s: graphviz's program dot: %s", path,
+                       strerror(errno));
         return clab_error_remedy(error, "install graphviz (apt-get install graphviz), or name a .dot file");
     }
     const bool ended = clab_process_wait(&process, DOT_LIMIT_MS, &status) == 1;
@@ -95,7 +97,8 @@ static clab_status draw(const char *dot_path, const char *kind, const char *path
         clab_error_set(error, CLAB_NO_TOOLKIT, "cannot draw %s: graphviz's program dot was not found", path);
         return clab_error_remedy(error, "install graphviz (apt-get install graphviz), or name a .dot file");
     }
-    clab_error_set(error, CLAB_OUTPUT, ended ? "dot could not draw %s" : "dot gave no picture %s within 30 s", path);
+    clab_error_set(error, CLAB_OUTPUT, ended ? "dot could not draw %s" : "dot gave no picture %s within 30 s",
+                   path);
     if (bytes > 0)
         clab_error_log(error, words, (size_t)bytes);
     return CLAB_OUTPUT;
@@ -112,10 +115,11 @@ clab_status clab_graph_write(const struct clab_listing *listing, const char *pat
         kind = ends_with(path, ending) ? kinds[i] : kind;
     }
     if (kind == NULL && !ends_with(path, ".dot") && !ends_with(path, ".gv"))
-        return clab_error_set(error, CLAB_USAGE, "--control-flow draws .svg, .pdf, .png or .dot files, not %s", path);
+        return clab_error_set(error, CLAB_USAGE,
+                              "--control-flow draws .svg, .pdf, .png or .dot files, not %s", path);
     if (kind != NULL && clab_temporary_file("graph", temporary, sizeof temporary) != 0)
-        return clab_error_set(error, CLAB_OUTPUT, "cannot make a temporary file in %s: %s", clab_temporary_root(),
-                              strerror(errno));
+        return clab_error_set(error, CLAB_OUTPUT, "cannot make a temporary file in %s: %s",
+                              clab_temporary_root(), strerror(errno));
     struct clab_str text = {0};
     clab_graph_dot(listing, &text);
     const char *target = kind != NULL ? temporary : path;

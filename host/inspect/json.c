@@ -22,7 +22,8 @@ static json_t *insn_json(const struct clab_listing *listing, const struct clab_c
     json_object_set_new(object, "file_line",
                         insn->place.file != NULL ? json_integer(insn->place.line) : json_null());
     if (listing->level == CLAB_LEVEL_SASS)
-        json_object_set_new(object, "ptx_line", insn->ptx_line != 0 ? json_integer(insn->ptx_line) : json_null());
+        json_object_set_new(object, "ptx_line",
+                            insn->ptx_line != 0 ? json_integer(insn->ptx_line) : json_null());
     if (insn->is_generic)
         json_object_set_new(object, "mapped", json_boolean(insn->is_mapped));
     return object;
@@ -38,8 +39,8 @@ static json_t *listing_json(const struct clab_listing *listing)
             json_array_append_new(insns, insn_json(listing, &listing->insns[i]));
         for (uint32_t s = 0; s < block->n_succ; s++)
             json_array_append_new(next, json_integer(block->succ[s]));
-        json_array_append_new(blocks, json_pack("{s:o,s:o,s:o}", "label", text_or_null(block->label), "next", next,
-                                                "instructions", insns));
+        json_array_append_new(blocks, json_pack("{s:o,s:o,s:o}", "label", text_or_null(block->label), "next",
+                                                next, "instructions", insns));
     }
     return blocks;
 }
@@ -50,24 +51,26 @@ json_t *clab_subject_json(const struct clab_subject *subject, enum clab_level le
     struct clab_arena arena = {0};
     struct clab_became *became;
     size_t n_became;
-    if (clab_mix_count(subject->has[0] ? &subject->listings[0] : NULL, subject->has[1] ? &subject->listings[1] : NULL,
-                       &mix, NULL) != CLAB_OK)
+    if (clab_mix_count(subject->has[0] ? &subject->listings[0] : NULL,
+                       subject->has[1] ? &subject->listings[1] : NULL, &mix, NULL) != CLAB_OK)
         return NULL;
-    json_t *object = json_pack("{s:s,s:s,s:s,s:s,s:o,s:o}", "file", subject->file, "entry", subject->entry, "symbol",
-                               subject->lowered, "arch", subject->arch, "compiler", text_or_null(subject->compiler),
-                               "resources", clab_resources_json(&subject->resources));
+    json_t *object =
+        json_pack("{s:s,s:s,s:s,s:s,s:o,s:o}", "file", subject->file, "entry", subject->entry, "symbol",
+                  subject->lowered, "arch", subject->arch, "compiler", text_or_null(subject->compiler),
+                  "resources", clab_resources_json(&subject->resources));
     json_t *counts = json_object(), *notes = json_array(), *fences = json_array();
     for (unsigned l = 0; l < CLAB_LEVELS; l++) {
-        json_object_set_new(counts, clab_level_name(l), subject->has[l] ? clab_mix_json(&mix, l) : json_null());
+        json_object_set_new(counts, clab_level_name(l),
+                            subject->has[l] ? clab_mix_json(&mix, l) : json_null());
         json_t *found = subject->has[l] ? clab_notes_json(&subject->notes[l], &subject->listings[l]) : NULL;
         json_array_extend(notes, found);
         json_decref(found);
     }
     if (clab_fences_became(subject, &arena, &became, &n_became, NULL) == CLAB_OK)
         for (size_t i = 0; i < n_became; i++)
-            json_array_append_new(fences, json_pack("{s:s,s:s,s:i,s:i}", "ptx", became[i].ptx, "sass", became[i].sass,
-                                                    "count", (int)became[i].count, "first_line",
-                                                    (int)became[i].first_line));
+            json_array_append_new(fences, json_pack("{s:s,s:s,s:i,s:i}", "ptx", became[i].ptx, "sass",
+                                                    became[i].sass, "count", (int)became[i].count,
+                                                    "first_line", (int)became[i].first_line));
     json_object_set_new(object, "mix", counts);
     json_object_set_new(object, "fences", fences);
     json_object_set_new(object, "notes", notes);

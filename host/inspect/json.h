@@ -6,8 +6,8 @@
 
 #include "inspect/inspect.h"
 
-/* One kernel: file, entry, arch, compiler, resources, mix, fences, notes, blocks and instructions of `level`. New
-   reference; NULL when memory is out. */
+/* One kernel: file, entry, arch, compiler, resources, mix, fences, notes, blocks and instructions of `level`.
+   New reference; NULL when memory is out. */
 json_t *clab_subject_json(const struct clab_subject *subject, enum clab_level level);
 
 #endif

@@ -39,8 +39,8 @@ static bool goes_on(char c)
     return isalnum((unsigned char)c) || c == '_' || c == '$';
 }
 
-/* A dot belongs to a SASS label (.L_x_3) at its start only: "R2.64" is a register and a suffix, "%tid.x" a name
-   and a suffix. */
+/* A dot belongs to a SASS label (.L_x_3) at its start only: "R2.64" is a register and a suffix, "%tid.x" a
+   name and a suffix. */
 size_t clab_token(enum clab_level level, const char *at, bool *out_is_name)
 {
     const char *end = at + 1;

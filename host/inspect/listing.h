@@ -45,9 +45,9 @@ struct clab_code_insn {
     struct clab_place place; /* innermost line of the user's own files, else innermost line */
     uint32_t ptx_line;       /* SASS: line of the PTX that it was made from, 0 unknown; PTX: as address */
     enum clab_group group;
-    const char *what;          /* what to count it as within its group: "load global, 4 bytes", "fence.proxy.async" */
-    bool is_generic;           /* memory access through a generic address */
-    bool is_mapped;            /* … which is known to point into shared memory of the cluster */
+    const char *what; /* what to count it as within its group: "load global, 4 bytes", "fence.proxy.async" */
+    bool is_generic;  /* memory access through a generic address */
+    bool is_mapped;   /* … which is known to point into shared memory of the cluster */
     const struct ptx_insn *ptx; /* PTX only */
 };
 
@@ -57,8 +57,8 @@ struct clab_code_block {
     uint32_t *succ, n_succ;
 };
 
-/* What a name in the operands is. Registers of PTX and its parameters and labels are looked up; SASS names tell
-   by themselves. */
+/* What a name in the operands is. Registers of PTX and its parameters and labels are looked up; SASS names
+   tell by themselves. */
 enum clab_name_kind { CLAB_NAME_OTHER, CLAB_NAME_REGISTER, CLAB_NAME_LABEL, CLAB_NAME_PARAMETER };
 struct clab_name {
     enum clab_name_kind kind;
@@ -75,20 +75,22 @@ struct clab_listing {
     uint32_t n_insns;
     struct clab_code_block *blocks;
     uint32_t n_blocks;
-    struct clab_map names; /* PTX names and all labels: struct clab_name */
+    struct clab_map names;               /* PTX names and all labels: struct clab_name */
     const struct ptx_module *module;     /* PTX: borrowed, must outlive the listing */
     const struct ptx_function *function; /* PTX */
-    const char *syscalls; /* SASS: the driver calls (`__cuda_syscall_*`) that its image leaves undefined, by blanks */
+    const char *
+        syscalls; /* SASS: the driver calls (`__cuda_syscall_*`) that its image leaves undefined, by blanks */
 };
 
-/* The listing of a PTX entry. requires: `function` is defined and without an error, in `module`. NO_MEMORY. */
+/* The listing of a PTX entry. requires: `function` is defined and without an error, in `module`. NO_MEMORY.
+ */
 clab_status clab_ptx_listing(const struct ptx_module *module, const struct ptx_function *function,
                              struct clab_listing *out, struct clab_error *error);
 
-/* The listing of `entry` in what nvdisasm (-c, with or without -g, -gi, -gp) or cuobjdump -sass printed. Folders in
-   `not_own` (NULL-terminated, may be NULL) hold no files of the user: of an inlined call's lines the innermost
-   one outside them is taken. NOT_FOUND (no such function; those that there are), LOAD (no disassembly),
-   NO_MEMORY. */
+/* The listing of `entry` in what nvdisasm (-c, with or without -g, -gi, -gp) or cuobjdump -sass printed.
+   Folders in `not_own` (NULL-terminated, may be NULL) hold no files of the user: of an inlined call's lines
+   the innermost one outside them is taken. NOT_FOUND (no such function; those that there are), LOAD (no
+   disassembly), NO_MEMORY. */
 clab_status clab_sass_listing(const char *text, const char *entry, const char *const *not_own,
                               struct clab_listing *out, struct clab_error *error);
 
@@ -106,7 +108,8 @@ bool clab_glob(const char *pattern, const char *text);
 /* The instruction as one text, into out[0..bytes). */
 void clab_code_text(const struct clab_code_insn *insn, char *out, size_t bytes);
 
-/* Used by the two readers: sets group and what of every instruction (classes.c), then is_mapped (mapped.c). */
+/* Used by the two readers: sets group and what of every instruction (classes.c), then is_mapped (mapped.c).
+ */
 clab_status clab_listing_classify(struct clab_listing *listing, struct clab_error *error);
 clab_status clab_listing_find_mapped(struct clab_listing *listing, struct clab_error *error);
 

@@ -1,8 +1,10 @@
-/* Which generic accesses go through a pointer that is known to lie in shared memory of the cluster: a forward data
-   flow over the blocks. A register is marked by what makes such a pointer, stays marked through moves and additions, and
-   is cleared when it is written otherwise; where paths meet, a mark on one of them is enough.
+/* Which generic accesses go through a pointer that is known to lie in shared memory of the cluster: a forward
+   data flow over the blocks. A register is marked by what makes such a pointer, stays marked through moves
+   and additions, and is cleared when it is written otherwise; where paths meet, a mark on one of them is
+   enough.
 
-   PTX: mapa without .shared::cluster, and cvta.shared. SASS: PRMT with 0x654 (mapa), which makes the low word. */
+   PTX: mapa without .shared::cluster, and cvta.shared. SASS: PRMT with 0x654 (mapa), which makes the low
+   word. */
 #include <string.h>
 
 #include "inspect/listing.h"
@@ -59,8 +61,8 @@ static bool reads_marked(const struct flow *flow, const char *operands, uint32_t
 
 static void step_sass(struct flow *flow, struct clab_code_insn *insn)
 {
-    static const char *const carriers[] = {"MOV*", "IMAD.MOV*", "IADD*", "VIADD*", "LEA*", "UMOV*", "UIADD*",
-                                           "IMAD.IADD*", "SEL*", "R2UR*", "ULEA*", "IMAD.U32*"};
+    static const char *const carriers[] = {"MOV*",   "IMAD.MOV*",  "IADD*", "VIADD*", "LEA*",  "UMOV*",
+                                           "UIADD*", "IMAD.IADD*", "SEL*",  "R2UR*",  "ULEA*", "IMAD.U32*"};
     if (insn->is_generic)
         insn->is_mapped = reads_marked(flow, insn->operands, 0, true);
     const char *start;
@@ -165,7 +167,8 @@ clab_status clab_listing_find_mapped(struct clab_listing *listing, struct clab_e
     flow.state = clab_arena_alloc(&arena, flow.n_registers);
     if (flow.in == NULL || flow.state == NULL) {
         clab_arena_free(&arena);
-        return clab_error_set(error, CLAB_NO_MEMORY, "no memory to follow the pointers of '%s'", listing->entry);
+        return clab_error_set(error, CLAB_NO_MEMORY, "no memory to follow the pointers of '%s'",
+                              listing->entry);
     }
     do {
         flow.changed = false;

@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct clab_mix_row *row_get(struct clab_mix *mix, size_t *capacity, enum clab_group group, const char *what)
+static struct clab_mix_row *row_get(struct clab_mix *mix, size_t *capacity, enum clab_group group,
+                                    const char *what)
 {
     for (size_t i = 0; i < mix->n_rows; i++)
         if (mix->rows[i].group == group && strcmp(mix->rows[i].what, what) == 0)
@@ -24,8 +25,8 @@ static int by_group(const void *a, const void *b)
     return x->group != y->group ? (x->group < y->group ? -1 : 1) : strcmp(x->what, y->what);
 }
 
-clab_status clab_mix_count(const struct clab_listing *first, const struct clab_listing *second, struct clab_mix *out,
-                           struct clab_error *error)
+clab_status clab_mix_count(const struct clab_listing *first, const struct clab_listing *second,
+                           struct clab_mix *out, struct clab_error *error)
 {
     const struct clab_listing *const sides[2] = {first, second};
     size_t capacity = 0;

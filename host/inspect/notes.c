@@ -13,7 +13,7 @@ static const struct row {
     enum how how;
     const char *pattern;
 } rows[] = {
-#define NOTE(id, level, how, pattern, title, cost, measured)                                                 \
+#define NOTE(id, level, how, pattern, title, cost, measured) \
     {{id, CLAB_LEVEL_##level, title, cost, measured}, HOW_##how, pattern},
 #include "inspect/notes.def"
 #undef NOTE
@@ -31,7 +31,8 @@ static bool fits(const struct clab_code_insn *insn, const char *pattern)
     if (pattern[0] == '@')
         clab_code_text(insn, text, sizeof text);
     else
-        snprintf(text, sizeof text, "%s%s%s", insn->opcode, insn->operands[0] != '\0' ? " " : "", insn->operands);
+        snprintf(text, sizeof text, "%s%s%s", insn->opcode, insn->operands[0] != '\0' ? " " : "",
+                 insn->operands);
     return clab_glob(pattern, text);
 }
 
@@ -91,8 +92,8 @@ static void find_sequences(const struct row *row, const struct clab_listing *lis
     }
 }
 
-static bool find(const struct row *row, const struct clab_listing *listing, const struct clab_resources *resources,
-                 struct clab_hits *hits)
+static bool find(const struct row *row, const struct clab_listing *listing,
+                 const struct clab_resources *resources, struct clab_hits *hits)
 {
     if (row->how == HOW_FACT) {
         clab_fact *fact = clab_fact_get(row->pattern);
@@ -153,11 +154,12 @@ json_t *clab_notes_json(const struct clab_notes *notes, const struct clab_listin
             json_array_append_new(at, hit);
         }
         json_array_append_new(
-            array, json_pack("{s:s,s:s,s:s,s:s,s:o,s:i,s:o}", "id", note->info->id, "level",
-                             clab_level_name(note->info->level), "title", note->info->title, "cost", note->info->cost,
-                             "measured",
-                             note->info->measured[0] != '\0' ? json_string(note->info->measured) : json_null(),
-                             "count", (int)note->n_hits, "at", at));
+            array,
+            json_pack("{s:s,s:s,s:s,s:s,s:o,s:i,s:o}", "id", note->info->id, "level",
+                      clab_level_name(note->info->level), "title", note->info->title, "cost",
+                      note->info->cost, "measured",
+                      note->info->measured[0] != '\0' ? json_string(note->info->measured) : json_null(),
+                      "count", (int)note->n_hits, "at", at));
     }
     return array;
 }

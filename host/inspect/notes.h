@@ -1,5 +1,5 @@
-/* Notes: patterns in a kernel's code that are worth a word, with what they cost and where that was measured. The knowledge
-   is in notes.def. */
+/* Notes: patterns in a kernel's code that are worth a word, with what they cost and where that was measured.
+   The knowledge is in notes.def. */
 #ifndef CLAB_INSPECT_NOTES_H
 #define CLAB_INSPECT_NOTES_H
 
@@ -31,7 +31,8 @@ struct clab_notes {
 clab_status clab_notes_find(const struct clab_listing *listing, const struct clab_resources *resources,
                             struct clab_notes *out, struct clab_error *error);
 void clab_notes_free(struct clab_notes *notes);
-/* Array of {id, level, title, cost, measured|null, count, at: [{"address"|"line": n, "source": "file:line"|null}]}. */
+/* Array of {id, level, title, cost, measured|null, count, at: [{"address"|"line": n, "source":
+ * "file:line"|null}]}. */
 json_t *clab_notes_json(const struct clab_notes *notes, const struct clab_listing *listing);
 
 #endif

@@ -31,11 +31,13 @@ static bool add_name(struct clab_listing *out, const char *text, enum clab_name_
     return clab_map_set(&out->names, text, strlen(text), name);
 }
 
-static bool add_names(struct clab_listing *out, const struct ptx_function *function, const struct ptx_cfg *cfg)
+static bool add_names(struct clab_listing *out, const struct ptx_function *function,
+                      const struct ptx_cfg *cfg)
 {
     bool good = true;
     for (uint32_t i = 0; i < function->n_regs && good; i++)
-        good = add_name(out, function->regs[i].name, CLAB_NAME_REGISTER, register_prefix(function->regs[i].type), 0);
+        good = add_name(out, function->regs[i].name, CLAB_NAME_REGISTER,
+                        register_prefix(function->regs[i].type), 0);
     for (uint32_t i = 0; i < function->n_params && good; i++)
         good = add_name(out, function->params[i]->name, CLAB_NAME_PARAMETER, "param", i);
     /* Variables are told apart as registers are: by what they are used for. */
@@ -49,7 +51,8 @@ static bool add_names(struct clab_listing *out, const struct ptx_function *funct
         const uint32_t at = function->labels[i].insn;
         const uint32_t block = at < function->n_insns ? cfg->block_of[at] : cfg->n_blocks;
         good = add_name(out, function->labels[i].name, CLAB_NAME_LABEL, "L", block);
-        if (good && block < cfg->n_blocks && cfg->blocks[block].first == at && out->blocks[block].label[0] == '\0')
+        if (good && block < cfg->n_blocks && cfg->blocks[block].first == at &&
+            out->blocks[block].label[0] == '\0')
             out->blocks[block].label = clab_arena_strdup(&out->arena, function->labels[i].name);
     }
     return good;
@@ -77,8 +80,7 @@ static void cut(char *text, struct clab_code_insn *insn)
 static uint8_t count_written(const struct ptx_insn *insn)
 {
     uint8_t n = 0;
-    while (n < insn->n_operands &&
-           (ptx_operand_role(insn, n) == 'w' || ptx_operand_role(insn, n) == 'x'))
+    while (n < insn->n_operands && (ptx_operand_role(insn, n) == 'w' || ptx_operand_role(insn, n) == 'x'))
         n++;
     return n;
 }

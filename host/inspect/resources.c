@@ -1,9 +1,9 @@
-/* Resources of a kernel. What a cubin says stands in attribute lists, sections .nv.info (by symbol) and .nv.info.NAME.
-   Their format is not documented; it was read off what ptxas 13.0.88 wrote and nvdisasm -c'less named: one byte of
-   format (1 no value, 2 one byte, 3 two bytes, 4 a size and that many bytes), one of attribute, two of value or size.
-   Shared memory is the size of .nv.shared.NAME, of which the first 1024 bytes are the system's in a linked cubin that
-   reserves them (sm_90 and later; section .nv.shared.reserved.0 or symbol .nv.reservedSmem.…; the first user byte lies
-   at 0x400). */
+/* Resources of a kernel. What a cubin says stands in attribute lists, sections .nv.info (by symbol) and
+   .nv.info.NAME. Their format is not documented; it was read off what ptxas 13.0.88 wrote and nvdisasm
+   -c'less named: one byte of format (1 no value, 2 one byte, 3 two bytes, 4 a size and that many bytes), one
+   of attribute, two of value or size. Shared memory is the size of .nv.shared.NAME, of which the first 1024
+   bytes are the system's in a linked cubin that reserves them (sm_90 and later; section .nv.shared.reserved.0
+   or symbol .nv.reservedSmem.…; the first user byte lies at 0x400). */
 #include "inspect/resources.h"
 
 #include <elf.h>
@@ -48,7 +48,8 @@ static const char *section_name(const struct elf *elf, const Elf64_Shdr *section
     Elf64_Shdr names;
     if (!section_at(elf, elf->header.e_shstrndx, &names) || names.sh_type != SHT_STRTAB ||
         section->sh_name >= names.sh_size ||
-        memchr(elf->data + names.sh_offset + section->sh_name, '\0', names.sh_size - section->sh_name) == NULL)
+        memchr(elf->data + names.sh_offset + section->sh_name, '\0', names.sh_size - section->sh_name) ==
+            NULL)
         return "";
     return elf->data + names.sh_offset + section->sh_name;
 }
@@ -72,7 +73,8 @@ static uint32_t word_at(const char *data)
     return value;
 }
 
-static void take(struct clab_resources *out, unsigned attribute, uint32_t value, const char *data, size_t bytes)
+static void take(struct clab_resources *out, unsigned attribute, uint32_t value, const char *data,
+                 size_t bytes)
 {
     switch (attribute) {
     case ATTRIBUTE_MAX_THREADS:
@@ -107,12 +109,14 @@ static void take(struct clab_resources *out, unsigned attribute, uint32_t value,
     }
 }
 
-/* One attribute list. symbol 0: the kernel's own; otherwise attributes (symbol, value) of that symbol only. */
+/* One attribute list. symbol 0: the kernel's own; otherwise attributes (symbol, value) of that symbol only.
+ */
 static bool read_attributes(const char *data, size_t bytes, uint32_t symbol, struct clab_resources *out)
 {
     for (size_t at = 0; at + 4 <= bytes;) {
         const unsigned format = (unsigned char)data[at], attribute = (unsigned char)data[at + 1];
-        const uint32_t value = (uint32_t)(unsigned char)data[at + 2] | (uint32_t)(unsigned char)data[at + 3] << 8;
+        const uint32_t value = (uint32_t)(unsigned char)data[at + 2] | (uint32_t)(unsigned char)data[at + 3]
+                                                                           << 8;
         const size_t payload = format == 4 ? value : 0;
         if (format < 1 || format > 4 || payload > bytes - at - 4)
             return false;
@@ -133,8 +137,8 @@ static bool read_attributes(const char *data, size_t bytes, uint32_t symbol, str
     return true;
 }
 
-/* Index of the function symbol `entry`, 0 when there is none (or no symbols at all); whether system shared memory is
-   among the symbols. */
+/* Index of the function symbol `entry`, 0 when there is none (or no symbols at all); whether system shared
+   memory is among the symbols. */
 static uint32_t symbol_of(const struct elf *elf, const char *entry, bool *out_reserves)
 {
     static const char reserves[] = ".nv.reservedSmem";
@@ -169,8 +173,8 @@ void clab_resources_init(struct clab_resources *resources)
     resources->max_registers = resources->min_ctas_per_sm = resources->max_cluster_rank = CLAB_UNKNOWN;
 }
 
-clab_status clab_resources_of_cubin(const struct clab_image *cubin, const char *entry, struct clab_resources *out,
-                                    struct clab_error *error)
+clab_status clab_resources_of_cubin(const struct clab_image *cubin, const char *entry,
+                                    struct clab_resources *out, struct clab_error *error)
 {
     struct elf elf;
     if (!open_elf(cubin, &elf))
@@ -236,7 +240,8 @@ clab_status clab_cubin_sections(const struct clab_image *cubin, char ***out_name
 }
 
 /* Shared variables of the entry and of the module that its body names. */
-static uint64_t shared_bytes(const struct ptx_module *module, const struct ptx_function *entry, bool *out_dynamic)
+static uint64_t shared_bytes(const struct ptx_module *module, const struct ptx_function *entry,
+                             bool *out_dynamic)
 {
     uint64_t bytes = 0;
     for (unsigned pass = 0; pass < 2; pass++) {
@@ -305,8 +310,8 @@ clab_status clab_resources_of_ptx(const struct ptx_module *module, const struct 
     return CLAB_OK;
 }
 
-static struct clab_resource_row *add(struct clab_resource_row *rows, size_t *n, const char *name, const char *key,
-                                     int value, const char *unit)
+static struct clab_resource_row *add(struct clab_resource_row *rows, size_t *n, const char *name,
+                                     const char *key, int value, const char *unit)
 {
     rows[*n] = (struct clab_resource_row){.name = name, .key = key, .value = value, .unit = unit};
     return &rows[(*n)++];

@@ -19,26 +19,27 @@ struct clab_resources {
     int max_threads, max_registers, min_ctas_per_sm; /* launch bounds; CLAB_UNKNOWN none */
     uint32_t block[3];                               /* .reqntid; 0 none */
     bool explicit_cluster, blocks_are_clusters;
-    uint32_t cluster[3]; /* .reqnctapercluster; 0 none */
-    int max_cluster_rank; /* CLAB_UNKNOWN none */
+    uint32_t cluster[3];    /* .reqnctapercluster; 0 none */
+    int max_cluster_rank;   /* CLAB_UNKNOWN none */
     bool uses_dynamic_smem; /* PTX: an unsized .extern .shared array */
 };
 
 /* All unknown. */
 void clab_resources_init(struct clab_resources *resources);
-/* Adds what a cubin says of `entry` (sections .nv.info, .nv.info.NAME, .nv.shared.NAME). LOAD when the file is no
-   cubin or is damaged; what it does not say stays unknown. */
-clab_status clab_resources_of_cubin(const struct clab_image *cubin, const char *entry, struct clab_resources *out,
-                                    struct clab_error *error);
-/* Adds what the entry's directives say, and the modelled register demand; shared memory where no cubin said it. */
+/* Adds what a cubin says of `entry` (sections .nv.info, .nv.info.NAME, .nv.shared.NAME). LOAD when the file
+   is no cubin or is damaged; what it does not say stays unknown. */
+clab_status clab_resources_of_cubin(const struct clab_image *cubin, const char *entry,
+                                    struct clab_resources *out, struct clab_error *error);
+/* Adds what the entry's directives say, and the modelled register demand; shared memory where no cubin said
+ * it. */
 clab_status clab_resources_of_ptx(const struct ptx_module *module, const struct ptx_function *entry,
                                   struct clab_resources *out, struct clab_error *error);
 /* Names of the kernels in a cubin that has no symbols: from its section names. Heap array freed with
    clab_image_names_free. */
 clab_status clab_cubin_sections(const struct clab_image *cubin, char ***out_names, size_t *out_count,
                                 struct clab_error *error);
-/* Rows of the form "registers", "16" in the order of print: visit(context, name, value, unit, text). A row's value
-   is CLAB_UNKNOWN where it is not known, and `text` then says why or is NULL. */
+/* Rows of the form "registers", "16" in the order of print: visit(context, name, value, unit, text). A row's
+   value is CLAB_UNKNOWN where it is not known, and `text` then says why or is NULL. */
 struct clab_resource_row {
     const char *name, *key; /* "shared memory", "static_smem_bytes" */
     int value;              /* CLAB_UNKNOWN: not known, or `text` says it */

@@ -1,10 +1,10 @@
-/* Reads what NVIDIA's disassemblers print (CUDA Binary Utilities 13.0, "nvdisasm", "cuobjdump"). The format is not
-   documented; this is what nvdisasm 13.2 and cuobjdump 13.2 write for cubins of sm_90 to sm_121:
+/* Reads what NVIDIA's disassemblers print (CUDA Binary Utilities 13.0, "nvdisasm", "cuobjdump"). The format
+   is not documented; this is what nvdisasm 13.2 and cuobjdump 13.2 write for cubins of sm_90 to sm_121:
 
-       .section .text.NAME,...           nvdisasm: the function's section; device functions follow in it by label
-       Function : NAME                   cuobjdump
-       .L_x_3:                           label
-       //## File "F", line N [inlined at "G", line M]      -g, -gi: innermost first; holds until the next such line
+       .section .text.NAME,...           nvdisasm: the function's section; device functions follow in it by
+   label Function : NAME                   cuobjdump .L_x_3:                           label
+       //## File "F", line N [inlined at "G", line M]      -g, -gi: innermost first; holds until the next such
+   line
        //## File ".nv_debug_ptx_txt", line N               -gp: line of the PTX
        (offset)  @!P0 LDG.E R0, desc[UR4][R2.64] ;          instruction and its offset
 
@@ -31,7 +31,7 @@ struct reader {
     struct label {
         const char *name;
         uint32_t insn;
-    } *labels;
+    } * labels;
 };
 
 static bool is_own(const struct reader *r, const char *file)
@@ -45,8 +45,8 @@ static bool is_own(const struct reader *r, const char *file)
 
 static void add_label(struct reader *r, const char *name, size_t bytes)
 {
-    struct label *grown = clab_arena_grow(&r->out->arena, r->labels, r->n_labels, &r->label_capacity,
-                                          sizeof *r->labels);
+    struct label *grown =
+        clab_arena_grow(&r->out->arena, r->labels, r->n_labels, &r->label_capacity, sizeof *r->labels);
     char *copy = clab_arena_strndup(&r->out->arena, name, bytes);
     if (grown == NULL || copy == NULL) {
         r->failed = true;
@@ -64,7 +64,8 @@ static void read_file_line(struct reader *r, const char *line)
         return;
     const uint32_t number = (uint32_t)strtoul(end + 8, NULL, 10);
     const size_t bytes = (size_t)(end - name - 1);
-    if (bytes >= strlen(PTX_TEXT) && memcmp(name + 1, PTX_TEXT, strlen(PTX_TEXT)) == 0) { /* nvJitLink appends a number */
+    if (bytes >= strlen(PTX_TEXT) &&
+        memcmp(name + 1, PTX_TEXT, strlen(PTX_TEXT)) == 0) { /* nvJitLink appends a number */
         r->ptx_line = number;
         return;
     }
@@ -85,15 +86,15 @@ static bool is_predicate(const char *operand, size_t bytes)
     return bytes <= 4 && (operand[0] == 'P' || (operand[0] == 'U' && operand[1] == 'P'));
 }
 
-/* Leading operands that are written. Results come first, with the predicates that are results too beside them:
-   "IADD3 R0, P2, P3, …" (carries out), "ISETP P0, PT, …" (two predicates), "ATOM PT, R11, …". */
+/* Leading operands that are written. Results come first, with the predicates that are results too beside
+   them: "IADD3 R0, P2, P3, …" (carries out), "ISETP P0, PT, …" (two predicates), "ATOM PT, R11, …". */
 static uint8_t count_written(const char *opcode, const char *operands)
 {
     static const char *const none[] = {
-        "ST*",    "RED",     "RED.*",  "REDG*",     "REDAS*", "BRA*",     "BRX*",   "JM*",    "EXIT*",
-        "RET*",   "CALL*",   "BAR*",   "MEMBAR*",   "CCTL*",  "ERRBAR*",  "CGA*",   "FENCE*", "UCGABAR*",
-        "NOP*",   "BSYNC*",  "WARP*",  "DEPBAR*",   "UBLK*",  "UTMA*",    "LDGD*",  "LDGST*", "YIELD*",
-        "NANOS*", "ACQBULK", "KILL*",  "UGETNEXT*", "BREAK*", "PREEXIT*", "ARRIVES*"};
+        "ST*",    "RED",     "RED.*", "REDG*",     "REDAS*", "BRA*",     "BRX*",    "JM*",    "EXIT*",
+        "RET*",   "CALL*",   "BAR*",  "MEMBAR*",   "CCTL*",  "ERRBAR*",  "CGA*",    "FENCE*", "UCGABAR*",
+        "NOP*",   "BSYNC*",  "WARP*", "DEPBAR*",   "UBLK*",  "UTMA*",    "LDGD*",   "LDGST*", "YIELD*",
+        "NANOS*", "ACQBULK", "KILL*", "UGETNEXT*", "BREAK*", "PREEXIT*", "ARRIVES*"};
     const char *start;
     size_t bytes;
     for (size_t i = 0; i < sizeof none / sizeof *none; i++)
@@ -203,7 +204,8 @@ static void read_line(struct reader *r, const char *line, size_t bytes, const ch
 static void find_syscalls(struct clab_listing *out, const char *text)
 {
     struct clab_str names = {0};
-    for (const char *at = strstr(text, "__cuda_syscall_"); at != NULL; at = strstr(at + 1, "__cuda_syscall_")) {
+    for (const char *at = strstr(text, "__cuda_syscall_"); at != NULL;
+         at = strstr(at + 1, "__cuda_syscall_")) {
         char name[128];
         size_t n = 0;
         while (n + 1 < sizeof name && (isalnum((unsigned char)at[n]) || at[n] == '_')) {
@@ -373,7 +375,8 @@ static bool cut_blocks(struct reader *r)
         block->succ = clab_arena_array(&out->arena, 2, sizeof *block->succ);
         if (block->succ == NULL)
             return false;
-        const uint32_t target = ends_block(last) && !is_root(last->opcode, "RET") ? target_of(r, last->operands) : n;
+        const uint32_t target =
+            ends_block(last) && !is_root(last->opcode, "RET") ? target_of(r, last->operands) : n;
         if (falls_through(last) && b + 1 < out->n_blocks)
             block->succ[block->n_succ++] = b + 1;
         if (target < n && (block->n_succ == 0 || block->succ[0] != out->insns[target].block))
@@ -404,8 +407,8 @@ clab_status clab_sass_listing(const char *text, const char *entry, const char *c
     if (r.functions.bytes == 0)
         status = clab_error_set(error, CLAB_LOAD, "the disassembly holds no function");
     else if (!r.found)
-        status = clab_error_set(error, CLAB_NOT_FOUND, "the disassembly has no function '%s'; it has: %.600s", entry,
-                                r.functions.text);
+        status = clab_error_set(error, CLAB_NOT_FOUND, "the disassembly has no function '%s'; it has: %.600s",
+                                entry, r.functions.text);
     find_target(out, text);
     find_syscalls(out, text);
     if (status == CLAB_OK) {

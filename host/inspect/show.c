@@ -5,8 +5,8 @@
 #include <string.h>
 
 static const char *const escapes[] = {
-    [CLAB_DIM] = "\033[2m",     [CLAB_BOLD] = "\033[1m",     [CLAB_RED] = "\033[31m",
-    [CLAB_GREEN] = "\033[32m",  [CLAB_YELLOW] = "\033[33m",  [CLAB_BLUE] = "\033[34m",
+    [CLAB_DIM] = "\033[2m",      [CLAB_BOLD] = "\033[1m",    [CLAB_RED] = "\033[31m",
+    [CLAB_GREEN] = "\033[32m",   [CLAB_YELLOW] = "\033[33m", [CLAB_BLUE] = "\033[34m",
     [CLAB_MAGENTA] = "\033[35m", [CLAB_CYAN] = "\033[36m",
 };
 
@@ -99,13 +99,14 @@ static void show_resources(struct clab_show *show, const struct clab_subject *su
         if (strcmp(rows[i].key, "registers_modelled") == 0 && subject->resources.registers != CLAB_UNKNOWN)
             continue;
         if (rows[i].value != CLAB_UNKNOWN)
-            snprintf(value, sizeof value, "%d%s%s", rows[i].value, rows[i].unit[0] != '\0' ? " " : "", rows[i].unit);
+            snprintf(value, sizeof value, "%d%s%s", rows[i].value, rows[i].unit[0] != '\0' ? " " : "",
+                     rows[i].unit);
         else
             snprintf(value, sizeof value, "%s", rows[i].text);
         clab_str_add(show->out, "  ");
         clab_paint(show, CLAB_PLAIN, rows[i].name, 26, false);
-        clab_paint(show,
-                   rows[i].value > 0 && strstr(rows[i].key, "spill") != NULL ? CLAB_RED : CLAB_PLAIN, value, 0, false);
+        clab_paint(show, rows[i].value > 0 && strstr(rows[i].key, "spill") != NULL ? CLAB_RED : CLAB_PLAIN,
+                   value, 0, false);
         clab_str_add(show->out, "\n");
     }
     if (subject->cubin.kind == CLAB_IMAGE_CUBIN && subject->resources.spill_store_bytes == CLAB_UNKNOWN)
@@ -135,7 +136,8 @@ static void show_mix(struct clab_show *show, const struct clab_mix *mix)
     }
 }
 
-static clab_status show_fences(struct clab_show *show, const struct clab_subject *subject, struct clab_error *error)
+static clab_status show_fences(struct clab_show *show, const struct clab_subject *subject,
+                               struct clab_error *error)
 {
     struct clab_arena arena = {0};
     struct clab_became *rows;
@@ -166,12 +168,13 @@ static void note_marks(const struct clab_notes *notes, uint32_t insn, char *text
                 used += (size_t)snprintf(text + used, bytes - used, "%s%zu", used > 0 ? "," : "", i + 1);
 }
 
-/* Where an instruction comes from: the source line, else (SASS of PTX written by hand) the line of the PTX. */
+/* Where an instruction comes from: the source line, else (SASS of PTX written by hand) the line of the PTX.
+ */
 static struct clab_place place_of(const struct clab_subject *subject, const struct clab_code_insn *insn)
 {
     struct clab_place place = insn->place;
     if (place.file == NULL && insn->ptx == NULL && insn->ptx_line != 0 && subject->ptx != NULL)
-        place = (struct clab_place){subject->file, insn->ptx_line};
+        place = (struct clab_place){CLAB_PTX_SOURCE, insn->ptx_line};
     return place;
 }
 
@@ -215,7 +218,8 @@ static void show_listing(struct clab_show *show, const struct clab_subject *subj
 }
 
 /* Wraps at blanks; `indent` columns before each line, `first` columns are already there. */
-static void put_wrapped(struct clab_show *show, enum clab_colour colour, const char *text, int indent, int first)
+static void put_wrapped(struct clab_show *show, enum clab_colour colour, const char *text, int indent,
+                        int first)
 {
     const int limit = show->width > 60 ? show->width : 120;
     int at = first;
@@ -246,7 +250,8 @@ void clab_show_note(struct clab_show *show, const struct clab_note *note, const 
     where[0] = '\0';
     for (uint32_t h = 0; h < note->n_hits && h < 6; h++) {
         const struct clab_code_insn *insn = &listing->insns[note->hits[h]];
-        used += (size_t)snprintf(where + used, sizeof where - used, listing->level == CLAB_LEVEL_SASS ? " %04x" : " line %u",
+        used += (size_t)snprintf(where + used, sizeof where - used,
+                                 listing->level == CLAB_LEVEL_SASS ? " %04x" : " line %u",
                                  (unsigned)insn->address);
         char place[256];
         clab_place_text(&insn->place, place, sizeof place);
@@ -269,7 +274,9 @@ void clab_show_note(struct clab_show *show, const struct clab_note *note, const 
 static void show_notes(struct clab_show *show, const struct clab_subject *subject, enum clab_level shown)
 {
     for (unsigned pass = 0; pass < CLAB_LEVELS; pass++) {
-        const enum clab_level level = pass == 0 ? shown : shown == CLAB_LEVEL_PTX ? CLAB_LEVEL_SASS : CLAB_LEVEL_PTX;
+        const enum clab_level level = pass == 0                 ? shown
+                                      : shown == CLAB_LEVEL_PTX ? CLAB_LEVEL_SASS
+                                                                : CLAB_LEVEL_PTX;
         const struct clab_notes *notes = &subject->notes[level];
         if (notes->count > 0)
             clab_show_heading(show, level == CLAB_LEVEL_PTX ? "notes on the PTX" : "notes on the SASS");
@@ -281,8 +288,8 @@ static void show_notes(struct clab_show *show, const struct clab_subject *subjec
     }
 }
 
-clab_status clab_show_inspection(struct clab_show *show, const struct clab_subject *subject, enum clab_level level,
-                                 const char *occupancy, struct clab_error *error)
+clab_status clab_show_inspection(struct clab_show *show, const struct clab_subject *subject,
+                                 enum clab_level level, const char *occupancy, struct clab_error *error)
 {
     struct clab_mix mix;
     clab_status status = clab_mix_count(subject->has[0] ? &subject->listings[0] : NULL,
@@ -290,8 +297,8 @@ clab_status clab_show_inspection(struct clab_show *show, const struct clab_subje
     if (status != CLAB_OK)
         return status;
     clab_paint(show, CLAB_BOLD, subject->entry, 0, false);
-    clab_str_addf(show->out, "  %s, %s%s%s\n", subject->file, subject->arch, subject->compiler[0] != '\0' ? ", " : "",
-                  subject->compiler);
+    clab_str_addf(show->out, "  %s, %s%s%s\n", subject->file, subject->arch,
+                  subject->compiler[0] != '\0' ? ", " : "", subject->compiler);
     show_resources(show, subject);
     clab_str_add(show->out, occupancy);
     show_mix(show, &mix);

@@ -26,7 +26,8 @@ static bool is_near(const struct clab_diff *diff, size_t at)
     return false;
 }
 
-static const struct clab_code_insn *insn_of(const struct clab_diff *diff, const struct clab_diff_row *row, unsigned side)
+static const struct clab_code_insn *insn_of(const struct clab_diff *diff, const struct clab_diff_row *row,
+                                            unsigned side)
 {
     return row->insn[side] != CLAB_NOWHERE ? &diff->sides[side]->insns[row->insn[side]] : NULL;
 }
@@ -55,8 +56,8 @@ static int column_width(const struct clab_show *show, const struct clab_diff *di
     return wide < 72 ? wide : 72;
 }
 
-static void put_cell(struct clab_show *show, const struct clab_diff *diff, const struct clab_diff_row *row, unsigned side,
-                     enum clab_colour colour, int width)
+static void put_cell(struct clab_show *show, const struct clab_diff *diff, const struct clab_diff_row *row,
+                     unsigned side, enum clab_colour colour, int width)
 {
     const struct clab_code_insn *insn = insn_of(diff, row, side);
     if (insn == NULL) {
@@ -64,19 +65,25 @@ static void put_cell(struct clab_show *show, const struct clab_diff *diff, const
             clab_str_addf(show->out, "%*s", width + 6, "");
         return;
     }
-    clab_str_addf(show->out, diff->sides[side]->level == CLAB_LEVEL_SASS ? "%04x  " : "%4u  ", (unsigned)insn->address);
+    clab_str_addf(show->out, diff->sides[side]->level == CLAB_LEVEL_SASS ? "%04x  " : "%4u  ",
+                  (unsigned)insn->address);
     clab_paint(show, colour, row->texts[side], side == 0 ? width : 0, false);
 }
 
-static void show_row(struct clab_show *show, const struct clab_diff *diff, const struct clab_diff_row *row, int width)
+static void show_row(struct clab_show *show, const struct clab_diff *diff, const struct clab_diff_row *row,
+                     int width)
 {
-    static const char marks[] = {[CLAB_ROW_SAME] = ' ', [CLAB_ROW_SWAPPED] = 's', [CLAB_ROW_CHANGED] = '~',
-                                 [CLAB_ROW_ONLY_A] = '<', [CLAB_ROW_ONLY_B] = '>'};
+    static const char marks[] = {[CLAB_ROW_SAME] = ' ',
+                                 [CLAB_ROW_SWAPPED] = 's',
+                                 [CLAB_ROW_CHANGED] = '~',
+                                 [CLAB_ROW_ONLY_A] = '<',
+                                 [CLAB_ROW_ONLY_B] = '>'};
     const char *labels[2] = {label_of(diff, row, 0), label_of(diff, row, 1)};
     char cell[64];
     if (labels[0] != NULL || labels[1] != NULL) {
         for (unsigned s = 0; s < 2; s++) {
-            snprintf(cell, sizeof cell, "%s%s", labels[s] != NULL ? labels[s] : "", labels[s] != NULL ? ":" : "");
+            snprintf(cell, sizeof cell, "%s%s", labels[s] != NULL ? labels[s] : "",
+                     labels[s] != NULL ? ":" : "");
             clab_paint(show, CLAB_BOLD, cell, s == 0 ? width + 6 + 5 : 0, false);
         }
         clab_str_add(show->out, "\n");
@@ -87,7 +94,8 @@ static void show_row(struct clab_show *show, const struct clab_diff *diff, const
                                     : row->op == CLAB_ROW_ONLY_A  ? CLAB_RED
                                                                   : CLAB_GREEN;
     put_cell(show, diff, row, 0, colour, width);
-    clab_str_addf(show->out, row->insn[1] != CLAB_NOWHERE ? "  %c  " : "  %c", row->move > 0 && row->op == CLAB_ROW_SAME ? 'm' : marks[row->op]);
+    clab_str_addf(show->out, row->insn[1] != CLAB_NOWHERE ? "  %c  " : "  %c",
+                  row->move > 0 && row->op == CLAB_ROW_SAME ? 'm' : marks[row->op]);
     put_cell(show, diff, row, 1, colour, width);
     clab_str_add(show->out, "\n");
 }
@@ -131,7 +139,8 @@ static void show_notes(struct clab_show *show, const struct clab_difference *d, 
     struct clab_str both = {0};
     bool any = false;
     char heading[64];
-    snprintf(heading, sizeof heading, "notes on the %s that are not alike", level == CLAB_LEVEL_PTX ? "PTX" : "SASS");
+    snprintf(heading, sizeof heading, "notes on the %s that are not alike",
+             level == CLAB_LEVEL_PTX ? "PTX" : "SASS");
     for (unsigned s = 0; s < 2; s++)
         for (size_t i = 0; i < notes[s]->count; i++) {
             const struct clab_note *note = &notes[s]->notes[i], *other = note_get(notes[!s], note->info->id);
@@ -147,7 +156,8 @@ static void show_notes(struct clab_show *show, const struct clab_difference *d, 
                 clab_show_heading(show, heading);
             any = true;
             if (other != NULL)
-                snprintf(prefix, sizeof prefix, "  A %u, B %u  ", (unsigned)note->n_hits, (unsigned)other->n_hits);
+                snprintf(prefix, sizeof prefix, "  A %u, B %u  ", (unsigned)note->n_hits,
+                         (unsigned)other->n_hits);
             else
                 snprintf(prefix, sizeof prefix, "  %s only  ", side_names[s]);
             clab_show_note(show, note, &d->sides[s]->listings[level], prefix);
@@ -208,12 +218,12 @@ static void show_mix(struct clab_show *show, const struct clab_mix *mix, enum cl
     for (size_t i = 0; i < mix->n_rows; i++)
         for (unsigned s = 0; s < 2 && mix->rows[i].what[0] == '\0'; s++)
             total[s] += mix->rows[i].count[s];
-    put_pair(show, level == CLAB_LEVEL_PTX ? "PTX instructions" : "SASS instructions", (int)total[0], (int)total[1],
-             total[0] != total[1], "  ");
+    put_pair(show, level == CLAB_LEVEL_PTX ? "PTX instructions" : "SASS instructions", (int)total[0],
+             (int)total[1], total[0] != total[1], "  ");
     for (size_t i = 0; i < mix->n_rows; i++)
         if (mix->rows[i].what[0] == '\0')
-            put_pair(show, clab_group_name(mix->rows[i].group), (int)mix->rows[i].count[0], (int)mix->rows[i].count[1],
-                     mix->rows[i].count[0] != mix->rows[i].count[1], "    ");
+            put_pair(show, clab_group_name(mix->rows[i].group), (int)mix->rows[i].count[0],
+                     (int)mix->rows[i].count[1], mix->rows[i].count[0] != mix->rows[i].count[1], "    ");
 }
 
 /* Kinds of critical groups whose numbers differ. */
@@ -225,8 +235,9 @@ static void show_extras(struct clab_show *show, const struct clab_mix *mix, enum
         if (row->what[0] == '\0' || !clab_group_is_critical(row->group) || row->count[0] == row->count[1])
             continue;
         if (!any)
-            clab_show_heading(show, level == CLAB_LEVEL_PTX ? "what matters and differs in number, PTX           A         B"
-                                                            : "what matters and differs in number, SASS          A         B");
+            clab_show_heading(show, level == CLAB_LEVEL_PTX
+                                        ? "what matters and differs in number, PTX           A         B"
+                                        : "what matters and differs in number, SASS          A         B");
         any = true;
         put_pair(show, row->what, (int)row->count[0], (int)row->count[1], true, "  ");
     }
@@ -241,7 +252,8 @@ static void put_parameters(struct clab_str *out, const json_t *times, const json
     {
         bool differs = false;
         for (size_t i = 0; i < json_array_size(times) && !differs; i++)
-            differs = !json_equal(json_object_get(json_object_get(json_array_get(times, i), "params"), key), value);
+            differs =
+                !json_equal(json_object_get(json_object_get(json_array_get(times, i), "params"), key), value);
         char *text = differs ? json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
         if (text != NULL)
             clab_str_addf(out, " %s=%s", key, text);
@@ -253,7 +265,8 @@ static void show_times(struct clab_show *show, const json_t *times)
 {
     if (json_array_size(times) == 0)
         return;
-    clab_show_heading(show, "measured times, us                                         A         B      B/A");
+    clab_show_heading(show,
+                      "measured times, us                                         A         B      B/A");
     for (size_t i = 0; i < json_array_size(times); i++) {
         const json_t *one = json_array_get(times, i);
         struct clab_str name = {0};
@@ -262,8 +275,10 @@ static void show_times(struct clab_show *show, const json_t *times)
         clab_str_add(show->out, "  ");
         clab_paint(show, CLAB_PLAIN, name.text != NULL ? name.text : "", 48, true);
         clab_str_free(&name);
-        clab_str_addf(show->out, "%10.2f%10.2f%9.3f\n", json_number_value(json_object_get(one, "a_ns")) / 1000,
-                      json_number_value(json_object_get(one, "b_ns")) / 1000, json_number_value(json_object_get(one, "ratio")));
+        clab_str_addf(show->out, "%10.2f%10.2f%9.3f\n",
+                      json_number_value(json_object_get(one, "a_ns")) / 1000,
+                      json_number_value(json_object_get(one, "b_ns")) / 1000,
+                      json_number_value(json_object_get(one, "ratio")));
     }
 }
 
@@ -289,12 +304,15 @@ clab_status clab_show_difference(struct clab_show *show, const struct clab_diffe
         status = clab_diff_make(&d->sides[0]->listings[level], &d->sides[1]->listings[level], &diff, error);
         if (status != CLAB_OK)
             break;
-        clab_show_heading(show, level == CLAB_LEVEL_PTX
-                                    ? "PTX   (< only A, > only B, ~ differ, s operands swapped, m moved; registers renamed)"
-                                    : "SASS   (< only A, > only B, ~ differ, s operands swapped, m moved; registers renamed)");
+        clab_show_heading(
+            show,
+            level == CLAB_LEVEL_PTX
+                ? "PTX   (< only A, > only B, ~ differ, s operands swapped, m moved; registers renamed)"
+                : "SASS   (< only A, > only B, ~ differ, s operands swapped, m moved; registers renamed)");
         show_rows(show, &diff, all);
         clab_diff_free(&diff);
-        status = clab_mix_count(&d->sides[0]->listings[level], &d->sides[1]->listings[level], &mixes[level], error);
+        status = clab_mix_count(&d->sides[0]->listings[level], &d->sides[1]->listings[level], &mixes[level],
+                                error);
     }
     for (unsigned level = 0; level < CLAB_LEVELS && status == CLAB_OK; level++)
         if (d->levels[level])
@@ -351,10 +369,11 @@ static void unified_rows(struct clab_show *show, const struct clab_diff *diff)
         }
         if (!inside) {
             char text[64];
-            const struct clab_code_insn *a = insn_of(diff, &diff->rows[i], 0), *b = insn_of(diff, &diff->rows[i], 1);
+            const struct clab_code_insn *a = insn_of(diff, &diff->rows[i], 0),
+                                        *b = insn_of(diff, &diff->rows[i], 1);
             const bool sass = diff->sides[0]->level == CLAB_LEVEL_SASS;
-            snprintf(text, sizeof text, sass ? "@@ -%04x +%04x @@" : "@@ -%u +%u @@", a != NULL ? (unsigned)a->address : 0u,
-                     b != NULL ? (unsigned)b->address : 0u);
+            snprintf(text, sizeof text, sass ? "@@ -%04x +%04x @@" : "@@ -%u +%u @@",
+                     a != NULL ? (unsigned)a->address : 0u, b != NULL ? (unsigned)b->address : 0u);
             clab_paint(show, CLAB_CYAN, text, 0, false);
             clab_str_add(show->out, "\n");
         }
@@ -380,7 +399,8 @@ static void unified_rows(struct clab_show *show, const struct clab_diff *diff)
     }
 }
 
-clab_status clab_show_unified(struct clab_show *show, const struct clab_difference *d, struct clab_error *error)
+clab_status clab_show_unified(struct clab_show *show, const struct clab_difference *d,
+                              struct clab_error *error)
 {
     for (unsigned level = 0; level < CLAB_LEVELS; level++) {
         struct clab_diff diff;
@@ -391,8 +411,8 @@ clab_status clab_show_unified(struct clab_show *show, const struct clab_differen
         if (status != CLAB_OK)
             return status;
         for (unsigned s = 0; s < 2; s++)
-            clab_str_addf(show->out, "%s %s:%s (%s, %s)\n", s == 0 ? "---" : "+++", d->sides[s]->file, d->sides[s]->entry,
-                          clab_level_name(level), d->sides[s]->arch);
+            clab_str_addf(show->out, "%s %s:%s (%s, %s)\n", s == 0 ? "---" : "+++", d->sides[s]->file,
+                          d->sides[s]->entry, clab_level_name(level), d->sides[s]->arch);
         unified_rows(show, &diff);
         clab_diff_free(&diff);
     }

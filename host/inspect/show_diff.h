@@ -9,23 +9,25 @@
 
 struct clab_difference {
     const struct clab_subject *sides[2];
-    const char *names[2];        /* "kernels/reduce/cg.cu, sm_90" */
-    bool levels[CLAB_LEVELS];    /* which listings are compared; both sides have them */
-    const json_t *times;         /* of clab_times_of; NULL none */
+    const char *names[2];     /* "kernels/reduce/cg.cu, sm_90" */
+    bool levels[CLAB_LEVELS]; /* which listings are compared; both sides have them */
+    const json_t *times;      /* of clab_times_of; NULL none */
 };
 
-/* Side by side, with notes, what differs in number, and a summary under it. `all`: equal stretches too. NO_MEMORY. */
+/* Side by side, with notes, what differs in number, and a summary under it. `all`: equal stretches too.
+ * NO_MEMORY. */
 clab_status clab_show_difference(struct clab_show *show, const struct clab_difference *difference, bool all,
                                  struct clab_error *error);
 /* As a unified diff of canonical texts, for code review. */
-clab_status clab_show_unified(struct clab_show *show, const struct clab_difference *difference, struct clab_error *error);
-/* {"sides": [inspection without blocks, …], "levels": {"ptx": {"rows": [...], "counts": [...]}, …}, "times": …}; new
-   reference, NULL when memory is out. Schema: README.md. */
+clab_status clab_show_unified(struct clab_show *show, const struct clab_difference *difference,
+                              struct clab_error *error);
+/* {"sides": [inspection without blocks, …], "levels": {"ptx": {"rows": [...], "counts": [...]}, …}, "times":
+   …}; new reference, NULL when memory is out. Schema: README.md. */
 json_t *clab_difference_json(const struct clab_difference *difference);
 
-/* Times that records (JSON Lines of `run`) hold of both kernels: rows are matched to a side by entry and source file
-   name, and to each other by experiment, device and parameters. Array of {"experiment", "device", "params",
-   "a_ns", "b_ns", "ratio"} of measured medians (b / a); empty when there is none. New reference. */
+/* Times that records (JSON Lines of `run`) hold of both kernels: rows are matched to a side by entry and
+   source file name, and to each other by experiment, device and parameters. Array of {"experiment", "device",
+   "params", "a_ns", "b_ns", "ratio"} of measured medians (b / a); empty when there is none. New reference. */
 json_t *clab_times_of(const json_t *records, const struct clab_subject *const sides[2]);
 
 #endif

@@ -12,8 +12,8 @@ struct clab_sources {
     struct clab_arena arena;
     struct clab_map files;
 };
-/* Text of a line (1 for the first), without blanks at its ends; "" when the file or the line is not there. Owned by
-   `sources`. */
+/* Text of a line (1 for the first), without blanks at its ends; "" when the file or the line is not there.
+   Owned by `sources`. */
 const char *clab_source_line(struct clab_sources *sources, const char *file, uint32_t line);
 /* Takes `text` for the file `name`, which need not exist. */
 void clab_source_add(struct clab_sources *sources, const char *name, const char *text, size_t bytes);

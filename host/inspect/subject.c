@@ -59,11 +59,13 @@ clab_status clab_inspect_split(const char *text, char **out_file, char **out_ent
 
 /* --- images */
 
-static clab_status keep_ptx(struct clab_subject *out, const char *text, size_t bytes, struct clab_error *error)
+static clab_status keep_ptx(struct clab_subject *out, const char *text, size_t bytes,
+                            struct clab_error *error)
 {
     out->ptx = strndup(text, bytes);
     out->ptx_bytes = bytes;
-    return out->ptx != NULL ? CLAB_OK : clab_error_set(error, CLAB_NO_MEMORY, "%s: no memory for its PTX", out->file);
+    return out->ptx != NULL ? CLAB_OK
+                            : clab_error_set(error, CLAB_NO_MEMORY, "%s: no memory for its PTX", out->file);
 }
 
 /* A cubin with its entry chosen; for one without symbols the sections' names serve. */
@@ -91,13 +93,15 @@ static clab_status choose_in_cubin(struct clab_image *cubin, const char *entry, 
                                 count > 0 ? list.text : "");
         clab_str_free(&list);
     }
-    if (status == CLAB_OK && ((cubin->lowered = strdup(chosen)) == NULL || (cubin->entry = strdup(chosen)) == NULL))
+    if (status == CLAB_OK &&
+        ((cubin->lowered = strdup(chosen)) == NULL || (cubin->entry = strdup(chosen)) == NULL))
         status = clab_error_set(error, CLAB_NO_MEMORY, "no memory for the name of the entry");
     clab_image_names_free(names, count);
     return status;
 }
 
-static struct clab_compile_request compile_request(const struct clab_inspect_request *request, const char *arch)
+static struct clab_compile_request compile_request(const struct clab_inspect_request *request,
+                                                   const char *arch)
 {
     return (struct clab_compile_request){.source_path = request->file,
                                          .arch = arch,
@@ -117,7 +121,8 @@ static struct clab_compile_request compile_request(const struct clab_inspect_req
 static clab_status open_source(struct clab_compiler *compiler, const struct clab_inspect_request *request,
                                struct clab_subject *out, struct clab_error *error)
 {
-    struct clab_compile_request compile = compile_request(request, request->arch != NULL ? request->arch : "sm_90");
+    struct clab_compile_request compile =
+        compile_request(request, request->arch != NULL ? request->arch : "sm_90");
     clab_status status = clab_compile(compiler, &compile, &out->cubin, error);
     if (status == CLAB_NOT_FOUND && request->entry != NULL && strncmp(request->entry, "_Z", 2) == 0) {
         compile.entry = NULL;
@@ -130,7 +135,8 @@ static clab_status open_source(struct clab_compiler *compiler, const struct clab
     return status;
 }
 
-/* PTX from anywhere: text is `out->ptx`. Whether it assembles is another matter than whether it can be read. */
+/* PTX from anywhere: text is `out->ptx`. Whether it assembles is another matter than whether it can be read.
+ */
 static clab_status open_ptx(struct clab_compiler *compiler, const struct clab_inspect_request *request,
                             struct clab_image *image, struct clab_subject *out, struct clab_error *error)
 {
@@ -139,7 +145,8 @@ static clab_status open_ptx(struct clab_compiler *compiler, const struct clab_in
         status = keep_ptx(out, image->data, image->bytes, error);
     if (status != CLAB_OK)
         return status;
-    struct clab_compile_request compile = compile_request(request, request->arch != NULL ? request->arch : image->arch);
+    struct clab_compile_request compile =
+        compile_request(request, request->arch != NULL ? request->arch : image->arch);
     char *name = NULL; /* the service tells PTX by its ending */
     if (!ends_with(request->file, ".ptx")) {
         struct clab_str text = {0};
@@ -148,8 +155,8 @@ static clab_status open_ptx(struct clab_compiler *compiler, const struct clab_in
     }
     compile.source_text = out->ptx;
     compile.entry = image->lowered;
-    if (clab_compile(compiler, &compile, &out->cubin, &out->why[CLAB_LEVEL_SASS]) == CLAB_OK && request->entry == NULL &&
-        out->cubin.lowered == NULL)
+    if (clab_compile(compiler, &compile, &out->cubin, &out->why[CLAB_LEVEL_SASS]) == CLAB_OK &&
+        request->entry == NULL && out->cubin.lowered == NULL)
         (void)clab_image_choose_entry(&out->cubin, image->lowered, NULL);
     snprintf(out->arch, sizeof out->arch, "%s", image->arch);
     out->lowered = strdup(image->lowered);
@@ -189,10 +196,11 @@ static bool has_entry(const struct clab_image *image, const char *entry)
     return found;
 }
 
-/* Of a container's images of one kind, the best for the request: with the entry, and for the architecture asked for
-   exactly, else the nearest below it; without one the newest. NULL when none fits. */
+/* Of a container's images of one kind, the best for the request: with the entry, and for the architecture
+   asked for exactly, else the nearest below it; without one the newest. NULL when none fits. */
 static struct clab_image *best_image(struct clab_image *images, size_t count, enum clab_image_kind kind,
-                                     const struct clab_inspect_request *request, const struct clab_target *chip)
+                                     const struct clab_inspect_request *request,
+                                     const struct clab_target *chip)
 {
     struct clab_image *best = NULL;
     int best_number = -1;
@@ -221,7 +229,8 @@ static clab_status nothing_fits(const struct clab_inspect_request *request, cons
         size_t n;
         if (clab_image_entries(&images[i], &names, &n, NULL) != CLAB_OK)
             continue;
-        clab_str_addf(&list, "%s%s %s (", i > 0 ? "; " : "", clab_image_kind_name(images[i].kind), images[i].arch);
+        clab_str_addf(&list, "%s%s %s (", i > 0 ? "; " : "", clab_image_kind_name(images[i].kind),
+                      images[i].arch);
         for (size_t k = 0; k < n && list.bytes < 600; k++)
             clab_str_addf(&list, "%s%s", k > 0 ? ", " : "", names[k]);
         clab_str_add(&list, ")");
@@ -236,7 +245,8 @@ static clab_status nothing_fits(const struct clab_inspect_request *request, cons
 }
 
 static clab_status open_container(struct clab_compiler *compiler, const struct clab_inspect_request *request,
-                                  const char *data, size_t bytes, struct clab_subject *out, struct clab_error *error)
+                                  const char *data, size_t bytes, struct clab_subject *out,
+                                  struct clab_error *error)
 {
     struct clab_image *images;
     size_t count;
@@ -299,7 +309,8 @@ static clab_status read_ptx(struct clab_subject *out, struct clab_error *why)
         return status;
     const struct ptx_function *function = ptx_function_get(out->module, out->lowered);
     if (function == NULL || !function->defined)
-        return clab_error_set(why, CLAB_NOT_FOUND, "the PTX of %s does not define '%s'", out->file, out->lowered);
+        return clab_error_set(why, CLAB_NOT_FOUND, "the PTX of %s does not define '%s'", out->file,
+                              out->lowered);
     status = clab_resources_of_ptx(out->module, function, &out->resources, why);
     if (status == CLAB_OK && function->error != NULL) {
         clab_error_copy(why, function->error);
@@ -313,14 +324,15 @@ static clab_status read_ptx(struct clab_subject *out, struct clab_error *why)
     return status;
 }
 
-static clab_status read_sass(const struct clab_compiler *compiler, struct clab_subject *out, struct clab_error *why)
+static clab_status read_sass(const struct clab_compiler *compiler, struct clab_subject *out,
+                             struct clab_error *why)
 {
     if (out->cubin.kind != CLAB_IMAGE_CUBIN)
         return why->status != CLAB_OK ? why->status
                                       : clab_error_set(why, CLAB_UNSUPPORTED, "%s has no cubin", out->file);
     const struct clab_toolkit *toolkit = clab_compiler_toolkit(compiler);
-    const char *not_own[] = {toolkit->parts[CLAB_PART_CUDA_INCLUDE].path, toolkit->parts[CLAB_PART_CCCL_INCLUDE].path,
-                             NULL};
+    const char *not_own[] = {toolkit->parts[CLAB_PART_CUDA_INCLUDE].path,
+                             toolkit->parts[CLAB_PART_CCCL_INCLUDE].path, NULL};
     char *text = NULL;
     clab_status status = clab_sass_lines(toolkit, clab_compiler_cache_dir(compiler), &out->cubin, &text, why);
     if (status == CLAB_OK)
@@ -328,6 +340,18 @@ static clab_status read_sass(const struct clab_compiler *compiler, struct clab_s
     free(text);
     out->has[CLAB_LEVEL_SASS] = status == CLAB_OK;
     return status;
+}
+
+/* .loc names the innermost line of an inlined call, the SASS reader the innermost one of the user's: the PTX
+   gets that where SASS was made from it. */
+static void share_places(const struct clab_listing *sass, struct clab_listing *ptx)
+{
+    for (uint32_t i = 0; i < ptx->n_insns; i++)
+        for (uint32_t k = 0; k < sass->n_insns; k++)
+            if (sass->insns[k].ptx_line == ptx->insns[i].address && sass->insns[k].place.file != NULL) {
+                ptx->insns[i].place = sass->insns[k].place;
+                break;
+            }
 }
 
 clab_status clab_inspect_open(struct clab_compiler *compiler, const struct clab_inspect_request *request,
@@ -361,6 +385,8 @@ clab_status clab_inspect_open(struct clab_compiler *compiler, const struct clab_
         clab_error_copy(error, &why[assembled || out->ptx == NULL ? CLAB_LEVEL_SASS : CLAB_LEVEL_PTX]);
         return error != NULL ? error->status : CLAB_LOAD;
     }
+    if (out->has[CLAB_LEVEL_PTX] && out->has[CLAB_LEVEL_SASS])
+        share_places(&out->listings[CLAB_LEVEL_SASS], &out->listings[CLAB_LEVEL_PTX]);
     for (unsigned level = 0; level < CLAB_LEVELS && status == CLAB_OK; level++)
         if (out->has[level])
             status = clab_notes_find(&out->listings[level], &out->resources, &out->notes[level], error);
@@ -389,9 +415,9 @@ clab_status clab_subject_level(const struct clab_subject *subject, const char *n
 {
     if (name != NULL && strcmp(name, "ptx") != 0 && strcmp(name, "sass") != 0)
         return clab_error_set(error, CLAB_USAGE, "--level takes ptx or sass, got '%s'", name);
-    *out = name != NULL                      ? (strcmp(name, "ptx") == 0 ? CLAB_LEVEL_PTX : CLAB_LEVEL_SASS)
+    *out = name != NULL                    ? (strcmp(name, "ptx") == 0 ? CLAB_LEVEL_PTX : CLAB_LEVEL_SASS)
            : subject->has[CLAB_LEVEL_SASS] ? CLAB_LEVEL_SASS
-                                             : CLAB_LEVEL_PTX;
+                                           : CLAB_LEVEL_PTX;
     if (subject->has[*out])
         return CLAB_OK;
     clab_error_copy(error, &subject->why[*out]);

@@ -22,7 +22,7 @@ struct clab_buffer {
     unsigned n_fills;
     const char *file;       /* contents come from this file instead of a fill; borrowed from the set's JSON */
     bool reset_each_launch; /* before each launch, outside its time */
-    bool reset_timed; /* before each launch, as a part of it: the kernel's contract includes the reset */
+    bool reset_timed;   /* before each launch, as a part of it: the kernel's contract includes the reset */
     bool verified_only; /* its expectation holds for the verifying arguments, not for the timed ones */
     bool wanted_sum;
     const json_t *expect; /* NULL when nothing is checked; borrowed from the set's JSON */

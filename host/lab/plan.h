@@ -64,8 +64,8 @@ json_t *clab_plan_tensor_map(struct clab_plan *plan, const struct clab_path *pat
 /* "4" or "4x2" or a JSON number or list as three sides, missing ones 1. False when it is none of these. */
 bool clab_cluster_sides(const json_t *value, long long out_sides[3]);
 
-/* The values of the timed columns, an object for each of the plan's rows (empty where there was no time), from
-   the row records. Raises what a column's function raises. */
+/* The values of the timed columns, an object for each of the plan's rows (empty where there was no time),
+   from the row records. Raises what a column's function raises. */
 json_t *clab_plan_timed_columns(struct clab_plan *plan, const json_t *rows, const json_t *records);
 
 /* Calls every prediction function with the row records; returns the verdicts. */

@@ -18,7 +18,7 @@
 #define MAX_VALUES  ((long long)1 << 20)
 #define MAX_OFFSET  ((long long)1 << 30)
 
-static const char *const buffer_fields[] = {"type",   "count",     "fill",        "reset",
+static const char *const buffer_fields[] = {"type",   "count",     "fill",         "reset",
                                             "expect", "tolerance", "offset_bytes", "verified_only"};
 
 /* -- fills --------------------------------------------------------------------------------------------- */
@@ -208,13 +208,12 @@ static json_t *read_buffer(struct clab_plan *plan, const struct clab_path *path,
         clab_eval_fail(eval, &reset_path, "wanted 'launch' or 'timed', got '%.40s'", reset);
     long long offset = clab_field_integer(eval, path, index, "offset_bytes", 0, MAX_OFFSET, 0);
     bool verified_only = clab_field_bool(eval, path, index, "verified_only", false);
-    return clab_eval_json(eval,
-                          json_pack("{s:s,s:s,s:I,s:o,s:o,s:o,s:o,s:I,s:b}", "name", path->key, "type", type,
-                                    "count", (json_int_t)count, "fill", read_fills(plan, path, index, count),
-                                    "reset", reset != NULL ? json_string(reset) : json_null(), "expect",
-                                    read_expect(plan, path, index, count), "tolerance",
-                                    read_tolerance(plan, path, index), "offset_bytes", (json_int_t)offset,
-                                    "verified_only", (int)verified_only));
+    return clab_eval_json(
+        eval, json_pack("{s:s,s:s,s:I,s:o,s:o,s:o,s:o,s:I,s:b}", "name", path->key, "type", type, "count",
+                        (json_int_t)count, "fill", read_fills(plan, path, index, count), "reset",
+                        reset != NULL ? json_string(reset) : json_null(), "expect",
+                        read_expect(plan, path, index, count), "tolerance", read_tolerance(plan, path, index),
+                        "offset_bytes", (json_int_t)offset, "verified_only", (int)verified_only));
 }
 
 static int by_text(const void *a, const void *b)

@@ -19,9 +19,9 @@
 #define MAX_COLUMNS     64
 #define MAX_PREDICTIONS 256
 
-static const char *const file_fields[] = {"summary", "params", "sweep",    "buffers",     "launch", "bytes",
-                                          "columns", "check",  "variants", "predictions", "hot",    "waive",
-                                          "timeline"};
+static const char *const file_fields[] = {"summary", "params",  "sweep",   "buffers",  "launch",
+                                          "bytes",   "columns", "check",   "variants", "predictions",
+                                          "hot",     "waive",   "timeline"};
 static const char *const variant_fields[] = {
     "name",     "about",   "source", "entry", "cluster", "static_cluster", "baseline", "must_contain",
     "requires", "options", "launch", "waive", "broken",  "accepts",        "atomics",  "data",
@@ -132,9 +132,11 @@ static json_t *read_accepts(struct clab_eval *eval, const struct clab_path *path
     if (type != LUA_TNIL && type != LUA_TTABLE)
         clab_eval_fail(eval, &at,
                        "wanted reasons by kind, such as { [\"narrow-scope\"] = \"the usual idiom\" }");
-    if (type == LUA_TTABLE)
-        lua_pushnil(L);
-    while (type == LUA_TTABLE && lua_next(L, -2) != 0) {
+    if (type == LUA_TNIL) {
+        lua_pop(L, 1);
+        return accepts;
+    }
+    for (lua_pushnil(L); lua_next(L, -2) != 0; lua_pop(L, 1)) {
         const char *kind = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "";
         struct clab_path item = {.up = &at, .key = kind};
         const int number = clab_hazard_kind(kind);
@@ -146,7 +148,6 @@ static json_t *read_accepts(struct clab_eval *eval, const struct clab_path *path
         if (lua_type(L, -1) != LUA_TSTRING || lua_rawlen(L, -1) == 0)
             clab_eval_fail(eval, &item, "wanted the reason, a text");
         clab_eval_set(eval, accepts, kind, json_string(lua_tostring(L, -1)));
-        lua_pop(L, 1);
     }
     lua_pop(L, 1);
     return accepts;
@@ -264,8 +265,7 @@ static void read_variants(struct clab_plan *plan)
     }
     for (lua_Integer i = 1; i <= n; i++) {
         struct clab_path item = {.up = &path, .index = i}, at = {.up = &item, .key = "against"};
-        const char *against =
-            clab_json_text(json_array_get(plan->variants, (size_t)i - 1), "against", NULL);
+        const char *against = clab_json_text(json_array_get(plan->variants, (size_t)i - 1), "against", NULL);
         if (against != NULL && variant_index(plan->variants, against) < 0)
             clab_eval_fail(eval, &at, "there is no variant '%.60s'", against);
     }
@@ -429,8 +429,8 @@ static void read_predictions(struct clab_plan *plan, json_t *out_predictions)
 
 /* -- timeline ------------------------------------------------------------------------------------------- */
 
-/* { log = "name", costs = "name", item = "tile" }: which buffers hold the log of a launch. That a row has them is
-   plan_row.c's to see. */
+/* { log = "name", costs = "name", item = "tile" }: which buffers hold the log of a launch. That a row has
+   them is plan_row.c's to see. */
 static json_t *read_timeline(struct clab_plan *plan)
 {
     static const char *const fields[] = {"log", "costs", "item"};
@@ -443,9 +443,9 @@ static json_t *read_timeline(struct clab_plan *plan)
         const char *costs = clab_field_string(eval, &path, -1, "costs", NULL);
         if (log == NULL)
             clab_eval_fail(eval, &path, "a timeline needs a `log`, the name of a buffer");
-        timeline = json_pack("{s:s,s:o,s:s}", "log", log, "costs",
-                             costs != NULL ? json_string(costs) : json_null(), "item",
-                             clab_field_string(eval, &path, -1, "item", "item"));
+        timeline =
+            json_pack("{s:s,s:o,s:s}", "log", log, "costs", costs != NULL ? json_string(costs) : json_null(),
+                      "item", clab_field_string(eval, &path, -1, "item", "item"));
     }
     lua_pop(eval->L, 1);
     return clab_eval_json(eval, timeline);

@@ -129,15 +129,16 @@ static bool same_setting(const json_t *a, const json_t *b)
     return same;
 }
 
-/* The row of the baseline (or of the variant that this one is `against`) with the same parameters, cluster and
-   all; without one, the first that differs only in the cluster (a baseline without clusters, say). */
+/* The row of the baseline (or of the variant that this one is `against`) with the same parameters, cluster
+   and all; without one, the first that differs only in the cluster (a baseline without clusters, say). */
 static void find_baseline(const struct clab_run_state *run, struct clab_run_row *row)
 {
     const json_t *params = json_object_get(row->plan, "params");
     const char *against = clab_json_text(run->variants[row->variant].plan, "against", NULL);
     for (size_t j = 0; j < run->n_rows; j++) {
         const struct clab_run_row *other = &run->rows[j];
-        const json_t *variant = run->variants[other->variant].plan, *others = json_object_get(other->plan, "params");
+        const json_t *variant = run->variants[other->variant].plan,
+                     *others = json_object_get(other->plan, "params");
         const bool measure = against != NULL ? strcmp(clab_json_text(variant, "name", ""), against) == 0
                                              : clab_json_bool(variant, "baseline", false);
         if (!measure || !same_setting(params, others))
@@ -298,21 +299,26 @@ static clab_status place_images(struct clab_run_state *run, struct clab_error *e
         if (!variant->compiled || variant->result.status != CLAB_OK)
             continue;
         struct clab_error why = {0};
+        json_t *proof = NULL;
         snprintf(variant->path, sizeof variant->path, "%s/%zu.%s", run->folder, i,
                  clab_image_kind_name(image->kind));
         clab_status status = CLAB_OK;
         if (clab_file_write_atomic(variant->path, image->data, image->bytes) != 0)
             status = clab_error_set(&why, CLAB_OUTPUT, "cannot write %s: %s", variant->path, strerror(errno));
         if (status == CLAB_OK)
-            status = clab_proof_check(image, json_object_get(variant->plan, "must_contain"), &why);
+            status = clab_proof_check(image, json_object_get(variant->plan, "must_contain"),
+                                      clab_compiler_toolkit(run->compiler),
+                                      clab_compiler_cache_dir(run->compiler), &proof, &why);
         for (size_t j = 0; j < run->n_rows; j++)
             if (run->rows[j].variant == i)
-                json_object_set_new(
-                    run->rows[j].record, "image",
-                    json_pack("{s:s,s:s,s:s,s:s?,s:s,s:s}", "kind", clab_image_kind_name(image->kind), "arch",
-                              image->arch, "source",
-                              clab_path_shown(clab_json_text(variant->plan, "source", "")), "entry",
-                              image->entry, "sha256", image->sha256, "compiler", image->compiler));
+                json_object_set_new(run->rows[j].record, "image",
+                                    json_pack("{s:s,s:s,s:s,s:s?,s:s,s:s,s:O?}", "kind",
+                                              clab_image_kind_name(image->kind), "arch", image->arch,
+                                              "source",
+                                              clab_path_shown(clab_json_text(variant->plan, "source", "")),
+                                              "entry", image->entry, "sha256", image->sha256, "compiler",
+                                              image->compiler, "must_contain", proof));
+        json_decref(proof);
         if (status != CLAB_OK)
             close_variant(run, i, status, &why);
         clab_error_clear(&why);
@@ -399,20 +405,12 @@ static json_t *timeline_request(const struct clab_run_state *run)
     return request;
 }
 
-/* The cost of a unit of work: the baseline's of this run, where it has one. */
-static double baseline_unit_ns(const struct clab_run_state *run, const struct clab_run_row *row)
-{
-    if (row->baseline == UINT32_MAX || &run->rows[row->baseline] == row)
-        return 0;
-    return json_number_value(
-        json_object_get(json_object_get(run->rows[row->baseline].record, "timeline"), "unit_ns"));
-}
-
-/* Keeps the summary of a launch's timeline in the record, and in columns: times only where the device's clock means
-   something, and named for what they are. */
+/* Keeps the summary of a launch's timeline in the record, and in columns: times only where the device's clock
+   means something, and named for what they are. */
 static void record_timeline(const struct clab_run_state *run, struct clab_run_row *row, json_t *summary)
 {
-    static const char *const times[] = {"idle_end_ns", "makespan_ns", "shortest_ns", "longest_ns", "busy_ns", "held_ns"};
+    static const char *const times[] = {"idle_end_ns", "makespan_ns", "shortest_ns",
+                                        "longest_ns",  "busy_ns",     "held_ns"};
     if (!json_is_object(summary))
         return;
     json_t *columns = json_object_get(row->record, "columns");
@@ -423,9 +421,11 @@ static void record_timeline(const struct clab_run_state *run, struct clab_run_ro
     row->slots = json_incref(json_object_get(summary, "slots"));
     json_object_del(summary, "slots");
     json_object_set_new(summary, "kind",
-                        json_string(run->timed ? "measured" : run->modelled ? "modelled" : "none"));
+                        json_string(run->timed      ? "measured"
+                                    : run->modelled ? "modelled"
+                                                    : "none"));
     if (run->timed || run->modelled)
-        clab_timeline_judge(summary, baseline_unit_ns(run, row), (unsigned)clab_json_int(run->session->facts, "sms", 0));
+        clab_timeline_judge(summary, (unsigned)clab_json_int(run->session->facts, "sms", 0));
     for (size_t i = 0; i < sizeof times / sizeof *times && !run->timed && !run->modelled; i++)
         json_object_set_new(summary, times[i], json_null());
     const char *of = run->modelled ? " (modelled)" : "";
@@ -454,8 +454,8 @@ clab_status clab_row_verify(struct clab_run_state *run, struct clab_run_row *row
         return status;
     json_object_set(row->record, "resources", run->variants[row->variant].resources);
     json_t *answer = NULL;
-    json_t *request = json_pack("{s:s,s:I,s:O,s:O,s:o}", "op", "verify", "key", (json_int_t)row->variant, "row",
-                                row->plan, "buffers", row->buffers, "timeline", timeline_request(run));
+    json_t *request = json_pack("{s:s,s:I,s:O,s:O,s:o}", "op", "verify", "key", (json_int_t)row->variant,
+                                "row", row->plan, "buffers", row->buffers, "timeline", timeline_request(run));
     const bool watched = run->timed || run->options->timeout_always;
     status = clab_session_ask(run->session, request, watched ? run->options->timeout_ms : -1, NULL, NULL,
                               &answer, error);
@@ -463,7 +463,8 @@ clab_status clab_row_verify(struct clab_run_state *run, struct clab_run_row *row
     if (status == CLAB_OK) {
         json_object_set(row->record, "launch", json_object_get(answer, "launch"));
         json_object_set(row->record, "verify", (json_t *)(uintptr_t)verify);
-        json_object_set(row->record, "counters", json_object_get(answer, "counters"));
+        if (json_is_object(json_object_get(answer, "counters"))) /* a GPU's come from ncu, and stay */
+            json_object_set(row->record, "counters", json_object_get(answer, "counters"));
         if (strcmp(clab_json_text(verify, "status", ""), "pass") != 0)
             status = clab_error_set(error, CLAB_WRONG, "%s%s",
                                     first ? "" : "after timing: ", clab_json_text(verify, "detail", ""));
@@ -471,6 +472,8 @@ clab_status clab_row_verify(struct clab_run_state *run, struct clab_run_row *row
         clab_status columns = check_columns(run, row, status == CLAB_OK ? error : NULL);
         if (status == CLAB_OK)
             status = columns;
+        if (run->options->counters && !run->timed)
+            clab_run_counters_emulated(row);
     }
     json_decref(answer);
     return status;
@@ -558,12 +561,13 @@ static void run_free(struct clab_run_state *run)
     json_decref(run->plan);
 }
 
-/* On the stand-in driver an experiment with a timeline runs on the schedule whose clock means something, unless the
-   caller chose another. */
+/* On the stand-in driver an experiment with a timeline runs on the schedule whose clock means something,
+   unless the caller chose another. */
 static clab_status choose_schedule(struct clab_run_state *run, struct clab_error *error)
 {
     const struct clab_session *session = run->session;
-    if (!clab_json_bool(session->facts, "emulated", false) || !json_is_object(json_object_get(run->plan, "timeline")))
+    if (!clab_json_bool(session->facts, "emulated", false) ||
+        !json_is_object(json_object_get(run->plan, "timeline")))
         return CLAB_OK;
     const char *chosen = clab_json_text(session->options, "schedule", NULL);
     run->modelled = chosen == NULL || strcmp(chosen, "fair") == 0;
@@ -580,15 +584,17 @@ static clab_status check_timeline(const struct clab_run_state *run, struct clab_
         return clab_error_remedy(error, "`timeline` in its file names the buffer that its kernels log to");
     }
     if (!run->timed && !run->modelled)
-        return clab_error_set(error, CLAB_USAGE,
-                              "--timeline on an emulated device needs its clock: --emu-schedule fair (the default here)");
+        return clab_error_set(
+            error, CLAB_USAGE,
+            "--timeline on an emulated device needs its clock: --emu-schedule fair (the default here)");
     return CLAB_OK;
 }
 
 static void give_timelines(const struct clab_run_state *run)
 {
     for (size_t i = 0; i < run->n_rows && run->options->on_timeline != NULL; i++)
-        if (run->rows[i].slots != NULL && strcmp(clab_json_text(run->rows[i].record, "status", ""), "ok") == 0)
+        if (run->rows[i].slots != NULL &&
+            strcmp(clab_json_text(run->rows[i].record, "status", ""), "ok") == 0)
             run->options->on_timeline(run->options->context, run->rows[i].record, run->rows[i].slots);
 }
 
@@ -652,6 +658,10 @@ clab_status clab_run(struct clab_session *session, struct clab_compiler *compile
         if (run.timed && options->hot && !run.stop)
             clab_run_time(&run, true);
         clab_session_mark(session, "time");
+        if (run.timed && options->counters && !run.stop) {
+            clab_run_counters(&run);
+            clab_session_mark(session, "count");
+        }
         if (run.timed)
             clab_run_finish_timed(&run);
         clab_session_mark(session, "verify again");

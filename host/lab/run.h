@@ -19,6 +19,7 @@ struct clab_run_options {
     bool timeout_always;             /* on one that is not, too */
     unsigned samples;                /* cold samples a row; 0: the stop rule decides */
     bool hot;                        /* batches back to back too */
+    bool counters;                   /* L2, DRAM and crossbar bytes as columns (run_counters.c) */
     const json_t *plan;  /* a plan made by the caller instead of from `request`; borrowed; NULL none */
     unsigned seeds;      /* not 0: rows are checked for hazards under so many schedules, not timed */
     uint64_t first_seed; /* of the first of them */
@@ -30,9 +31,12 @@ struct clab_run_options {
      */
     void (*on_plan)(void *context, const json_t *plan);
     void (*on_record)(void *context, const char *type, const json_t *record);
-    /* Called for each row that is ok, after all others, with the slots of its timeline (timeline.h); NULL: they are not
-       wanted. */
+    /* Called for each row that is ok, after all others, with the slots of its timeline (timeline.h); NULL:
+       they are not wanted. */
     void (*on_timeline)(void *context, const json_t *row, const json_t *slots);
+    /* A sentence for the user about the run as a whole, such as why counters could not be read; may be NULL.
+     */
+    void (*on_note)(void *context, const char *text);
     void *context;
 };
 

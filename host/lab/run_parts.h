@@ -47,7 +47,7 @@ struct clab_run_state {
     json_t *others;       /* companions and references: variants without rows of their own */
     char folder[4096];    /* temporary images; "" none */
     json_t *cold_outcome; /* the worker's last words on the cold measurement, or NULL */
-    bool modelled; /* the device's clock follows the schedule `fair` */
+    bool modelled;        /* the device's clock follows the schedule `fair` */
     bool timed, stop;
     bool timing_hot; /* which series samples belong to */
     int exit_status;
@@ -83,6 +83,10 @@ clab_status clab_row_check(struct clab_run_state *run, struct clab_run_row *row,
 /* Times every open row interleaved, cold or hot; a row that kills the measurement is dropped, and the rest
    goes on from the samples it has. */
 void clab_run_time(struct clab_run_state *run, bool hot);
+/* The columns of --counters. On a timed device: every open row, once it was timed; run->stop when
+   interrupted. On one that counts by itself: a row that was just verified. */
+void clab_run_counters(struct clab_run_state *run);
+void clab_run_counters_emulated(struct clab_run_row *row);
 /* Verifies the timed rows once more, then closes them with their times. */
 void clab_run_finish_timed(struct clab_run_state *run);
 void clab_run_samples_free(struct clab_run_samples *samples);

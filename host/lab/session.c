@@ -3,6 +3,7 @@
 #include "lab/session.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -117,7 +118,18 @@ clab_status clab_session_ask(struct clab_session *session, json_t *request, int 
 
 static clab_status start(struct clab_session *session, struct clab_error *error)
 {
-    static const char *const argv[] = {"/proc/self/exe", "--device-worker", NULL};
+    const char *argv[64];
+    char program[PATH_MAX];
+    size_t words = 0;
+    for (const char *const *word = session->wrapper; word != NULL && *word != NULL && words < 60; word++)
+        argv[words++] = *word;
+    /* Under a wrapper /proc/self/exe would be the wrapper. */
+    const ssize_t length = words != 0 ? readlink("/proc/self/exe", program, sizeof program - 1) : -1;
+    if (length > 0)
+        program[length] = '\0';
+    argv[words++] = length > 0 ? program : "/proc/self/exe";
+    argv[words++] = "--device-worker";
+    argv[words] = NULL;
     session->reader.start = session->reader.end = 0;
     if (clab_process_start(&session->process, argv, NULL, false) != 0)
         return clab_error_set(error, CLAB_WORKER, "cannot start a worker: %s", strerror(errno));
@@ -141,7 +153,15 @@ static clab_status start(struct clab_session *session, struct clab_error *error)
 clab_status clab_session_open(struct clab_session *session, const char *device, json_t *options,
                               const volatile sig_atomic_t *interrupted, struct clab_error *error)
 {
+    return clab_session_open_under(session, device, options, interrupted, NULL, error);
+}
+
+clab_status clab_session_open_under(struct clab_session *session, const char *device, json_t *options,
+                                    const volatile sig_atomic_t *interrupted, const char *const *wrapper,
+                                    struct clab_error *error)
+{
     memset(session, 0, sizeof *session);
+    session->wrapper = wrapper;
     session->process.to_fd = session->process.from_fd = session->process.error_fd = -1;
     session->interrupted = interrupted;
     session->options = json_incref(options);
@@ -173,27 +193,32 @@ clab_status clab_session_reopen(struct clab_session *session, struct clab_error 
 clab_status clab_session_option(struct clab_session *session, const char *name, const char *value,
                                 struct clab_error *error)
 {
-    json_t *options = json_is_object(session->options) ? json_deep_copy(session->options) : json_object(), *answer;
+    json_t *options = json_is_object(session->options) ? json_deep_copy(session->options) : json_object(),
+           *answer;
     json_object_set_new(options, name, json_string(value));
     json_decref(session->options);
     session->options = options;
     clab_status status =
-        clab_session_ask(session, json_pack("{s:s,s:s,s:s}", "op", "option", "name", name, "value", value), -1, NULL,
-                         NULL, &answer, error);
+        clab_session_ask(session, json_pack("{s:s,s:s,s:s}", "op", "option", "name", name, "value", value),
+                         -1, NULL, NULL, &answer, error);
     json_decref(answer);
     return status;
 }
 
+void clab_session_finish(struct clab_session *session, int limit_ms)
+{
+    if (!session->alive || session->process.to_fd < 0)
+        return;
+    close(session->process.to_fd);
+    session->process.to_fd = -1;
+    int status;
+    (void)clab_process_wait(&session->process, limit_ms, &status);
+}
+
 void clab_session_close(struct clab_session *session)
 {
-    if (session->alive) { /* the end of its input lets the worker go; the kill covers one that does not */
-        if (session->process.to_fd >= 0) {
-            close(session->process.to_fd);
-            session->process.to_fd = -1;
-            int status;
-            (void)clab_process_wait(&session->process, 2000, &status);
-        }
-    }
+    clab_session_finish(
+        session, 2000); /* the end of its input lets the worker go; the kill covers one that does not */
     clab_process_kill(&session->process);
     clab_line_reader_free(&session->reader);
     json_decref(session->facts);

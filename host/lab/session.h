@@ -14,6 +14,7 @@ struct clab_session {
     json_t *facts;   /* of the device, once open */
     struct clab_process process;
     struct clab_line_reader reader;
+    const char *const *wrapper; /* what starts the worker, or NULL */
     bool alive;
     int64_t at_row; /* id of the row that the worker last said it launches, -1 none; kept when it dies */
     const volatile sig_atomic_t *interrupted; /* checked while waiting; may be NULL */
@@ -24,6 +25,14 @@ struct clab_session {
 /* Starts `PROGRAM --device-worker` and opens the device in it. Errors: those of clab_device_open; WORKER. */
 clab_status clab_session_open(struct clab_session *session, const char *device, json_t *options,
                               const volatile sig_atomic_t *interrupted, struct clab_error *error);
+/* The same with the worker started by another program: `wrapper` is a NULL-terminated list of its words, to
+   which the worker's own are added; borrowed until the session is closed. */
+clab_status clab_session_open_under(struct clab_session *session, const char *device, json_t *options,
+                                    const volatile sig_atomic_t *interrupted, const char *const *wrapper,
+                                    struct clab_error *error);
+/* Lets the worker come to its end, and waits for it, at most `limit_ms`; before clab_session_close, where
+   what the wrapper does after the worker's end matters. */
+void clab_session_finish(struct clab_session *session, int limit_ms);
 /* A fresh worker for the same device; every image has to be loaded again. */
 clab_status clab_session_reopen(struct clab_session *session, struct clab_error *error);
 /* Sets an option of the stand-in driver (channel.h) in this worker and in those that replace it. */

@@ -191,6 +191,10 @@ json_t *clab_plan_tensor_map(struct clab_plan *plan, const struct clab_path *pat
     if (interleave == 2 && swizzle != 1)
         clab_eval_fail(eval, &swizzle_path, "interleave 32B needs swizzle 32B, got %s", swizzles[swizzle]);
 
+    if (interleave != 0 && t == U6_ALIGN16)
+        clab_eval_fail(eval, &interleave_path, "a 16u6_align16b tensor takes interleave none, got %s",
+                       interleaves[interleave]);
+
     long long dims[MAX_RANK], strides[MAX_RANK], box[MAX_RANK], steps[MAX_RANK] = {1, 1, 1, 1, 1};
     read_numbers(eval, path, index, "dims", rank, 1, (long long)1 << 32, 1, dims);
     if ((wide && dims[0] % 128 != 0) || (t == U4_ALIGN8 && dims[0] % 2 != 0))

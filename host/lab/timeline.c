@@ -1,5 +1,5 @@
-/* Timelines (timeline.h). SM ids are as %smid gives them: not always below the number of SMs (PTX ISA 9.0, "Special
-   Registers: %smid"), so they are looked up, not indexed by. */
+/* Timelines (timeline.h). SM ids are as %smid gives them: not always below the number of SMs (PTX ISA 9.0,
+   "Special Registers: %smid"), so they are looked up, not indexed by. */
 #include "lab/timeline.h"
 
 #include <stdlib.h>
@@ -92,7 +92,7 @@ json_t *clab_timeline_summary(const uint64_t *log, uint64_t n_slots, const doubl
     struct slot *items = calloc(n_slots + 1, sizeof *items);
     size_t n = 0, held = 0, missing = 0;
     uint64_t start = UINT64_MAX, end = 0, shortest = UINT64_MAX, longest = 0;
-    double busy = 0, held_ns = 0, cost = 0, longest_cost = 0;
+    double busy = 0, held_ns = 0, cost = 0;
     if (items == NULL)
         return NULL;
     for (uint64_t i = 0; i < n_slots; i++) {
@@ -111,11 +111,10 @@ json_t *clab_timeline_summary(const uint64_t *log, uint64_t n_slots, const doubl
             longest = took > longest ? took : longest;
             busy += (double)took;
             cost += i < n_costs ? costs[i] : 0;
-            longest_cost = i < n_costs && costs[i] > longest_cost ? costs[i] : longest_cost;
         }
     }
-    json_t *summary = json_pack("{s:I,s:I,s:I}", "items", (json_int_t)n, "missing", (json_int_t)missing, "held",
-                                (json_int_t)held);
+    json_t *summary = json_pack("{s:I,s:I,s:I}", "items", (json_int_t)n, "missing", (json_int_t)missing,
+                                "held", (json_int_t)held);
     if (n != 0) {
         json_int_t ctas;
         json_object_set_new(summary, "idle_end_ns", json_real(idle_at_end(items, n, sms, start, end)));
@@ -127,7 +126,6 @@ json_t *clab_timeline_summary(const uint64_t *log, uint64_t n_slots, const doubl
         json_object_set_new(summary, "busy_ns", json_real(busy));
         json_object_set_new(summary, "held_ns", json_real(held_ns));
         json_object_set_new(summary, "cost", costs != NULL ? json_real(cost) : json_null());
-        json_object_set_new(summary, "longest_cost", costs != NULL ? json_real(longest_cost) : json_null());
     }
     if (slots)
         json_object_set_new(summary, "slots", slot_list(log, n_slots, n != 0 ? start : 0));
@@ -136,8 +134,9 @@ json_t *clab_timeline_summary(const uint64_t *log, uint64_t n_slots, const doubl
 }
 
 /* A buffer's contents, in host memory of the caller's. */
-static clab_status fetch(const struct clab_device *device, const struct clab_buffer_set *set, const char *name,
-                         struct clab_buffer **out_buffer, void **out_data, struct clab_error *error)
+static clab_status fetch(const struct clab_device *device, const struct clab_buffer_set *set,
+                         const char *name, struct clab_buffer **out_buffer, void **out_data,
+                         struct clab_error *error)
 {
     *out_buffer = clab_buffers_find(set, name);
     if (*out_buffer == NULL)
@@ -146,8 +145,8 @@ static clab_status fetch(const struct clab_device *device, const struct clab_buf
     *out_data = malloc(bytes);
     if (*out_data == NULL)
         return clab_error_set(error, CLAB_NO_MEMORY, "no memory to read back '%s'", name);
-    return CLAB_CALL(device->driver, error, cuMemcpyDtoH_v2, (*out_data, (*out_buffer)->address, bytes), "'%s'",
-                     name);
+    return CLAB_CALL(device->driver, error, cuMemcpyDtoH_v2, (*out_data, (*out_buffer)->address, bytes),
+                     "'%s'", name);
 }
 
 clab_status clab_timeline_read(const struct clab_device *device, const struct clab_buffer_set *set,
@@ -183,7 +182,7 @@ static double number_of(const json_t *object, const char *key)
     return json_number_value(json_object_get(object, key));
 }
 
-void clab_timeline_judge(json_t *summary, double unit_ns, unsigned sms)
+void clab_timeline_judge(json_t *summary, unsigned sms)
 {
     const double cost = number_of(summary, "cost"), makespan = number_of(summary, "makespan_ns");
     if (makespan <= 0 || sms == 0)
@@ -191,10 +190,9 @@ void clab_timeline_judge(json_t *summary, double unit_ns, unsigned sms)
     json_object_set_new(summary, "idle_end", json_real(number_of(summary, "idle_end_ns") / (makespan * sms)));
     if (cost <= 0)
         return;
-    if (!(unit_ns > 0))
-        unit_ns = number_of(summary, "busy_ns") / cost;
+    const double unit_ns = number_of(summary, "busy_ns") / cost;
     const double shared = (cost * unit_ns + number_of(summary, "held_ns")) / sms;
-    const double longest = number_of(summary, "longest_cost") * unit_ns;
+    const double longest = number_of(summary, "longest_ns");
     const double bound = longest > shared ? longest : shared;
     json_object_set_new(summary, "unit_ns", json_real(unit_ns));
     json_object_set_new(summary, "bound_ns", json_real(bound));

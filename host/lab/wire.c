@@ -165,6 +165,8 @@ clab_status clab_error_from_json(const json_t *object, struct clab_error *out_er
     X(bulk_copies)            \
     X(bulk_requested_bytes)   \
     X(bulk_delivered_bytes)   \
+    X(bulk_across_bytes)      \
+    X(async_store_bytes)      \
     X(clc_granted)            \
     X(clc_declined)           \
     X(ctas)                   \

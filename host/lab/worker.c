@@ -342,7 +342,8 @@ static json_t *verifying(const json_t *request, bool *out_differs)
     return copy;
 }
 
-/* The launch as it will be timed, once, under the first fill, where its arguments are not the verified ones. */
+/* The launch as it will be timed, once, under the first fill, where its arguments are not the verified ones.
+ */
 static clab_status run_as_timed(struct worker *worker, const json_t *request, struct clab_buffer_set *set,
                                 struct clab_error *error)
 {
@@ -400,7 +401,8 @@ static clab_status do_verify(struct worker *worker, const json_t *request, json_
         status = work_prepare(worker, verified, set, work, error);
     if (status == CLAB_OK) {
         json_object_set_new(answer, "launch", clab_launch_to_json(&work->launch));
-        status = run_fills(worker, work, set, differs && worker->device.timed ? request : NULL, answer, error);
+        status =
+            run_fills(worker, work, set, differs && worker->device.timed ? request : NULL, answer, error);
     }
     if (status == CLAB_OK) {
         json_t *dumps = NULL;
@@ -415,6 +417,31 @@ static clab_status do_verify(struct worker *worker, const json_t *request, json_
     }
     clab_companion_fini(&worker->device, &work->companion);
     json_decref(verified);
+    free(work);
+    return status;
+}
+
+/* One launch as it is timed, on fresh contents, unchecked: for whoever watches from outside. */
+static clab_status do_launch(struct worker *worker, const json_t *request, struct clab_error *error)
+{
+    struct clab_buffer_set *set;
+    struct work *work = calloc(1, sizeof *work);
+    if (work == NULL)
+        return clab_error_set(error, CLAB_NO_MEMORY, "no memory for a launch");
+    clab_status status = set_get(worker, json_object_get(request, "buffers"), true, &set, error);
+    if (status == CLAB_OK)
+        status = stage(worker, "fill", error);
+    if (status == CLAB_OK)
+        status = clab_buffers_fill(&worker->device, set, 0, error);
+    if (status == CLAB_OK)
+        status = work_prepare(worker, request, set, work, error);
+    if (status == CLAB_OK)
+        status = stage(worker, "launch", error);
+    if (status == CLAB_OK)
+        status = clab_launch_submit(&worker->device, &work->launch, error);
+    if (status == CLAB_OK)
+        status = clab_device_wait(&worker->device, error);
+    clab_companion_fini(&worker->device, &work->companion);
     free(work);
     return status;
 }
@@ -695,6 +722,8 @@ static clab_status dispatch(struct worker *worker, const json_t *request, json_t
         return do_forget(worker, request);
     if (strcmp(op, "verify") == 0)
         return do_verify(worker, request, answer, error);
+    if (strcmp(op, "launch") == 0)
+        return do_launch(worker, request, error);
     if (strcmp(op, "check") == 0)
         return do_check(worker, request, answer, error);
     if (strcmp(op, "grid") == 0)

@@ -44,12 +44,12 @@ struct ptx_role {
     enum ptx_role_type by;
     uint8_t type; /* index among the instruction's types, or an enum ptx_type when by is PTX_ROLE_FIXED */
     bool optional;
-    bool widens;           /* + : a register wider than the type is allowed (ld, st, cvt) */
-    bool sinks;            /* _ : the result may be discarded */
-    bool negates;          /* - : -a is allowed */
-    uint8_t selects;       /* part selectors (video): 1 . one part; 2 h of halves, 4 b of bytes */
-    ptx_word when;         /* present exactly when the instruction has this qualifier; 0 no such rule */
-    uint8_t pair;          /* 0 single, 1 may be `d|p`, 2 must be */
+    bool widens;     /* + : a register wider than the type is allowed (ld, st, cvt) */
+    bool sinks;      /* _ : the result may be discarded */
+    bool negates;    /* - : -a is allowed */
+    uint8_t selects; /* part selectors (video): 1 . one part; 2 h of halves, 4 b of bytes */
+    ptx_word when;   /* present exactly when the instruction has this qualifier; 0 no such rule */
+    uint8_t pair;    /* 0 single, 1 may be `d|p`, 2 must be */
     enum ptx_type pair_type;
     uint8_t n_values; /* allowed integers, when any are listed */
     int32_t values[6];

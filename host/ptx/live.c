@@ -118,7 +118,7 @@ struct liveness {
     uint32_t *event_reg, *event, *sorted; /* insn << EVENT_BITS | kind */
     uint32_t *first;                      /* by register: its events are sorted[first[r]..first[r + 1]) */
     bool *free;                           /* by register: see is_free */
-    int32_t *change, *spared;             /* by point: registers more than before; those of them that are free */
+    int32_t *change, *spared; /* by point: registers more than before; those of them that are free */
     /* The data flow of one batch, by block; words are 0 between batches. */
     uint64_t *in, *out, *read, *killed, *touched;
     uint64_t *visited, *pending; /* a bit per block */
@@ -196,7 +196,8 @@ static bool is_free(const struct liveness *l, uint32_t reg)
     switch (insn->row) {
     case PTX_LD:
         return l->function->entry && from->kind == PTX_OPERAND_ADDRESS &&
-               from->elements[0].kind == PTX_OPERAND_SYMBOL && insn->n_spaces && (insn->spaces[0] == PTX_SPACE_PARAM || insn->spaces[0] == PTX_SPACE_PARAM_ENTRY);
+               from->elements[0].kind == PTX_OPERAND_SYMBOL && insn->n_spaces &&
+               (insn->spaces[0] == PTX_SPACE_PARAM || insn->spaces[0] == PTX_SPACE_PARAM_ENTRY);
     case PTX_MOV:
         return from->kind == PTX_OPERAND_INT || from->kind == PTX_OPERAND_FLOAT ||
                from->kind == PTX_OPERAND_SYMBOL;
@@ -225,7 +226,9 @@ static void live_at(struct liveness *l, uint32_t reg, uint32_t from, uint32_t to
         l->spared[to + 1] -= registers;
     }
     span->first = from < span->first ? from : span->first;
-    span->last = (to | 1) > span->last ? to | 1 : span->last; /* what an instruction reads stays until it has written */
+    span->last = (to | 1) > span->last
+                     ? to | 1
+                     : span->last; /* what an instruction reads stays until it has written */
 }
 
 /* The stretches of one register inside one block, of which `events` (in order) are all its events. */
@@ -454,9 +457,8 @@ clab_status ptx_live_build(const struct ptx_function *function, const struct ptx
 {
     const struct ptx_forms *forms = ptx_forms_get();
     struct clab_arena scratch = {.limit_bytes = arena->limit_bytes};
-    struct liveness l = {.function = function,
-                         .cfg = cfg,
-                         .most_steps = 1000000 + 32 * (uint64_t)function->n_insns};
+    struct liveness l = {
+        .function = function, .cfg = cfg, .most_steps = 1000000 + 32 * (uint64_t)function->n_insns};
     *out_live = (struct ptx_live){0};
     l.spans = clab_arena_array(arena, (size_t)function->n_regs + 1, sizeof *l.spans);
     if (!forms || !l.spans || !tables_init(&l, &scratch)) {

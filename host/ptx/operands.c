@@ -88,7 +88,8 @@ static bool vector_register(struct ptx_parser *parser, const struct ptx_binding 
 static uint8_t digits_accept(struct ptx_parser *parser, uint64_t *out_digits)
 {
     const struct ptx_token *token = &parser->token;
-    if (!out_digits || token->bytes < 4 || token->bytes > 6 || (token->text[1] != 'h' && token->text[1] != 'b'))
+    if (!out_digits || token->bytes < 4 || token->bytes > 6 ||
+        (token->text[1] != 'h' && token->text[1] != 'b'))
         return PTX_COMPONENT_NONE;
     uint64_t digits = 0;
     for (size_t i = 2; i < token->bytes; i++) {

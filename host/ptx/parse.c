@@ -430,7 +430,7 @@ static bool target_read(struct ptx_parser *parser)
     char suffix[2] = {target->suffix, 0};
     if (least == 0)
         return ptx_fail(parser, "'sm_%u%s' is not a target", target->sm, suffix);
-    if (parser->module->version < least) {
+    if (parser->module->version < least && !(parser->options && parser->options->any_target)) {
         ptx_fail(parser, "PTX .version %u.%u does not support .target sm_%u%s, which needs %u.%u",
                  parser->module->version / 10, parser->module->version % 10, target->sm, suffix, least / 10,
                  least % 10);

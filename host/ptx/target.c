@@ -83,6 +83,9 @@ bool ptx_target_has(enum ptx_row row, struct ptx_target target)
 /* ptxas: "PTX .version X does not support .target Y". 0: a target that ptxas 13.0 does not know. */
 uint16_t ptx_target_isa(struct ptx_target target)
 {
+    /* Those that ptxas 13.0.88 takes; it asks no .version of them. */
+    static const uint8_t older[] = {10, 11, 12, 13, 20, 21, 30, 32, 35, 37, 50, 52, 53,
+                                    60, 61, 62, 70, 72, 75, 80, 82, 86, 87, 88, 89};
     switch (target.sm) {
     case 90:
         return target.suffix == 'a' ? 80 : target.suffix ? 0 : 78;
@@ -96,7 +99,10 @@ uint16_t ptx_target_isa(struct ptx_target target)
     case 120:
         return target.suffix == 'f' ? 88 : 87;
     default:
-        return target.suffix ? 0 : 10;
+        for (size_t i = 0; i < sizeof older / sizeof older[0]; i++)
+            if (older[i] == target.sm)
+                return target.suffix ? 0 : 10;
+        return 0;
     }
 }
 

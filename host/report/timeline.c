@@ -1,5 +1,6 @@
-/* The trace, in the JSON form that chrome://tracing and ui.perfetto.dev read ("Trace Event Format": complete events, ts and
-   dur in microseconds): a row is a process, an SM a thread of it. The picture is timeline_svg.c's. */
+/* The trace, in the JSON form that chrome://tracing and ui.perfetto.dev read ("Trace Event Format": complete
+   events, ts and dur in microseconds): a row is a process, an SM a thread of it. The picture is
+   timeline_svg.c's. */
 #include "report/timeline.h"
 
 #include <errno.h>
@@ -20,12 +21,14 @@ clab_status clab_timelines_open(struct clab_timelines *timelines, const char *pa
         }
     }
     if (bytes == 0 || strcmp(path, "-") == 0 || bytes + 8 > sizeof full)
-        return clab_error_set(error, CLAB_USAGE, "--timeline wants the name of two files, NAME.json and NAME.svg; got '%s'",
+        return clab_error_set(error, CLAB_USAGE,
+                              "--timeline wants the name of two files, NAME.json and NAME.svg; got '%s'",
                               path);
     clab_status status = CLAB_OK;
     for (size_t i = 0; i < 2 && status == CLAB_OK; i++) {
         snprintf(full, sizeof full, "%.*s%s", (int)bytes, path, endings[i]);
-        status = clab_output_open(i == 0 ? &timelines->trace : &timelines->picture, full, "a timeline", error);
+        status =
+            clab_output_open(i == 0 ? &timelines->trace : &timelines->picture, full, "a timeline", error);
     }
     if (status == CLAB_OK)
         timelines->rows = json_array();
@@ -34,11 +37,12 @@ clab_status clab_timelines_open(struct clab_timelines *timelines, const char *pa
     return status;
 }
 
-void clab_timelines_add(struct clab_timelines *timelines, const char *experiment, const char *item, unsigned sms,
-                        const json_t *row, const json_t *slots)
+void clab_timelines_add(struct clab_timelines *timelines, const char *experiment, const char *item,
+                        unsigned sms, const json_t *row, const json_t *slots)
 {
-    json_array_append_new(timelines->rows, json_pack("{s:s,s:s,s:i,s:O,s:O}", "experiment", experiment, "item", item,
-                                                     "sms", (int)sms, "row", row, "slots", slots));
+    json_array_append_new(timelines->rows,
+                          json_pack("{s:s,s:s,s:i,s:O,s:O}", "experiment", experiment, "item", item, "sms",
+                                    (int)sms, "row", row, "slots", slots));
 }
 
 /* A text as JSON, quoted. */
@@ -52,7 +56,8 @@ static void put_text(FILE *file, const char *text)
 
 static void put_meta(FILE *file, const char *kind, size_t pid, long long tid, const char *name)
 {
-    fprintf(file, "{\"ph\":\"M\",\"name\":\"%s\",\"pid\":%zu,\"tid\":%lld,\"args\":{\"name\":", kind, pid, tid);
+    fprintf(file, "{\"ph\":\"M\",\"name\":\"%s\",\"pid\":%zu,\"tid\":%lld,\"args\":{\"name\":", kind, pid,
+            tid);
     put_text(file, name);
     fputs("}},\n", file);
 }
@@ -99,8 +104,8 @@ static void put_row(FILE *file, size_t pid, const json_t *entry, bool last)
         fputs("{\"ph\":\"X\",\"name\":", file);
         put_text(file, name);
         fprintf(file, ",\"pid\":%zu,\"tid\":%lld,\"ts\":%.3f,\"dur\":%.3f,\"args\":{\"cta\":%lld}}%s\n", pid,
-                slot_word(slots, i, 3), (double)start / 1000, (double)(end - start) / 1000, slot_word(slots, i, 4),
-                last && i + 1 == n ? "" : ",");
+                slot_word(slots, i, 3), (double)start / 1000, (double)(end - start) / 1000,
+                slot_word(slots, i, 4), last && i + 1 == n ? "" : ",");
     }
 }
 
@@ -130,11 +135,12 @@ clab_status clab_timelines_close(struct clab_timelines *timelines, struct clab_e
     for (size_t i = 0; i < 2; i++) {
         bool written = true;
         if (json_array_size(timelines->rows) != 0)
-            written = clab_output_begin(outputs[i]) && (i == 0 ? put_trace(outputs[i]->file, timelines->rows)
-                                                               : clab_timelines_svg(outputs[i]->file, timelines->rows));
+            written = clab_output_begin(outputs[i]) &&
+                      (i == 0 ? put_trace(outputs[i]->file, timelines->rows)
+                              : clab_timelines_svg(outputs[i]->file, timelines->rows));
         if (!clab_output_close(outputs[i]) || !written)
-            status = clab_error_set(error, CLAB_OUTPUT, "the timeline could not be written to %s: %s", outputs[i]->path,
-                                    strerror(errno));
+            status = clab_error_set(error, CLAB_OUTPUT, "the timeline could not be written to %s: %s",
+                                    outputs[i]->path, strerror(errno));
     }
     json_decref(timelines->rows);
     timelines->rows = NULL;

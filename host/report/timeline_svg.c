@@ -1,23 +1,25 @@
-/* A timeline as a picture that needs nothing else: a panel for each row, a line for each SM, bars for what it did. What is
-   not covered by a bar was idle, and stands out. Panels of the same parameters share one scale, so that a tail that one
-   variant has and another has not is seen at once; a dashed line is the lower bound. Bars are strokes of a few long paths,
-   one for each shade, and bars too narrow to tell apart are drawn as one: the picture of 130,000 items stays small. */
+/* A timeline as a picture that needs nothing else: a panel for each row, a line for each SM, bars for what it
+   did. What is not covered by a bar was idle, and stands out. Panels of the same parameters share one scale,
+   so that a tail that one variant has and another has not is seen at once; a dashed line is the lower bound.
+   Bars are strokes of a few long paths, one for each shade, and bars too narrow to tell apart are drawn as
+   one: the picture of 130,000 items stays small. */
 #include "report/timeline.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define WIDTH      1200.0
-#define LEFT       46.0
-#define RIGHT      20.0
-#define HEAD       64.0  /* of the picture */
-#define TITLE      26.0  /* of a panel */
-#define AXIS       30.0
-#define PLOT       (WIDTH - LEFT - RIGHT)
-#define LEAST_GAP  0.35 /* pixels: less between two bars is no gap */
-#define NARROW     1.5  /* pixels: narrower bars are merged when there is no gap */
-#define SHADES     4    /* by duration; and one for time that another kernel held */
+#define WIDTH     1200.0
+#define LEFT      46.0
+#define RIGHT     20.0
+#define HEAD      64.0 /* of the picture */
+#define TITLE     26.0 /* of a panel */
+#define AXIS      30.0
+#define PLOT      (WIDTH - LEFT - RIGHT)
+#define LEAST_GAP 0.35 /* pixels: less between two bars is no gap */
+#define NARROW    1.5  /* pixels: narrower bars are merged when there is no gap */
+#define SHADES    4    /* by duration; and one for time that another kernel held */
 
 static const char *const shades[SHADES + 1] = {"#86b6e0", "#3f86c6", "#1f5a99", "#0c2f5c", "#9a9a9a"};
 
@@ -34,7 +36,7 @@ struct panel {
     long long *sms; /* ids that were seen, ascending */
     size_t n_sms, n_lines;
     double first, last, scale_first, scale_last; /* ns */
-    double line; /* pixels an SM */
+    double line;                                 /* pixels an SM */
 };
 
 static double number_of(const json_t *object, const char *key)
@@ -122,7 +124,8 @@ static void share_scales(struct panel *panels, size_t n)
         panels[i].scale_first = panels[i].first;
         panels[i].scale_last = panels[i].last;
         for (size_t j = 0; j < n; j++)
-            if (json_equal(json_object_get(panels[i].row, "params"), json_object_get(panels[j].row, "params"))) {
+            if (json_equal(json_object_get(panels[i].row, "params"),
+                           json_object_get(panels[j].row, "params"))) {
                 panels[i].scale_first = fmin(panels[i].scale_first, panels[j].first);
                 panels[i].scale_last = fmax(panels[i].scale_last, panels[j].last);
             }
@@ -138,7 +141,8 @@ static double place(const struct panel *panel, double ns)
 static void put_bars(FILE *file, const struct panel *panel, double top, unsigned shade)
 {
     const double thick = panel->line > 4 ? panel->line - 1 : panel->line * 0.86;
-    size_t line = 0;
+    size_t line = 0, drawn = SIZE_MAX; /* the line that the path is on, and where */
+    double at = 0;
     bool begun = false;
     for (size_t i = 0; i < panel->n_bars; i++) {
         const struct bar *bar = &panel->bars[i];
@@ -149,17 +153,31 @@ static void put_bars(FILE *file, const struct panel *panel, double top, unsigned
         const double from = place(panel, bar->start);
         double to = place(panel, bar->end);
         bool merged = false;
-        while (i + 1 < panel->n_bars && panel->bars[i + 1].sm == bar->sm && panel->bars[i + 1].shade == shade &&
-               to - place(panel, panel->bars[i].start) < NARROW && place(panel, panel->bars[i + 1].start) - to < LEAST_GAP) {
+        while (i + 1 < panel->n_bars && panel->bars[i + 1].sm == bar->sm &&
+               panel->bars[i + 1].shade == shade && to - place(panel, panel->bars[i].start) < NARROW &&
+               place(panel, panel->bars[i + 1].start) - to < LEAST_GAP) {
             to = place(panel, panel->bars[++i].end);
             merged = true;
         }
         /* A sliver of the ground tells neighbours apart. */
         const double width = to - from - (!merged && to - from > 2 * NARROW ? 0.4 : 0);
         if (!begun)
-            fprintf(file, "<path stroke=\"%s\" stroke-width=\"%.2f\" fill=\"none\" d=\"", shades[shade], thick);
+            fprintf(file, "<path stroke=\"%s\" stroke-width=\"%.2f\" fill=\"none\" d=\"", shades[shade],
+                    thick);
         begun = true;
-        fprintf(file, "M%.1f %.4gh%.1f", from, top + panel->line * ((double)line + 0.5), width > 0.1 ? width : 0.1);
+        /* Tenths of a pixel, from the end of the last bar on the same line: a smaller picture. */
+        if (drawn == line) {
+            const double step = round((from - at) * 10) / 10;
+            fprintf(file, "m%g 0", step);
+            at += step;
+        } else {
+            fprintf(file, "M%.1f %g", from, top + panel->line * ((double)line + 0.5));
+            at = round(from * 10) / 10;
+        }
+        const double length = width > 0.1 ? round(width * 10) / 10 : 0.1;
+        fprintf(file, "h%g", length);
+        at += length;
+        drawn = line;
     }
     if (begun)
         fputs("\"/>\n", file);
@@ -181,8 +199,9 @@ static void put_axis(FILE *file, const struct panel *panel, double bottom)
             unit > 1e3 ? "ms" : "us");
     for (double ns = ceil(panel->scale_first / step) * step; ns <= panel->scale_last; ns += step)
         fprintf(file,
-                "<path d=\"M%.1f %.1fv4\" stroke=\"#444\"/><text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%g</text>\n",
-                place(panel, ns), bottom, place(panel, ns), bottom + 14, ns / unit);
+                "<path d=\"M%.1f %.1fv4\" stroke=\"#444\"/><text x=\"%.1f\" y=\"%.1f\" "
+                "text-anchor=\"middle\">%g</text>\n",
+                place(panel, ns), bottom, place(panel, ns), bottom + 14, ns / unit + 0.0);
 }
 
 static void put_title(FILE *file, const struct panel *panel, double top)
@@ -200,8 +219,8 @@ static void put_title(FILE *file, const struct panel *panel, double top)
             put_escaped(file, json_string_value(value));
         }
     }
-    fprintf(file, "</text>\n<text x=\"%.0f\" y=\"%.1f\" text-anchor=\"end\">%s: %.3f ms", WIDTH - RIGHT, top + 17,
-            text_of(panel->summary, "kind"), makespan / 1e6);
+    fprintf(file, "</text>\n<text x=\"%.0f\" y=\"%.1f\" text-anchor=\"end\">%s: %.3f ms", WIDTH - RIGHT,
+            top + 17, text_of(panel->summary, "kind"), makespan / 1e6);
     if (json_is_number(json_object_get(panel->summary, "over_bound")))
         fprintf(file, ", %.3f x the lower bound", number_of(panel->summary, "over_bound"));
     fprintf(file, ", SMs idle at the end %.1f %%</text>\n", 100 * number_of(panel->summary, "idle_end"));
@@ -212,13 +231,14 @@ static void put_panel(FILE *file, const struct panel *panel, double top)
     const double plot = top + TITLE, height = panel->line * (double)panel->n_lines, bottom = plot + height;
     put_title(file, panel, top);
     /* The ground: idle until the kernel's own end, nothing after it. */
-    fprintf(file, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"#f4c9c0\"/>\n", place(panel, panel->first),
-            plot, place(panel, panel->last) - place(panel, panel->first), height);
+    fprintf(file, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"#f4c9c0\"/>\n",
+            place(panel, panel->first), plot, place(panel, panel->last) - place(panel, panel->first), height);
     for (unsigned shade = 0; shade <= SHADES; shade++)
         put_bars(file, panel, plot, shade);
     const double bound = number_of(panel->summary, "bound_ns");
     if (bound > 0)
-        fprintf(file, "<path d=\"M%.1f %.1fv%.1f\" stroke=\"#d0021b\" stroke-dasharray=\"5 3\" fill=\"none\"/>\n",
+        fprintf(file,
+                "<path d=\"M%.1f %.1fv%.1f\" stroke=\"#d0021b\" stroke-dasharray=\"5 3\" fill=\"none\"/>\n",
                 place(panel, bound), plot - 4, height + 8);
     fprintf(file, "<text x=\"%.0f\" y=\"%.1f\" text-anchor=\"end\">SM</text>\n", LEFT - 6, plot + 10);
     put_axis(file, panel, bottom);
@@ -247,8 +267,10 @@ static void put_head(FILE *file, const json_t *rows)
         }
     }
     fprintf(file,
-            "<rect x=\"%.0f\" y=\"48\" width=\"18\" height=\"9\" fill=\"#f4c9c0\"/><text x=\"%.0f\" y=\"56\">idle</text>\n"
-            "<path d=\"M%.0f 52h18\" stroke=\"#d0021b\" stroke-dasharray=\"5 3\"/><text x=\"%.0f\" y=\"56\">lower bound: all "
+            "<rect x=\"%.0f\" y=\"48\" width=\"18\" height=\"9\" fill=\"#f4c9c0\"/><text x=\"%.0f\" "
+            "y=\"56\">idle</text>\n"
+            "<path d=\"M%.0f 52h18\" stroke=\"#d0021b\" stroke-dasharray=\"5 3\"/><text x=\"%.0f\" "
+            "y=\"56\">lower bound: all "
             "work / SMs, or the longest item</text>\n",
             x, x + 22, x + 60, x + 82);
 }
@@ -266,9 +288,11 @@ bool clab_timelines_svg(FILE *file, const json_t *rows)
     if (complete) {
         share_scales(panels, n);
         fprintf(file,
-                "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\">\n"
+                "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f "
+                "%.0f\">\n"
                 "<style>text{font:11px sans-serif;fill:#222}.h{font-size:17px;font-weight:bold}"
-                ".t{font-size:13px;font-weight:bold}</style>\n<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n",
+                ".t{font-size:13px;font-weight:bold}</style>\n<rect width=\"100%%\" height=\"100%%\" "
+                "fill=\"#fff\"/>\n",
                 WIDTH, height, WIDTH, height);
         put_head(file, rows);
         double top = HEAD;

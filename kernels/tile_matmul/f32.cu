@@ -8,6 +8,7 @@
 #define TILE_N  64
 #define TILE_K  16
 #define STAGES  4
+#define AHEAD   (STAGES - 2) /* steps: a stage is filled again a step after it was freed, so that the peer has had the time */
 #define THREADS 256
 #define B_BYTES (TILE_K * TILE_N * 4)
 #define PAD     4 /* floats, between rows of A's tile: its columns are written across banks */
@@ -98,7 +99,7 @@ __device__ __forceinline__ void multiply(const float *a, const tensor_map *map, 
     else
         cluster_barrier();
     if (tid == 0)
-        for (u32 step = 0; step < STAGES - 1 && step < steps; step++)
+        for (u32 step = 0; step < AHEAD && step < steps; step++)
             b.start(step);
     if (WAY == DSMEM && tid == 32)
         b.pass_on(0);
@@ -114,8 +115,8 @@ __device__ __forceinline__ void multiply(const float *a, const tensor_map *map, 
         if (tid == 0) {
             if (step > 0)
                 b.release(step - 1);
-            if (step + STAGES - 1 < steps)
-                b.start(step + STAGES - 1);
+            if (step + AHEAD < steps)
+                b.start(step + AHEAD);
         }
         if (WAY == DSMEM && tid == 32 && step + 1 < steps)
             b.pass_on(step + 1);

@@ -1,5 +1,6 @@
 /* C = A B^T in bf16 with wgmma (sm_90a), f32 sums. A CTA makes 64 x 256 of C with one warpgroup: a tile so flat that the
-   bytes of B limit it. Along x, a pair of CTAs has different rows of A and the same rows of B^T. own: each loads B's tile
+   bytes of B limit it. Along y, a pair of CTAs has different rows of A and the same rows of B^T; along x, rows of B^T change,
+   so that neighbours do not happen to ask for the same bytes of B at the same time. own: each loads B's tile
    whole; multicast: each loads half of it and sends that half to both. Both operands lie with K along memory, in tiles of 64
    (128 bytes, swizzle 128B). PTX ISA 8.0, "Asynchronous Warpgroup Level Matrix Instructions". */
 #include "../common/copy.cuh"
@@ -48,12 +49,12 @@ __device__ __forceinline__ void load(const tensor_map *a, const tensor_map *b, u
         const u32 stage = step % STAGES, barrier = full + stage * 8, to = tiles + stage * (A_BYTES + B_BYTES);
         wait_phase(empty + stage * 8, (step / STAGES & 1) ^ 1); /* a fresh mbarrier has completed parity 1 */
         arrive_expect(barrier, A_BYTES + B_BYTES);
-        copy_box(to, a, step * TILE_K, blockIdx.x * TILE_M, barrier);
+        copy_box(to, a, step * TILE_K, blockIdx.y * TILE_M, barrier);
         if (MULTICAST)
             copy_box_multicast(to + A_BYTES + rank * (B_BYTES / 2), b, step * TILE_K,
-                               blockIdx.y * TILE_N + rank * (TILE_N / 2), barrier, 3);
+                               blockIdx.x * TILE_N + rank * (TILE_N / 2), barrier, 3);
         else
-            copy_box(to + A_BYTES, b, step * TILE_K, blockIdx.y * TILE_N, barrier);
+            copy_box(to + A_BYTES, b, step * TILE_K, blockIdx.x * TILE_N, barrier);
     }
 }
 
@@ -106,7 +107,7 @@ __device__ __forceinline__ void multiply(const tensor_map *a, const tensor_map *
         }
         asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
         /* Thread t of warp w has rows 16 w + t / 4 and eight below, and of each eight columns two. */
-        float *const to = c + (u64)(blockIdx.x * TILE_M + tid / 32 * 16 + tid % 32 / 4) * n + blockIdx.y * TILE_N + tid % 4 * 2;
+        float *const to = c + (u64)(blockIdx.y * TILE_M + tid / 32 * 16 + tid % 32 / 4) * n + blockIdx.x * TILE_N + tid % 4 * 2;
 #pragma unroll
         for (u32 i = 0; i < TILE_N / 8; i++) {
             *(float2 *)(to + i * 8) = make_float2(d[i * 4], d[i * 4 + 1]);

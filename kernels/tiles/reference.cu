@@ -15,12 +15,12 @@ extern "C" __global__ void tiles_reference(const u32 *cost, u32 *result, const u
     const u32 n = cost[id] * rounds;
     u32 sum = 0;
     if (memory) {
-        const u64 first = id * 16384ull, count = (u64)n * 16 * threads;
+        const u64 first = tile_place(id) * 4ull, count = (u64)n * 32 * threads;
         for (u64 i = lane; i < count; i += 32)
             sum += input[(first + i) & (words - 1)];
     } else {
         u32 a = 1, c = 0, power_a = A, power_c = C;
-        for (u64 steps = n * 8ull; steps; steps >>= 1) {
+        for (u64 steps = n * 32ull; steps; steps >>= 1) {
             if (steps & 1) {
                 c = power_a * c + power_c;
                 a *= power_a;

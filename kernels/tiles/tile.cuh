@@ -4,8 +4,8 @@
    uint32 *next, uint32 tiles, uint32 rounds, uint32 words, uint32 memory). A variant sees that tile_run runs once for
    every tile below `tiles`, and that the tiles it hands to CTAs, by launching a CTA or otherwise, are counted in *handed.
    A tile of cost c is c x `rounds` rounds. result[tile] becomes the sum over the CTA's threads, mod 2^32, of
-     memory 0: x after c x rounds x 8 steps of x = A x + C, from x = input[(tile blockDim + thread) mod words];
-     memory 1: the c x rounds x 4 x 4 words that the thread reads of the tile's part of input.
+     memory 0: x after c x rounds x 32 steps of x = A x + C, from x = input[(tile blockDim + thread) mod words];
+     memory 1: the words of the c x rounds x 8 vectors of 16 bytes that the thread reads, from tile_place on.
    `words` is a power of two. done[tile] is raised by one. log[4 tile..] = {start, end (ns), SM | CTA << 32, 0}.
 
    Launch: one-dimensional, block a multiple of 32 up to 1024; so much shared memory that an SM holds one CTA. */
@@ -52,6 +52,12 @@ __device__ __forceinline__ u32 eight_steps(u32 x, u32 a, u32 c)
     return x;
 }
 
+/* The first vector of a tile in the input: anywhere, so that tiles that run at once share nothing. */
+__device__ __forceinline__ u32 tile_place(u32 id)
+{
+    return id * 2654435761u & ~63u;
+}
+
 /* A tile's progress: begun, some rounds done, ended. */
 struct tile {
     u32 id, rounds, at, sum;
@@ -75,19 +81,19 @@ __device__ __forceinline__ void tile_advance(const work &w, tile &t, u32 end)
     if (!w.memory) {
 #pragma unroll 1
         for (; t.at < end; t.at++)
-            t.sum = eight_steps(t.sum, A, C);
+            for (int k = 0; k < 4; k++)
+                t.sum = eight_steps(t.sum, A, C);
         return;
     }
-    /* Tiles lie 64 KiB apart in the input, and reach into each other where they are longer. */
     const uint4 *vectors = (const uint4 *)w.input;
     const u32 mask = w.words / 4 - 1;
-    u32 from = t.id * 4096u + t.at * 4u * blockDim.x + threadIdx.x;
+    u32 from = tile_place(t.id) + t.at * 8u * blockDim.x + threadIdx.x;
 #pragma unroll 1
-    for (; t.at < end; t.at++, from += 4u * blockDim.x) {
-        uint4 v[4];
-        for (int k = 0; k < 4; k++)
+    for (; t.at < end; t.at++, from += 8u * blockDim.x) {
+        uint4 v[8];
+        for (int k = 0; k < 8; k++)
             v[k] = __ldcs(&vectors[(from + k * blockDim.x) & mask]);
-        for (int k = 0; k < 4; k++)
+        for (int k = 0; k < 8; k++)
             t.sum += v[k].x + v[k].y + v[k].z + v[k].w;
     }
 }

@@ -9,14 +9,15 @@
 
    --part I/N: the I-th of N parts of each file, from 0, for several processes at once.
    --only: forms that contain TEXT; --later: forms that need sm_100 or later.
-   --record writes one line per form: `form | hash of the outputs`, or `form | error x of bound y` for an
-   approximate form, or `form | refused` when the driver does not take it. --check reads such files (any
-   number) and reports every line that differs. A form that fails to run, and an approximate one beyond its
-   bound, are reported always. --except names a file of `form | why` whose lines are known to differ: they
-   must, so that the file does not outlive its reasons. --raw writes the outputs themselves, 4 or 8 bytes per
-   result, for finding out what differs; --dump prints inputs and outputs. A kernel that fails takes the
-   context with it: conform stops there, and --from N goes on after the first N forms, adding to the record.
-   Exit status: 0 nothing to report, 1 something, 2 usage, 3 no device, 4 stopped. */
+   --record writes one line per form: `form | hash of the outputs` (of a long form `=hash of its text`), or
+   `form | error x of bound y` for an approximate form, or `form | refused` when the driver does not take it.
+   --check reads such files (any number) and reports every line that differs. A form that fails to run, and an
+   approximate one beyond its bound, are reported always. --except names a file of `form | why` whose lines
+   are known to differ: they must, so that the file does not outlive its reasons. --raw writes the outputs
+   themselves, 4 or 8 bytes per result, for finding out what differs; --dump prints inputs and outputs. A
+   kernel that fails takes the context with it: conform stops there, and --from N goes on after the first N
+   forms, adding to the record. Exit status: 0 nothing to report, 1 something, 2 usage, 3 no device, 4
+   stopped. */
 #include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>
@@ -116,7 +117,7 @@ struct run {
     char target[16], version[8];
     FILE *record, *raw;
     bool dump, stopped;
-    size_t done; /* forms run, and those skipped */
+    size_t done;                /* forms run, and those skipped */
     char key[1024], value[128]; /* of the form before */
     struct table expected, excepted;
     size_t checked, differing, known, refused, unknown;
@@ -153,13 +154,29 @@ static bool read_table(struct table *table, const char *path)
     return true;
 }
 
+/* What a record calls a form: its text, of a long one a hash, so that records stay small. */
+static const char *name_of(const char *text, char out_hash[24])
+{
+    if (strlen(text) <= 64)
+        return text;
+    uint64_t hash = UINT64_C(14695981039346656037);
+    for (const char *c = text; *c; c++)
+        hash = (hash ^ (unsigned char)*c) * UINT64_C(1099511628211);
+    snprintf(out_hash, 24, "=%016llx", (unsigned long long)hash);
+    return out_hash;
+}
+
 static const char *find(const struct table *table, const char *text)
 {
-    const struct line key = {(char *)(uintptr_t)text, NULL};
-    const struct line *line = NULL;
-    if (table->count)
-        line = bsearch(&key, table->lines, table->count, sizeof key, by_text);
-    return line ? line->value : NULL;
+    char hash[24];
+    const char *names[] = {text, name_of(text, hash)};
+    for (unsigned i = 0; i < 2 && table->count; i++) {
+        const struct line key = {(char *)(uintptr_t)names[i], NULL};
+        const struct line *line = bsearch(&key, table->lines, table->count, sizeof key, by_text);
+        if (line)
+            return line->value;
+    }
+    return NULL;
 }
 
 static void free_table(struct table *table)
@@ -175,10 +192,10 @@ static void free_table(struct table *table)
  */
 static void conclude(struct run *run, const struct form *form, const char *value)
 {
+    char hash[24];
     const bool repeats = strcmp(form->key, run->key) == 0; /* another alternative of the line before */
     if (run->record && !(repeats && strcmp(value, run->value) == 0))
-        fprintf(run->record, "%s | %s\n", repeats ? form->text : form->key,
-                value);
+        fprintf(run->record, "%s | %s\n", name_of(repeats ? form->text : form->key, hash), value);
     if (repeats && strcmp(value, run->value) != 0) {
         run->differing++;
         printf("%s: %s, an alternative before it %s\n", form->text, value, run->value);
@@ -308,7 +325,12 @@ static void run_form(struct run *run, const struct form *form, CUmodule module, 
     }
     if (result == CUDA_SUCCESS) {
         unsigned n = (unsigned)run->n;
-        void *params[] = {&run->in, &run->out, &n, &run->data, &map};
+        unsigned char args[64];
+        for (unsigned i = 0; i < sizeof args; i++)
+            args[i] = (unsigned char)(7 * i + 3);
+        void *params[6] = {&run->in, &run->out, &n, &run->data, args, &map};
+        if (!form_has_args(form))
+            params[4] = &map;
         result = cu.launch(function, (n + 127) / 128, 1, 1, 128, 1, 1, 0, NULL, params, NULL);
     }
     if (result == CUDA_SUCCESS)

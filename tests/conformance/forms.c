@@ -311,8 +311,9 @@ bool forms_read(const char *path, struct forms_file *out)
             continue;
         ok = read_line(text, &words, &module, out, line_number);
         if (!ok)
-            fprintf(stderr, "%s:%u: not `instruction | results | sources | target`, nor a known word's line\n",
-                    path, line_number);
+            fprintf(stderr,
+                    "%s:%u: not `instruction | results | sources | target`, nor a known word's line\n", path,
+                    line_number);
     }
     fclose(file);
     for (size_t i = 0; i < words.count; i++)
@@ -382,6 +383,11 @@ static bool names(const struct form *form, const char *word)
     return strstr(form->body, word) != NULL;
 }
 
+bool form_has_args(const struct form *form)
+{
+    return names(form, "args");
+}
+
 /* The addresses that the form names: see forms.h. */
 static void put_memory(struct text *text, const struct form *form)
 {
@@ -395,12 +401,14 @@ static void put_memory(struct text *text, const struct form *form)
     if (names(form, "%map"))
         put(text, "    .reg .b64 %%map;\n    mov.b64 %%map, map;\n    cvta.param.u64 %%map, %%map;\n");
     if (names(form, "%wbox"))
-        put(text, "    .shared .align 1024 .b8 windows[8192];\n    .reg .b32 %%wbox;\n    .reg .b64 %%gwbox;\n"
-                  "    mov.u32 %%wbox, windows;\n    shr.u32 %%j, %%k, 5;\n"
-                  "    mad.lo.u32 %%wbox, %%j, 2048, %%wbox;\n    cvt.u64.u32 %%gwbox, %%wbox;\n"
-                  "    cvta.shared.u64 %%gwbox, %%gwbox;\n");
+        put(text,
+            "    .shared .align 1024 .b8 windows[8192];\n    .reg .b32 %%wbox;\n    .reg .b64 %%gwbox;\n"
+            "    mov.u32 %%wbox, windows;\n    shr.u32 %%j, %%k, 5;\n"
+            "    mad.lo.u32 %%wbox, %%j, 2048, %%wbox;\n    cvt.u64.u32 %%gwbox, %%wbox;\n"
+            "    cvta.shared.u64 %%gwbox, %%gwbox;\n");
     if (names(form, "_box") || names(form, "%box"))
-        put(text, "    .shared .align 1024 .b8 large[8192];\n    .reg .b32 %%box;\n    mov.u32 %%box, large;\n");
+        put(text,
+            "    .shared .align 1024 .b8 large[8192];\n    .reg .b32 %%box;\n    mov.u32 %%box, large;\n");
     if (names(form, "_cbar") || names(form, "%cbar"))
         put(text, "    .shared .align 8 .b64 one;\n    .reg .b32 %%cbar;\n    mov.u32 %%cbar, one;\n");
     if (names(form, "%mbar") || names(form, "%gmbar") || names(form, "_mbar") || names(form, "_gmbar"))
@@ -420,12 +428,10 @@ static void put_memory(struct text *text, const struct form *form)
                   "    xor.b32 %%other, %%rank, 1;\n");
     static const struct {
         const char *name, *of, *type;
-    } peers[] = {{"%peer", "%shared", ".shared::cluster.u32"},
-                 {"%peer_generic", "%generic", ".u64"},
-                 {"%peer_mbar", "%mbar", ".shared::cluster.u32"},
-                 {"%peer_gmbar", "%gmbar", ".u64"},
-                 {"%peer_box", "%box", ".shared::cluster.u32"},
-                 {"%peer_cbar", "%cbar", ".shared::cluster.u32"}};
+    } peers[] = {
+        {"%peer", "%shared", ".shared::cluster.u32"},    {"%peer_generic", "%generic", ".u64"},
+        {"%peer_mbar", "%mbar", ".shared::cluster.u32"}, {"%peer_gmbar", "%gmbar", ".u64"},
+        {"%peer_box", "%box", ".shared::cluster.u32"},   {"%peer_cbar", "%cbar", ".shared::cluster.u32"}};
     for (unsigned i = 0; i < sizeof peers / sizeof *peers; i++) {
         const char *at = strstr(form->body, peers[i].name);
         while (at && (isalnum((unsigned char)at[strlen(peers[i].name)]) || at[strlen(peers[i].name)] == '_'))
@@ -482,14 +488,15 @@ static void put_result_register(struct text *text, const struct form *form, unsi
 static void put_entry(struct text *text, const struct form *form, size_t index)
 {
     put(text,
-        ".visible .entry f%zu(.param .u64 in, .param .u64 out, .param .u32 n, .param .u64 data%s)%s\n{\n"
+        ".visible .entry f%zu(.param .u64 in, .param .u64 out, .param .u32 n, .param .u64 data%s%s)%s\n{\n"
         "    .reg .u64 %%in, %%out, %%t, %%u, %%off;\n    .reg .u32 %%i, %%j, %%k;\n    .reg .pred %%past;\n"
         "    mov.u32 %%i, %%ctaid.x;\n    mov.u32 %%j, %%ntid.x;\n    mov.u32 %%k, %%tid.x;\n"
         "    mad.lo.u32 %%i, %%i, %%j, %%k;\n    ld.param.u32 %%j, [n];\n    setp.ge.u32 %%past, %%i, %%j;\n"
         "    @%%past bra $done;\n    ld.param.u64 %%in, [in];\n    ld.param.u64 %%out, [out];\n"
         "    mul.wide.u32 %%off, %%i, %u;\n    add.u64 %%in, %%in, %%off;\n"
         "    mul.wide.u32 %%off, %%i, %u;\n    add.u64 %%out, %%out, %%off;\n",
-        index, form->map[0] ? ", .param .align 64 .b8 map[128]" : "",
+        index, form_has_args(form) ? ", .param .align 32 .b8 args[64]" : "",
+        form->map[0] ? ", .param .align 64 .b8 map[128]" : "",
         names(form, "%peer") || names(form, "%rank") ? " .reqnctapercluster 2, 1, 1" : "", 8 * MAX_SOURCES,
         8 * MAX_RESULTS);
     put_memory(text, form);

@@ -18,10 +18,12 @@ struct operand {
 };
 
 struct form {
-    char text[1024]; /* instruction, or several, as the file has it, one alternative of each `<<a|b>>` chosen */
-    char *key;       /* as the file has it, and ` @MAP`: forms with the same key have the same inputs and must agree */
-    char *body;      /* the same with its `$word`s replaced */
-    char map[24];    /* the tensor map that it is launched with, "" none */
+    char text[1024]; /* instruction, or several, as the file has it, one alternative of each `<<a|b>>` chosen
+                      */
+    char *key; /* as the file has it, and ` @MAP`: forms with the same key have the same inputs and must agree
+                */
+    char *body;   /* the same with its `$word`s replaced */
+    char map[24]; /* the tensor map that it is launched with, "" none */
     struct operand results[MAX_RESULTS], sources[MAX_SOURCES];
     unsigned n_results, n_sources;
     unsigned sm;    /* least */
@@ -35,11 +37,12 @@ struct form {
    %peer, %peer_generic, %peer_mbar, %peer_gmbar, %peer_box, %peer_cbar
                                         the same addresses in the other CTA of a cluster of two
    %box, %cbar                          address of 8 KiB, of 8 bytes of the CTA's own (shared)
-   %wbox, %gwbox                        address of 2 KiB of the warp's own, shared and generic (name the first)
+   %wbox, %gwbox                        2 KiB of the warp's own, shared and generic; the first is always named
    %wdata                               address of 2 KiB of %data of the warp's own
-   %data                                address of DATA_BYTES of global memory that is part of the result
+   %data                                DATA_BYTES of global memory that is part of the result
    %map                                 generic address of the form's tensor map
-   %k, %cta, %rank                      the thread's number in the CTA, the CTA's in the grid, in the cluster
+   args                                 an entry parameter of 64 bytes, 3, 10, 17, …
+   %k, %cta, %rank                      number in the CTA; the CTA's in grid and cluster
    %w0… %q0… %p0…                       eight scratch registers each of 32 bits, 64 bits, predicates
    %h0…                                 of 16 bits */
 #define DATA_BYTES 262144
@@ -57,7 +60,8 @@ struct tensor_map {
     unsigned interleave, swizzle, fill;
 };
 
-/* A forms file: `<<a|b|c>>` in a form stands for one form each; `define WORD text`, `module text` (ahead of the entries), `map NAME key=value…`, and forms. */
+/* A forms file: `<<a|b|c>>` in a form stands for one form each; `define WORD text`, `module text` (ahead of
+ * the entries), `map NAME key=value…`, and forms. */
 struct forms_file {
     struct form *forms;
     size_t n_forms;
@@ -70,10 +74,12 @@ struct forms_file {
 bool forms_read(const char *path, struct forms_file *out);
 void forms_free(struct forms_file *file);
 
-/* PTX of `count` forms, entries f0, f1, …: (in: u64[n][MAX_SOURCES], out: u64[n][MAX_RESULTS], n, data; the
- * tensor map where a form has one). The caller frees the text. */
+/* PTX of `count` forms, entries f0, f1, …: (in: u64[n][MAX_SOURCES], out: u64[n][MAX_RESULTS], n, data; args
+   and the tensor map where a form has them). The caller frees the text. */
 char *forms_ptx(const char *module, const struct form *forms, size_t count, const char *target,
                 const char *version);
+
+bool form_has_args(const struct form *form);
 
 /* Inputs of a form: n rows of MAX_SOURCES values, the low bits used. Depends on the form's text and the row
    only: special values in pairs in the even rows, random ones in the odd. */

@@ -228,7 +228,8 @@ static void test_resources(void **state)
         {"", ".shared .align 4 .b8 a[3]; .shared .b8 b[1]; .shared .align 2 .b8 c[6];", "a", 10},
         {"", ".shared .align 16 .b8 c[256]; .shared .align 8 .b8 b[8];", "b", 272}, /* b first: it is used */
         {"", ".shared .align 16 .b8 c[256];", "", 256},
-        {".shared .align 16 .b8 m[32]; .shared .align 4 .b8 n[20];", ".shared .align 4 .b8 a[100];", "m", 132},
+        {".shared .align 16 .b8 m[32]; .shared .align 4 .b8 n[20];", ".shared .align 4 .b8 a[100];", "m",
+         132},
         {".shared .align 16 .b8 m[32];", ".shared .align 4 .b8 a[100];", "", 100},
         {".extern .shared .align 4 .b8 d[];", ".shared .align 4 .b8 a[100];", "a", 112},
         {".extern .shared .align 128 .b8 d[];", ".shared .align 4 .b8 a[100];", "d", 128},
@@ -264,13 +265,18 @@ static void test_register_limits(void **state)
     static const struct {
         const char *directives;
         uint32_t registers;
-    } cases[] = {{"", 255}, {".maxntid 1024", 64}, {".maxntid 768", 80}, {".reqntid 256 .minnctapersm 2", 128},
+    } cases[] = {{"", 255},
+                 {".maxntid 1024", 64},
+                 {".maxntid 768", 80},
+                 {".reqntid 256 .minnctapersm 2", 128},
                  {".maxnreg 40", 40}};
     struct emu_machine *machine = machine_new();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct clab_str text = {0};
-        clab_str_addf(&text, HEAD ".visible .entry main(.param .u64 out) %s\n{\n.reg .b32 %%r<300>; .reg .b64 %%d;\n"
-                                  "ld.param.u64 %%d, [out];\n", cases[i].directives);
+        clab_str_addf(&text,
+                      HEAD ".visible .entry main(.param .u64 out) %s\n{\n.reg .b32 %%r<300>; .reg .b64 %%d;\n"
+                           "ld.param.u64 %%d, [out];\n",
+                      cases[i].directives);
         for (unsigned r = 0; r < 300; r++) {
             clab_str_addf(&text, "ld.global.u32 %%r%u, [%%d+%u];\n", r, 4 * r);
         }
@@ -426,11 +432,11 @@ static void test_trace(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_host_flag),     cmocka_unit_test(test_two_launches),
-        cmocka_unit_test(test_cancel),        cmocka_unit_test(test_load_errors),
-        cmocka_unit_test(test_kernel_errors), cmocka_unit_test(test_globals),
-        cmocka_unit_test(test_hooks),         cmocka_unit_test(test_trace),
-        cmocka_unit_test(test_float_mode),    cmocka_unit_test(test_resources),
+        cmocka_unit_test(test_host_flag),       cmocka_unit_test(test_two_launches),
+        cmocka_unit_test(test_cancel),          cmocka_unit_test(test_load_errors),
+        cmocka_unit_test(test_kernel_errors),   cmocka_unit_test(test_globals),
+        cmocka_unit_test(test_hooks),           cmocka_unit_test(test_trace),
+        cmocka_unit_test(test_float_mode),      cmocka_unit_test(test_resources),
         cmocka_unit_test(test_register_limits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

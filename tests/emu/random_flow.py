@@ -5,7 +5,9 @@ usage: random_flow.py CLUSTERLAB [FIRST_SEED [COUNT [ISA]]]
 
 Each program is a handful of basic blocks that mix a hash into one register and end in a conditional or unconditional branch
 to another block, mostly a little further on, some back; predicates depend on the lane and on the state, and every lane stops
-after a bounded number of backward branches. The reference runs one lane at a time. On a difference the program is kept and the rerun line printed.
+after a bounded number of backward branches. A few more registers of each program's own are kept across blocks, written by some
+lanes only, and computed through registers that nothing else names: the emulator lets registers share rows, and this is what
+would show it if two that live at once did. The reference runs one lane at a time. On a difference the program is kept and the rerun line printed.
 """
 import os
 import random
@@ -16,6 +18,7 @@ import tempfile
 LANES, MASK = 64, 0xFFFFFFFF
 BATCH = 50  # programs in one launch
 FUEL = 40  # backward branches a lane may come to
+KEPT = 4  # registers that live across blocks
 
 
 def make(seed):
@@ -28,11 +31,15 @@ def make(seed):
         back = rng.random() < 0.2
         block = {
             "mul": rng.randrange(1, 1 << 16) * 2 + 1,
-            "add": rng.randrange(1 << 32),
             "test": rng.choice(["lane", "lane", "state", "both", "never", "always", "goto", "goto"]),
             "bit": rng.randrange(32),
             "lane": rng.randrange(4),
             "work": rng.random() < 0.5,
+            "keep": rng.random() < 0.5,
+            "from": rng.randrange(KEPT),
+            "to": rng.randrange(KEPT),
+            "some": rng.random() < 0.5,  # written by the lanes of one quarter
+            "add": rng.randrange(1 << 32),
             "back": back,
             "taken": max(0, index - rng.choice([0, 0, 0, 1, 2, 5])) if back else min(size, index + rng.randint(2, 4)),
             "other": index + 1,
@@ -54,11 +61,16 @@ def holds(block, lane, state):
 
 
 def reference(blocks, lane):
-    state, at, fuel = (lane * 2654435761) & MASK, 0, FUEL
+    state, at, fuel, kept = (lane * 2654435761) & MASK, 0, FUEL, [lane + i for i in range(KEPT)]
     while at < len(blocks):
         block = blocks[at]
         if block["work"]:
             state = (state * block["mul"] + block["add"]) & MASK
+        if block["keep"]:
+            value = (kept[block["from"]] * block["mul"] >> 3) & MASK
+            if not block["some"] or lane % 4 == block["lane"]:
+                kept[block["to"]] = value ^ state
+            state = (state + kept[block["from"]]) & MASK
         taken = holds(block, lane, state)
         if block["back"] and taken:
             taken = fuel > 0
@@ -79,10 +91,18 @@ def ptx(programs):
     for number, blocks in enumerate(programs):
         name = [f"P{number}B{i}" for i in range(len(blocks))] + [f"P{number}DONE"]
         lines.append(f"mul.lo.u32 state, lane, 2654435761;\nmov.u32 fuel, {FUEL};")
+        lines += [f".reg .b32 k{number}_{i};\nadd.u32 k{number}_{i}, lane, {i};" for i in range(KEPT)]
         for index, block in enumerate(blocks):
             lines.append(f"{name[index]}:")
             if block["work"]:
                 lines.append(f"mad.lo.u32 state, state, {block['mul']}, {block['add']};")
+            if block["keep"]:
+                own, source, to = f"{number}_{index}", f"k{number}_{block['from']}", f"k{number}_{block['to']}"
+                lines.append(f".reg .pred q{own};\n.reg .b32 v{own}, w{own};\n.reg .b64 x{own}, y{own};")
+                lines.append(f"mul.wide.u32 x{own}, {source}, {block['mul']};\nshr.u64 y{own}, x{own}, 3;")
+                lines.append(f"cvt.u32.u64 v{own}, y{own};\nsetp.eq.u32 q{own}, quarter, {block['lane']};")
+                lines.append(f"xor.b32 w{own}, v{own}, state;")
+                lines.append(f"{f'@q{own} ' if block['some'] else ''}mov.b32 {to}, w{own};\nadd.u32 state, state, {source};")
             if block["test"] == "goto" and not block["back"]:
                 lines.append(f"bra.uni {name[block['taken']]};")
                 continue

@@ -144,7 +144,8 @@ static void proof_wants_instructions(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct clab_error error = {0};
         json_t *names = json_pack("[s]", cases[i].name);
-        assert_int_equal(clab_proof_check(&image, names, &error), cases[i].there ? CLAB_OK : CLAB_COMPILE);
+        assert_int_equal(clab_proof_check(&image, names, NULL, NULL, NULL, &error),
+                         cases[i].there ? CLAB_OK : CLAB_COMPILE);
         if (!cases[i].there)
             assert_non_null(strstr(error.message, cases[i].name));
         json_decref(names);

@@ -2,13 +2,14 @@
    each took: one JSON object a line. tools/bench-emulator builds it per instruction set, starts it and reads
    the lines.
 
-   usage: bench LIBCUDA FOLDER PTX_FOLDER BIG.ptx SET THREADS REPEATS NAME...
+   usage: bench LIBCUDA FOLDER PTX_FOLDER SHAPES SET THREADS REPEATS NAME...
 
    Names: the stems of the PTX files in FOLDER; reduction (of PTX_FOLDER, without and with clusters); parse
-   (of BIG.ptx). Every result is compared with that of plain C. Leaves out: anything about accuracy; that is
+   (of the files in SHAPES that shapes.py makes); threads (plain C on THREADS threads). Every result is compared with that of plain C. Leaves out: anything about accuracy; that is
    the tests' business. */
 #include <cuda.h>
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +25,7 @@
 #define THREADS         (64u * 256u)
 #define MAX_REPEATS     100
 #define REDUCE_N        UINT64_C(16776605)
-#define ENTRIES         4096
+#define ENTRIES         16384
 
 static void *library;
 static const struct clab_channel *channel;
@@ -252,14 +253,14 @@ static void run_reduction(const char *folder)
 }
 
 /* Parse, then decode every entry, which happens when a function is fetched. */
-static void run_parse(const char *path)
+static void run_parse(const char *folder, const char *shape)
 {
     FETCH(cuModuleUnload);
     FETCH(cuModuleGetFunctionCount);
     FETCH(cuModuleEnumerateFunctions);
     FETCH(cuFuncLoad);
     static CUfunction functions[ENTRIES];
-    char *text = file_read("", path, "");
+    char *text = file_read(folder, shape, ".ptx"), name[64];
     double seconds[MAX_REPEATS];
     for (unsigned r = 0; r <= repeats; r++) {
         unsigned n = 0;
@@ -276,8 +277,47 @@ static void run_parse(const char *path)
         seconds[r ? r - 1 : 0] = now() - start;
         check(cuModuleUnload_call(module), "cuModuleUnload");
     }
-    print("parse", 0, seconds, NULL);
+    snprintf(name, sizeof name, "parse, %s", shape);
+    print(name, 0, seconds, NULL);
     free(text);
+}
+
+static void *plain_work(void *out)
+{
+    plain_alu(out, NULL, THREADS, 20000);
+    return NULL;
+}
+
+/* Every thread does what one does alone in plain_seconds. */
+static void run_threads(void)
+{
+    enum { MOST = 256 };
+    const unsigned n = (unsigned)strtoul(host_threads, NULL, 10) % MOST;
+    uint32_t *out = calloc((size_t)n + 1, 4 * THREADS);
+    double alone[MAX_REPEATS], together[MAX_REPEATS];
+    if (!out) {
+        die("out of memory", "threads");
+    }
+    plain_work(out);
+    for (unsigned r = 0; r < repeats; r++) {
+        pthread_t threads[MOST];
+        double start = now();
+        plain_work(out);
+        alone[r] = now() - start;
+        start = now();
+        for (unsigned i = 1; i < n; i++) {
+            if (pthread_create(&threads[i], NULL, plain_work, out + i * THREADS) != 0) {
+                die("no thread", host_threads);
+            }
+        }
+        plain_work(out);
+        for (unsigned i = 1; i < n; i++) {
+            pthread_join(threads[i], NULL);
+        }
+        together[r] = now() - start;
+    }
+    print("threads", 0, together, alone);
+    free(out);
 }
 
 static void open_driver(const char *path)
@@ -319,7 +359,7 @@ int main(int argc, char **argv)
                    {"divergent", plain_divergent, 12}, {"gather", plain_gather, 400},
                    {"atomics", plain_atomics, 400},    {"shuffles", plain_shuffles, 400}};
     if (argc < 9) {
-        die("usage", "bench LIBCUDA FOLDER PTX_FOLDER BIG.ptx SET THREADS REPEATS NAME...");
+        die("usage", "bench LIBCUDA FOLDER PTX_FOLDER SHAPES SET THREADS REPEATS NAME...");
     }
     set = argv[5];
     host_threads = argv[6];
@@ -338,8 +378,13 @@ int main(int argc, char **argv)
         }
         if (strcmp(argv[i], "reduction") == 0) {
             run_reduction(argv[3]);
+        } else if (strcmp(argv[i], "threads") == 0) {
+            run_threads();
         } else if (strcmp(argv[i], "parse") == 0) {
-            run_parse(argv[4]);
+            static const char *const shapes[] = {"many", "small", "line", "blocks", "loops", "registers"};
+            for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++) {
+                run_parse(argv[4], shapes[k]);
+            }
         } else if (!known) {
             die("unknown benchmark", argv[i]);
         }

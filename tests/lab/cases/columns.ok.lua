@@ -2,7 +2,7 @@
 -- EXPECT: rows[1].columns = {"global atomics":1}
 -- EXPECT: rows[2].columns = {"global atomics":null}
 -- EXPECT: rows[0].bytes = 4000
--- EXPECT: columns = [{"counter":"atomics_global","name":"global atomics"}]
+-- EXPECT: columns = [{"at_least":false,"counter":"atomics_global","name":"global atomics","timed":false}]
 return {
   summary = "case",
   params = { n = 1000, block = 256 },

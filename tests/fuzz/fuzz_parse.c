@@ -1,14 +1,11 @@
-/* libFuzzer target: one input is one PTX text; parsed, its graphs built, printed and parsed again. Built with
-   -DCLAB_FUZZ=ON and clang; run as: ptx_fuzz CORPUS -dict=fuzz.dict -max_len=4096. Keep what it finds in
-   parse/. */
+/* One input is one PTX text: parsed, its graphs built, its statements shown, printed and parsed again. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/str.h"
 #include "ptx/ptx.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
+#include "target.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {

@@ -1,0 +1,108 @@
+/* Tries every input of a pack once, in place of libFuzzer: what ctest runs. A pack is a corpus in one file:
+   for each input its length in four bytes, least first, then the input.
+
+   usage: NAME PACK                    try all of them (a file that is no pack: -1 FILE tries it as one input)
+          NAME --random SEED COUNT     try random inputs
+          NAME --pack PACK FILE...     write a pack
+          NAME --unpack PACK FOLDER    write the inputs as files, for libFuzzer */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "target.h"
+
+static uint32_t length_at(const char *at)
+{
+    const unsigned char *bytes = (const unsigned char *)at;
+    return bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
+}
+
+static int fail(const char *what, const char *path)
+{
+    fprintf(stderr, "replay: %s: %s\n", path, what);
+    return 2;
+}
+
+static int pack(const char *path, char **files, int count)
+{
+    FILE *out = fopen(path, "wb");
+    if (out == NULL)
+        return fail("cannot be written", path);
+    for (int i = 0; i < count; i++) {
+        size_t bytes;
+        char *data = clab_file_read(files[i], 1u << 20, &bytes);
+        if (data == NULL)
+            return fail("cannot be read", files[i]);
+        for (unsigned shift = 0; shift < 32; shift += 8)
+            fputc((int)(bytes >> shift & 255), out);
+        fwrite(data, 1, bytes, out);
+        free(data);
+    }
+    return fclose(out) == 0 ? 0 : fail("cannot be written", path);
+}
+
+static int random_inputs(uint64_t seed, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        uint64_t state = (seed + i) * UINT64_C(0x9e3779b97f4a7c15) + 1;
+        size_t length = 16 + (size_t)(i * 37 % 1000);
+        uint8_t *input = malloc(length);
+        if (input == NULL)
+            return fail("no memory", "--random");
+        for (size_t n = 0; n < length; n++) {
+            state ^= state << 13, state ^= state >> 7, state ^= state << 17;
+            input[n] = (uint8_t)(state >> 24);
+        }
+        LLVMFuzzerTestOneInput(input, length);
+        free(input);
+    }
+    printf("%u inputs\n", count);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    size_t bytes, at = 0;
+    unsigned count = 0;
+    if (argc >= 3 && strcmp(argv[1], "--pack") == 0)
+        return pack(argv[2], argv + 3, argc - 3);
+    if (argc == 4 && strcmp(argv[1], "--random") == 0)
+        return random_inputs(strtoull(argv[2], NULL, 10), (unsigned)strtoul(argv[3], NULL, 10));
+    bool unpack = argc == 4 && strcmp(argv[1], "--unpack") == 0,
+         one = argc == 3 && strcmp(argv[1], "-1") == 0;
+    if (argc != 2 && !unpack && !one)
+        return fail("[--unpack] PACK [FOLDER], -1 FILE, --pack PACK FILE...", "usage");
+    const char *path = argv[argc == 2 ? 1 : 2];
+    char *data = clab_file_read(path, 64u << 20, &bytes);
+    if (data == NULL)
+        return fail("cannot be read", path);
+    if (one)
+        LLVMFuzzerTestOneInput((const uint8_t *)data, bytes);
+    while (!one && at + 4 <= bytes) {
+        size_t length = length_at(data + at);
+        if (length > bytes - at - 4)
+            return fail("is no pack", path);
+        char *input = malloc(length + 1); /* of its own, so that AddressSanitizer sees its end */
+        if (input == NULL)
+            return fail("no memory", path);
+        memcpy(input, data + at + 4, length);
+        if (unpack) {
+            char name[4096];
+            snprintf(name, sizeof name, "%s/%06u", argv[3], count);
+            FILE *out = fopen(name, "wb");
+            if (out == NULL || fwrite(input, 1, length, out) != length || fclose(out) != 0)
+                return fail("cannot be written", name);
+        } else {
+            LLVMFuzzerTestOneInput((const uint8_t *)input, length);
+        }
+        free(input);
+        at += 4 + length;
+        count++;
+    }
+    free(data);
+    if (!one && count == 0)
+        return fail("holds no input", path);
+    printf("%u inputs\n", count);
+    return 0;
+}

@@ -1,0 +1,26 @@
+-- EXPECT: rows[0].args[2] = {"type":"u64","value":0,"verify":1}
+-- EXPECT: buffer_sets[0][1].verified_only = true
+-- EXPECT: buffer_sets[0][0].verified_only = false
+return {
+  summary = "case",
+  params = { n = 1000, block = 256 },
+  sweep = { cluster = { 1, 2 } },
+  buffers = function(p)
+    return {
+      input = { type = "f32", count = p.n, fill = "ones" },
+      sum = { type = "f32", count = 1, expect = { sum_of = "input" }, verified_only = true },
+    }
+  end,
+  launch = function(p)
+    return {
+      block = p.block,
+      grid = round_up(ceil_div(p.n, 2 * p.block), p.cluster),
+      args = { "input", "sum", { verify = u64(1), time = u64(0) } },
+    }
+  end,
+  bytes = function(p) return 4 * p.n end,
+  variants = {
+    { name = "a", source = "k.ptx", entry = "k" },
+    { name = "b", source = "k.ptx", entry = "k", cluster = false, baseline = true },
+  },
+}

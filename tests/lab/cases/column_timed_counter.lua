@@ -1,0 +1,26 @@
+-- TWIN: column_timed.ok.lua
+-- EXPECT: error experiment 20 columns[1].timed: a column made of a time cannot be held against a counter
+return {
+  summary = "case",
+  params = { n = 1000, block = 256 },
+  sweep = { cluster = { 1, 2 } },
+  buffers = function(p)
+    return {
+      input = { type = "f32", count = p.n, fill = "ones" },
+      sum = { type = "f32", count = 1, expect = { sum_of = "input" } },
+    }
+  end,
+  launch = function(p)
+    return {
+      block = p.block,
+      grid = round_up(ceil_div(p.n, 2 * p.block), p.cluster),
+      args = { "input", "sum", u64(p.n) },
+    }
+  end,
+  columns = { { "rate", timed = true, counter = "ctas", value = function() return 1 end } },
+  bytes = function(p) return 4 * p.n end,
+  variants = {
+    { name = "a", source = "k.ptx", entry = "k" },
+    { name = "b", source = "k.ptx", entry = "k", cluster = false, baseline = true },
+  },
+}

@@ -1,0 +1,25 @@
+-- EXPECT: error experiment 17 launch.args[1].tensor_map.fill: nan fill is for floating point types
+return {
+  summary = "case",
+  params = { n = 1000, block = 256 },
+  sweep = { cluster = { 1, 2 } },
+  buffers = function(p)
+    return {
+      input = { type = "u8", count = 65536, fill = "zero" },
+      sum = { type = "f32", count = 1, expect = { sum_of = "input" } },
+    }
+  end,
+  launch = function(p)
+    return {
+      block = p.block,
+      grid = round_up(ceil_div(p.n, 2 * p.block), p.cluster),
+      args = {
+        { tensor_map = { buffer = "input", type = "16u4_align8b", dims = { 64, 4 }, strides = { 64 }, box = { 32, 4 }, fill = "nan" } },
+      },
+    }
+  end,
+  variants = {
+    { name = "a", source = "k.ptx", entry = "k" },
+    { name = "b", source = "k.ptx", entry = "k", cluster = false, baseline = true },
+  },
+}

@@ -1,0 +1,13 @@
+-- EXPECT: timeline = {"costs":"cost","item":"tile","log":"log"}
+return {
+  summary = "case",
+  buffers = function()
+    return {
+      log = { type = "u64", count = 8 },
+      cost = { type = "u32", count = 2, fill = values { 1, 2 } },
+    }
+  end,
+  timeline = { log = "log", costs = "cost", item = "tile" },
+  launch = function() return { block = 32, grid = 1, args = { "log" } } end,
+  variants = { { name = "a", source = "k.ptx", entry = "k", cluster = false } },
+}

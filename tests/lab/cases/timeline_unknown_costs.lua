@@ -1,0 +1,14 @@
+-- TWIN: timeline.ok.lua
+-- EXPECT: error experiment 11 timeline.costs: there is no buffer 'costs'
+return {
+  summary = "case",
+  buffers = function()
+    return {
+      log = { type = "u64", count = 8 },
+      cost = { type = "u32", count = 2, fill = values { 1, 2 } },
+    }
+  end,
+  timeline = { log = "log", costs = "costs" },
+  launch = function() return { block = 32, grid = 1, args = { "log" } } end,
+  variants = { { name = "a", source = "k.ptx", entry = "k", cluster = false } },
+}
