@@ -32,7 +32,7 @@ extern const struct clab_command_info clab_commands[]; /* ends with a NULL name 
 
 clab_command clab_cmd_list, clab_cmd_devices, clab_cmd_doctor, clab_cmd_run, clab_cmd_launch,
     clab_cmd_compile, clab_cmd_check, clab_cmd_compare, clab_cmd_with_emulator, clab_cmd_inspect,
-    clab_cmd_diff;
+    clab_cmd_diff, clab_cmd_matrix;
 
 /* --- options (options.c)
  * ------------------------------------------------------------------------------------------ */
@@ -65,8 +65,8 @@ char **clab_options_lengthen(int argc, char **argv, int *out_argc);
  * not asked. */
 clab_status clab_cli_source_check(const char *path, struct clab_error *error);
 
-/* Whether standard output is a terminal that may be coloured (NO_COLOR unset or empty), and its columns (0: no
-   terminal). (inspect.c) */
+/* Whether standard output is a terminal that may be coloured (NO_COLOR unset or empty), and its columns (0:
+   no terminal). (inspect.c) */
 bool clab_cli_colour(const struct clab_cli *cli);
 int clab_cli_width(const struct clab_cli *cli);
 
