@@ -1,5 +1,5 @@
-/* The checker's hooks: from what the emulator tells to the files of each family. One launch is checked at a time; a
-   second one waits, so that concurrent kernels run one after the other under the checker. */
+/* The checker's hooks: from what the emulator tells to the files of each family. One launch is checked at a
+   time; a second one waits, so that concurrent kernels run one after the other under the checker. */
 #include "check/check.h"
 
 #include <pthread.h>
@@ -198,7 +198,8 @@ static void on_transfer(void *user, const struct emu_warp *emu_warp, const struc
 {
     struct check *check = user;
     if (check_cluster_of(emu_warp->cta->cluster)) {
-        check_transfer(check, emu_warp, site_of(&check->sites, emu_warp->fragment->frame->code, op->insn), transfer);
+        check_transfer(check, emu_warp, site_of(&check->sites, emu_warp->fragment->frame->code, op->insn),
+                       transfer);
     }
 }
 

@@ -1,10 +1,11 @@
 /* Flags: releases and acquires through memory, and fences. PTX ISA 9.0, "Release and Acquire Patterns",
    "Synchronizes-with". What is followed are the reads that did happen.
 
-   A store or atomic releases what its thread knows (.release), or what it knew at its last release fence. An acquire
-   of the same place joins it, when both scopes reach the other thread; a relaxed or volatile read keeps it for the next
-   acquire fence. Atomics continue a release sequence, other stores end it. Where the manual wants the fence in the
-   thread that stores the flag, a fence before a barrier by every thread counts too: hardware makes no difference. */
+   A store or atomic releases what its thread knows (.release), or what it knew at its last release fence. An
+   acquire of the same place joins it, when both scopes reach the other thread; a relaxed or volatile read
+   keeps it for the next acquire fence. Atomics continue a release sequence, other stores end it. Where the
+   manual wants the fence in the thread that stores the flag, a fence before a barrier by every thread counts
+   too: hardware makes no difference. */
 #include <stdlib.h>
 
 #include "check/state.h"
@@ -52,7 +53,8 @@ static void forget(struct flag *flag)
     flag->site = 0;
 }
 
-static void flag_acquire(struct check_warp *warp, const struct flag *flag, uint32_t lane, const struct site *site)
+static void flag_acquire(struct check_warp *warp, const struct flag *flag, uint32_t lane,
+                         const struct site *site)
 {
     const enum check_scope least = level_of(flag, warp);
     check_split(warp, UINT32_C(1) << lane);
@@ -123,7 +125,8 @@ static void flag_release(struct check *check, struct check_warp *warp, struct fl
             flag->exec = NULL;
         }
         if (!told.exec) {
-            struct clock *exec = known_tell(&group->exec, &warp->self, check_lanes(warp, UINT32_C(1) << lane), time);
+            struct clock *exec =
+                known_tell(&group->exec, &warp->self, check_lanes(warp, UINT32_C(1) << lane), time);
             clock_join_ref(&flag->exec, exec);
             clock_drop(exec);
         } else {
@@ -136,7 +139,8 @@ static void flag_release(struct check *check, struct check_warp *warp, struct fl
     check_tidings_drop(&told);
 }
 
-/* Strong operations on memory; `before`: the part that comes before the access is checked (acquire), else after. */
+/* Strong operations on memory; `before`: the part that comes before the access is checked (acquire), else
+ * after. */
 void check_synchronise(struct check *check, struct check_warp *warp, const struct emu_access *access,
                        const struct site *site, uint32_t site_number, bool before)
 {
