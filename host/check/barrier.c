@@ -210,9 +210,8 @@ static void too_few(struct check *check, struct check_cta *cta, uint32_t id)
     if (!h) {
         return;
     }
-    const uint32_t warps = barrier->waiting_warps | barrier->whole_warps;
-    const uint32_t w = warps ? (uint32_t)__builtin_ctz(warps) : 0;
-    check_party(check, &h->parties[0], cta->cluster->index, cta->rank * 32 + w, waiting(barrier, w),
+    const uint32_t w = barrier->waiting_warps ? (uint32_t)__builtin_ctz(barrier->waiting_warps) : 0;
+    check_party(check, &h->parties[0], cta->cluster->index, cta->rank * 32 + w, barrier->lanes[w],
                 named->sites[of], NULL);
     if (named->counts[1]) {
         check_party(check, &h->parties[1], cta->cluster->index, cta->rank * 32, UINT32_MAX, named->sites[!of],
@@ -237,9 +236,9 @@ void check_barrier_complete(struct check *check, struct check_cta *cta, uint32_t
     for (uint32_t w = 0; w < cl->n_warps; w++) {
         struct check_warp *warp = &cta->warps[w];
         const uint32_t live = warp->present & ~warp->exited;
-        all &= (waiting(barrier, w) & live) == live;
+        all &= (barrier->lanes[w] & live) == live;
         if (warp->aligned_site && check->sites.list[warp->aligned_site].aligned &&
-            (waiting(barrier, w) & live)) {
+            (barrier->lanes[w] & live)) {
             aligned_end(check, warp);
         }
     }
