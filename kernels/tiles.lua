@@ -121,7 +121,7 @@ return {
   -- tiles, rounds: 0 as the profile and the device ask for. hold: SMs that a second kernel keeps for the first hold_us.
   params  = { block = 128, tiles = 0, rounds = 0, memory = false, hold = 0, hold_us = 1000 },
   sweep   = { profile = { "uniform", "remainder", "triangular", "heavy", "long_last" } },
-  check   = { tiles = 64, rounds = 4 },
+  check   = { tiles = 192, rounds = 2 }, -- more than a B200 holds at once: there is something to take
 
   buffers = function(p, dev)
     local cost = costs(p, dev)

@@ -210,8 +210,9 @@ static void too_few(struct check *check, struct check_cta *cta, uint32_t id)
     if (!h) {
         return;
     }
-    const uint32_t w = barrier->waiting_warps ? (uint32_t)__builtin_ctz(barrier->waiting_warps) : 0;
-    check_party(check, &h->parties[0], cta->cluster->index, cta->rank * 32 + w, barrier->lanes[w],
+    const uint32_t warps = barrier->waiting_warps | barrier->whole_warps;
+    const uint32_t w = warps ? (uint32_t)__builtin_ctz(warps) : 0;
+    check_party(check, &h->parties[0], cta->cluster->index, cta->rank * 32 + w, waiting(barrier, w),
                 named->sites[of], NULL);
     if (named->counts[1]) {
         check_party(check, &h->parties[1], cta->cluster->index, cta->rank * 32, UINT32_MAX, named->sites[!of],
@@ -236,9 +237,9 @@ void check_barrier_complete(struct check *check, struct check_cta *cta, uint32_t
     for (uint32_t w = 0; w < cl->n_warps; w++) {
         struct check_warp *warp = &cta->warps[w];
         const uint32_t live = warp->present & ~warp->exited;
-        all &= (barrier->lanes[w] & live) == live;
+        all &= (waiting(barrier, w) & live) == live;
         if (warp->aligned_site && check->sites.list[warp->aligned_site].aligned &&
-            (barrier->lanes[w] & live)) {
+            (waiting(barrier, w) & live)) {
             aligned_end(check, warp);
         }
     }
