@@ -313,7 +313,10 @@ static clab_status run_all(struct clab_matrix *matrix, struct clab_compiler *com
                            struct clab_error *error)
 {
     struct clab_session gpu;
-    const bool has_gpu = clab_session_open(&gpu, "cuda:0", NULL, matrix->cli->interrupted, NULL) == CLAB_OK;
+    struct clab_error no_gpu = {0};
+    const bool has_gpu =
+        clab_session_open(&gpu, "cuda:0", NULL, matrix->cli->interrupted, &no_gpu) == CLAB_OK;
+    clab_error_clear(&no_gpu);
     int major = 0, minor = 0;
     if (has_gpu)
         (void)sscanf(clab_json_text(gpu.facts, "cc", ""), "%d.%d", &major, &minor);
