@@ -214,8 +214,9 @@ static clab_status compile_all(struct clab_matrix *matrix, struct clab_compiler 
 
 /* What the rows of a run say of a variant. */
 static void judge_rows(struct clab_cell *cell, const char *variant, const json_t *rows,
-                       enum clab_stage reached, const char *where)
+                       enum clab_stage reached)
 {
+    const char *where = reached == CLAB_STAGE_GPU ? "the GPU" : "the emulated device";
     const char *waived = NULL, *failed = NULL;
     bool ok = false;
     for (size_t i = 0; i < json_array_size(rows); i++) {
@@ -282,7 +283,7 @@ static clab_status run_experiment(struct clab_matrix *matrix, size_t first, size
         struct clab_subject_row *row = &matrix->rows[i];
         if (row->experiment != NULL && strcmp(row->experiment, experiment) == 0 &&
             row->cells[j].stage >= CLAB_STAGE_COMPLETE && row->cells[j].failed == 0)
-            judge_rows(&row->cells[j], row->variant, rows, reached, session->device);
+            judge_rows(&row->cells[j], row->variant, rows, reached);
     }
     json_decref(rows);
     json_decref(predictions);
