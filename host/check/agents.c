@@ -236,6 +236,9 @@ static struct check_cluster *cluster_new(struct check *check, const struct emu_c
 void check_cluster_start(struct check *check, struct emu_cluster *cluster)
 {
     struct check_cluster *cl = check->free_clusters;
+    if (cluster->size * 32 > CHECK_WARP_AGENTS) {
+        return; /* more than agents can number: not followed */
+    }
     if (cl) {
         check->free_clusters = cl->next;
     } else {
@@ -335,6 +338,7 @@ void check_cluster_end(struct check *check, struct emu_cluster *cluster)
         cta_end(&cl->ctas[rank]);
     }
     flags_free(cl->flags);
+    cl->n_flags = 0;
     for (unsigned p = 0; p < 2; p++) {
         memset(cl->arrivals[p], 0, (size_t)cl->size * cl->n_warps * sizeof *cl->arrivals[p]);
         clock_drop(cl->arrived_mem[p]);

@@ -90,10 +90,42 @@ void check_barrier_arrive(struct check *check, struct check_warp *warp, const st
     }
 }
 
+/* Lanes of a warp that wait at a barrier that completes. */
+static uint32_t waiting(const struct emu_barrier *barrier, uint32_t w)
+{
+    return barrier->whole_warps >> w & 1 ? UINT32_MAX : barrier->lanes[w];
+}
+
 static bool plain(const struct group *g)
 {
     return !g->mem.more && !g->exec.more && !g->proxy && !g->fenced[SCOPE_CTA] && !g->pending[SCOPE_GPU] &&
            !g->pending[SCOPE_CLUSTER] && !g->pending[SCOPE_CTA];
+}
+
+/* Nothing but times to pass on, as after barriers alone. */
+static bool whole_simple(struct check_cta *cta)
+{
+    struct check_cluster *cl = cta->cluster;
+    uint32_t mem_time = 0, exec_time = 0, started = 0;
+    for (uint32_t w = 0; w < cl->n_warps; w++) {
+        const struct check_warp *warp = &cta->warps[w];
+        const struct group *g = &warp->groups[0];
+        if (warp->n_groups != 1 || !plain(g) || g->narrow_site || g->miss_site) {
+            return false;
+        }
+        mem_time = g->mem.cluster_time > mem_time ? g->mem.cluster_time : mem_time;
+        exec_time = g->exec.cluster_time > exec_time ? g->exec.cluster_time : exec_time;
+        started |= g->started;
+    }
+    const uint32_t time = check_tick(cl);
+    for (uint32_t w = 0; w < cl->n_warps; w++) {
+        struct group *g = &cta->warps[w].groups[0];
+        g->mem.cluster_time = mem_time;
+        g->exec.cluster_time = exec_time;
+        g->mem.cta_time = g->exec.cta_time = g->mem.warp_time = g->exec.warp_time = time;
+        g->started = started;
+    }
+    return true;
 }
 
 static void whole(struct check_cta *cta)
@@ -175,8 +207,9 @@ static void too_few(struct check *check, struct check_cta *cta, uint32_t id)
     if (!h) {
         return;
     }
-    const uint32_t w = barrier->waiting_warps ? (uint32_t)__builtin_ctz(barrier->waiting_warps) : 0;
-    check_party(check, &h->parties[0], cta->cluster->index, cta->rank * 32 + w, barrier->lanes[w], named->sites[of],
+    const uint32_t warps = barrier->waiting_warps | barrier->whole_warps;
+    const uint32_t w = warps ? (uint32_t)__builtin_ctz(warps) : 0;
+    check_party(check, &h->parties[0], cta->cluster->index, cta->rank * 32 + w, waiting(barrier, w), named->sites[of],
                 NULL);
     if (named->counts[1]) {
         check_party(check, &h->parties[1], cta->cluster->index, cta->rank * 32, UINT32_MAX, named->sites[!of], NULL);
@@ -200,13 +233,15 @@ void check_barrier_complete(struct check *check, struct check_cta *cta, uint32_t
     for (uint32_t w = 0; w < cl->n_warps; w++) {
         struct check_warp *warp = &cta->warps[w];
         const uint32_t live = warp->present & ~warp->exited;
-        all &= (barrier->lanes[w] & live) == live;
-        if (warp->aligned_site && check->sites.list[warp->aligned_site].aligned && (barrier->lanes[w] & live)) {
+        all &= (waiting(barrier, w) & live) == live;
+        if (warp->aligned_site && check->sites.list[warp->aligned_site].aligned && (waiting(barrier, w) & live)) {
             aligned_end(check, warp);
         }
     }
     if (all) {
-        whole(cta);
+        if (!whole_simple(cta)) {
+            whole(cta);
+        }
         return;
     }
     const uint32_t time = check_tick(cl);
@@ -215,14 +250,14 @@ void check_barrier_complete(struct check *check, struct check_cta *cta, uint32_t
         told.fenced[s] = named->fenced[s];
     }
     for (uint32_t w = 0; w < cl->n_warps; w++) {
-        if (barrier->lanes[w]) {
-            check_warp_meet(&cta->warps[w], barrier->lanes[w], time);
-            check_tell(&cta->warps[w], barrier->lanes[w], time, true, &told);
+        if (waiting(barrier, w)) {
+            check_warp_meet(&cta->warps[w], waiting(barrier, w), time);
+            check_tell(&cta->warps[w], waiting(barrier, w), time, true, &told);
         }
     }
     for (uint32_t w = 0; w < cl->n_warps; w++) {
-        if (barrier->lanes[w]) {
-            check_hear(&cta->warps[w], barrier->lanes[w], true, &told);
+        if (waiting(barrier, w)) {
+            check_hear(&cta->warps[w], waiting(barrier, w), true, &told);
         }
     }
     check_tidings_drop(&told);

@@ -64,6 +64,13 @@ static void on_access(void *user, const struct emu_warp *emu_warp, const struct 
     const uint32_t number = site_of(&check->sites, emu_warp->fragment->frame->code, op->insn);
     const struct site *site = &check->sites.list[number];
     struct check_cta *owner = access->owner ? &cl->ctas[access->owner->rank] : NULL;
+    if (access->lanes == UINT32_MAX && access->bytes == 4 && access->shape == EMU_SHAPE_ROW && owner == warp->cta &&
+        !site->strong && !site->cp_async && warp->n_groups == 1) {
+        warp->last_time = check_now(cl);
+        if (check_shared_quick(warp, access, cl->now, number)) {
+            return;
+        }
+    }
     if (site->cp_async) {
         check_cp_async(check, warp, access, number);
         return;

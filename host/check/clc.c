@@ -20,16 +20,11 @@ static void report(struct check *check, enum clab_hazard_kind kind, struct check
 void check_clc_query(struct check *check, struct check_warp *warp, const struct emu_event *event, uint32_t site)
 {
     const uint32_t declined = event->lanes & ~(uint32_t)event->value;
-    const struct ptx_insn *insn = site_insn(&check->sites.list[site]);
-    if (!declined || !insn) {
+    (void)check;
+    if (!declined) {
         return;
     }
-    if (insn->row == PTX_CLC_IS_CANCELED) {
-        warp->cta->clc_declined = site;
-        return;
-    }
-    report(check, CLAB_HAZARD_CLC_DECODE_DECLINED, warp, declined, site, 0, 0, 0,
-           "no test of query_cancel.is_canceled guards the decoding: the request was declined, and its ctaid is undefined");
+    warp->cta->clc_declined = site;
 }
 
 void check_clc_request(struct check *check, struct check_warp *warp, uint32_t site, const struct emu_transfer *t)

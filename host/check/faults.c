@@ -13,6 +13,8 @@ static const struct {
     const char *text;
     enum clab_hazard_kind kind;
 } words[] = {
+    {"the ctaid of an answer that took no cluster", CLAB_HAZARD_CLC_DECODE_DECLINED},
+    {"a request to cancel after this CTA saw one declined", CLAB_HAZARD_CLC_AFTER_DECLINE},
     {"has not started", CLAB_HAZARD_REMOTE_BEFORE_START},
     {"not started;", CLAB_HAZARD_REMOTE_BEFORE_START},
     {"not started", CLAB_HAZARD_REMOTE_BEFORE_START},
@@ -90,6 +92,9 @@ void check_faults(struct check *check, const struct emu_run *run, clab_status st
         return;
     }
     const uint32_t site = site_at(check, error);
+    if (check_found_has(check, kind_of(error), site)) {
+        return; /* seen coming */
+    }
     struct clab_hazard *h = check_report(check, kind_of(error), site, 0, 0);
     if (!h) {
         return;

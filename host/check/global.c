@@ -172,28 +172,33 @@ static void reads_check(const struct actor *a, const struct where *p, uint32_t *
     *r = 0;
 }
 
-static void read_note(const struct actor *a, const struct where *p, uint32_t *r, uint32_t mine)
+static bool same_reader(const struct global_shadow *g, uint32_t x, uint32_t y)
 {
-    struct global_shadow *g = a->check->global;
+    const struct record *a = &g->records[x >> 5], *b = &g->records[y >> 5];
+    return a->agent == b->agent && a->cluster == b->cluster && (x & 31) == (y & 31) &&
+           (a->lanes & ~b->lanes) == 0;
+}
+
+static void read_note(struct global_shadow *g, uint32_t *r, uint32_t mine)
+{
     if (*r == 0) {
         *r = mine;
         return;
     }
+    /* The thread's own read before is replaced. Others that are ordered before this one might be, too: it is
+       cheaper to keep them. */
     if (*r & LIST_TAG) {
         struct list *list = &g->lists[*r & ~LIST_TAG];
-        uint32_t kept = 0;
         for (uint32_t i = 0; i < list->n; i++) {
-            const struct earlier earlier = earlier_of(g, list->e[i], false);
-            if (!check_ordered(a, p->lane, &earlier)) {
-                list->e[kept++] = list->e[i];
+            if (same_reader(g, list->e[i], mine)) {
+                list->e[i] = mine;
+                return;
             }
         }
-        list->n = kept;
-        list->e[kept < LIST ? list->n++ : mine % LIST] = mine;
+        list->e[list->n < LIST ? list->n++ : (mine >> 5) % LIST] = mine;
         return;
     }
-    const struct earlier earlier = earlier_of(g, *r, false);
-    if (check_ordered(a, p->lane, &earlier)) {
+    if (same_reader(g, *r, mine)) {
         *r = mine;
         return;
     }
@@ -230,7 +235,7 @@ static void touch(const struct actor *a, const struct where *p, struct gcell *ce
         if (is_weak_write(a, cell->r)) {
             against(a, p, cell->r, true);
         }
-        read_note(a, p, &cell->r, mine);
+        read_note(a->check->global, &cell->r, mine);
     }
 }
 

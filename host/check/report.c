@@ -58,6 +58,16 @@ struct clab_hazard *check_report(struct check *check, enum clab_hazard_kind kind
     return h;
 }
 
+bool check_found_has(const struct check *check, enum clab_hazard_kind kind, uint32_t site)
+{
+    for (uint32_t i = 0; i < check->n_found; i++) {
+        if (check->found[i].kind == kind && check->found[i].site == site) {
+            return true;
+        }
+    }
+    return false;
+}
+
 struct clab_hazard *check_found(struct check *check, uint32_t number)
 {
     return &check->found[number - 1].hazard;

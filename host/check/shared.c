@@ -290,40 +290,67 @@ void check_shared_mark(struct check_cta *owner, uint32_t offset, uint32_t agent,
     }
 }
 
-/* Rows of words: nearly everything is ordered by a barrier, which one comparison tells. */
-static void row(const struct actor *a, struct check_cta *owner, const struct emu_access *access, bool loads)
+/* Whole rows of words: nearly everything is ordered by a barrier, which one comparison a cell tells. */
+static inline __attribute__((always_inline)) bool row_any(struct cell *cells, uint64_t limit, uint64_t epoch, bool write)
 {
-    const uint32_t cluster_time = a->known->cluster_time;
-    const uint32_t floor = owner == a->warp->cta && a->cl->size == 1 && a->known->cta_time > cluster_time
-                               ? a->known->cta_time
-                               : cluster_time;
-    const uint32_t base = (uint32_t)((uintptr_t)access->at - (uintptr_t)owner->cta->shared) / 4;
-    const uint64_t epoch = epoch_of(a);
-    const uint64_t limit = (uint64_t)floor << 32 | UINT32_MAX;
-    for (uint32_t left = access->lanes; left; left &= left - 1) {
-        const unsigned lane = (unsigned)__builtin_ctz(left);
-        struct cell *cell = &owner->cells[base + lane];
-        const uint64_t mine = epoch | (uint64_t)lane << LANE_SHIFT;
-        if (cell->w <= limit && (cell->w || !loads) && (cell->r <= limit || (!a->write && same_thread(a, lane, cell->r)))) {
-            if (a->write) {
-                cell->w = mine;
-                cell->r = 0;
-            } else {
-                cell->r = mine;
-            }
-            continue;
-        }
-        check_shared_range(a, owner, lane, EMU_SHARED_FIRST + (base + lane) * 4, 4);
+    uint64_t bad = 0;
+    for (unsigned i = 0; i < EMU_LANES; i++) {
+        /* A load of what was never written is bad too: 0 - 1 is large. */
+        bad |= (uint64_t)(cells[i].w - !write > limit - !write) | (uint64_t)(cells[i].r > limit);
     }
+    if (bad) {
+        return false;
+    }
+    if (write) {
+        for (unsigned i = 0; i < EMU_LANES; i++) {
+            cells[i] = (struct cell){.w = epoch | (uint64_t)i << LANE_SHIFT};
+        }
+    } else {
+        for (unsigned i = 0; i < EMU_LANES; i++) {
+            cells[i].r = epoch | (uint64_t)i << LANE_SHIFT;
+        }
+    }
+    return true;
+}
+
+static bool row_plain(struct cell *cells, uint64_t limit, uint64_t epoch, bool write)
+{
+    return write ? row_any(cells, limit, epoch, true) : row_any(cells, limit, epoch, false);
+}
+
+#if defined(__x86_64__)
+static __attribute__((target("avx2"))) bool row_avx2(struct cell *cells, uint64_t limit, uint64_t epoch, bool write)
+{
+    return write ? row_any(cells, limit, epoch, true) : row_any(cells, limit, epoch, false);
+}
+#endif
+
+bool check_shared_quick(struct check_warp *warp, const struct emu_access *access, uint32_t time, uint32_t site)
+{
+    struct check_cta *cta = warp->cta;
+    const struct known *known = &warp->groups[0].mem;
+    /* In a cluster the CTA's own time says nothing of what others wrote here. */
+    const uint32_t floor =
+        cta->cluster->size == 1 && known->cta_time > known->cluster_time ? known->cta_time : known->cluster_time;
+    const uint64_t limit = (uint64_t)floor << 32 | UINT32_MAX;
+    const uint64_t epoch =
+        (uint64_t)time << 32 | (uint64_t)warp->self.agent << AGENT_SHIFT | (uint64_t)site << 1;
+    const uintptr_t at = (uintptr_t)access->at - (uintptr_t)cta->cta->shared;
+    struct cell *cells = &cta->cells[at / 4];
+    const bool write = access->kind == EMU_ACCESS_STORE;
+    if (at & 3) {
+        return false;
+    }
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx2")) {
+        return row_avx2(cells, limit, epoch, write);
+    }
+#endif
+    return row_plain(cells, limit, epoch, write);
 }
 
 void check_shared(const struct actor *a, struct check_cta *owner, const struct emu_access *access)
 {
-    if (access->shape == EMU_SHAPE_ROW && access->bytes == 4 && !a->copy &&
-        (((uintptr_t)access->at - (uintptr_t)owner->cta->shared) & 3) == 0) {
-        row(a, owner, access, !a->write || a->reduces);
-        return;
-    }
     for (uint32_t left = access->lanes; left; left &= left - 1) {
         const unsigned lane = (unsigned)__builtin_ctz(left);
         const uint32_t offset =

@@ -151,6 +151,7 @@ struct check_cluster {
     bool all_release[2];
     uint32_t phase;
     struct flag *flags[FLAG_BUCKETS];
+    uint32_t n_flags;
     struct mbarrier *mbarriers[64];
     struct mbarrier *last_mbarrier;
     uint32_t n_mbarriers;
@@ -170,6 +171,7 @@ struct check {
     struct sites sites;
     struct check_cluster *free_clusters;
     struct flag *flags[FLAG_BUCKETS];
+    uint32_t n_flags;
     struct global_shadow *global;
     struct found *found;
     uint32_t n_found, found_capacity;
@@ -260,6 +262,9 @@ struct actor {
     enum check_scope scope;
 };
 void check_shared(const struct actor *actor, struct check_cta *owner, const struct emu_access *access);
+/* A row of words of the own CTA's shared memory by a whole warp that knows one thing, without atomics: true when all of
+   it is ordered, which is then done. */
+bool check_shared_quick(struct check_warp *warp, const struct emu_access *access, uint32_t time, uint32_t site);
 void check_shared_range(const struct actor *actor, struct check_cta *owner, unsigned lane, uint32_t offset,
                         uint32_t bytes);
 /* Makes the 8 bytes at `offset` written at that time, whatever was there. */
@@ -348,6 +353,7 @@ void check_faults(struct check *check, const struct emu_run *run, clab_status st
 struct clab_hazard *check_report(struct check *check, enum clab_hazard_kind kind, uint32_t site, uint32_t other_site,
                                  uint32_t discriminator);
 /* The hazard that was the `number`th found, from 1. */
+bool check_found_has(const struct check *check, enum clab_hazard_kind kind, uint32_t site);
 struct clab_hazard *check_found(struct check *check, uint32_t number);
 void check_party(struct check *check, struct clab_hazard_party *party, uint64_t cluster, uint32_t agent,
                  uint32_t lanes, uint32_t site, const char *action);

@@ -26,6 +26,7 @@ static struct flag *flag_get(struct check *check, struct check_cluster *cl, cons
     flag->address = address;
     flag->next = *bucket;
     *bucket = flag;
+    *(access->owner ? &cl->n_flags : &check->n_flags) += 1;
     return flag;
 }
 
@@ -52,11 +53,11 @@ static void forget(struct flag *flag)
     flag->site = 0;
 }
 
-static void flag_acquire(struct check_warp *warp, const struct flag *flag, uint32_t lane, const struct site *site)
+static void flag_acquire(struct check_warp *warp, const struct flag *flag, uint32_t lanes, const struct site *site)
 {
     const enum check_scope least = level_of(flag, warp);
-    check_split(warp, UINT32_C(1) << lane);
-    EACH_GROUP(g, warp, UINT32_C(1) << lane)
+    check_split(warp, lanes);
+    EACH_GROUP(g, warp, lanes)
     {
         for (unsigned s = 0; s < SCOPES; s++) {
             if (!flag->mem[s]) {
@@ -75,29 +76,18 @@ static void flag_acquire(struct check_warp *warp, const struct flag *flag, uint3
         }
         if (flag->exec && flag->cluster == warp->self.cluster) {
             const struct tidings heard = {.exec = flag->exec};
-            check_hear(warp, UINT32_C(1) << lane, false, &heard);
+            check_hear(warp, g->lanes & lanes, false, &heard);
         }
     }
 }
 
-static void flag_release(struct check *check, struct check_warp *warp, struct flag *flag, uint32_t lane,
-                         const struct site *site, uint32_t site_number, uint32_t time)
+static void flag_release(struct check *check, struct check_warp *warp, struct group *group, struct flag *flag,
+                         uint32_t lanes, const struct site *site, uint32_t site_number, uint32_t time)
 {
     struct tidings told = {0};
-    struct group *group = NULL;
-    EACH_GROUP(g, warp, UINT32_C(1) << lane)
-    {
-        group = g;
-    }
-    if (!group) {
-        return;
-    }
-    if (!site->atomic) {
-        forget(flag);
-    }
     struct clock *mem = NULL;
     if (site->release) {
-        check_tell(warp, UINT32_C(1) << lane, time, true, &told);
+        check_tell(warp, lanes, time, true, &told);
         mem = told.mem;
     } else {
         /* A fence before it, at least of the scope that the store has. */
@@ -123,7 +113,7 @@ static void flag_release(struct check *check, struct check_warp *warp, struct fl
             flag->exec = NULL;
         }
         if (!told.exec) {
-            struct clock *exec = known_tell(&group->exec, &warp->self, check_lanes(warp, UINT32_C(1) << lane), time);
+            struct clock *exec = known_tell(&group->exec, &warp->self, check_lanes(warp, lanes), time);
             clock_join_ref(&flag->exec, exec);
             clock_drop(exec);
         } else {
@@ -148,25 +138,34 @@ void check_synchronise(struct check *check, struct check_warp *warp, const struc
     if (!before && access->kind == EMU_ACCESS_LOAD) {
         return;
     }
-    bool any = site->release || access->owner != NULL;
+    /* Nothing to pass on, and no flag that it would end: most atomics. */
+    bool any = site->release || (access->owner != NULL && check->run->cluster_size > 1);
     EACH_GROUP(g, warp, access->lanes)
     {
         any |= g->fenced[SCOPE_CTA] != NULL;
     }
+    if (!(access->owner ? cl->n_flags : check->n_flags) && (before || !any)) {
+        return;
+    }
     const uint32_t time = before ? 0 : check_tick(cl);
-    for (uint32_t left = access->lanes; left; left &= left - 1) {
-        const unsigned lane = (unsigned)__builtin_ctz(left);
-        const uint64_t address = (uint64_t)(uintptr_t)emu_access_host(access, lane);
-        if (before) {
-            const struct flag *flag = flag_get(check, cl, access, address, false);
-            if (flag) {
-                flag_acquire(warp, flag, lane, site);
-            }
+    for (uint32_t left = access->lanes, lanes; left; left &= ~lanes) {
+        lanes = access->shape == EMU_SHAPE_ONE ? left : left & -left;
+        const uint64_t address =
+            (uint64_t)(uintptr_t)emu_access_host(access, (unsigned)__builtin_ctz(left));
+        struct flag *flag = flag_get(check, cl, access, address, !before && any);
+        if (!flag) {
             continue;
         }
-        struct flag *flag = flag_get(check, cl, access, address, any || check->run->cluster_size > 1);
-        if (flag) {
-            flag_release(check, warp, flag, lane, site, site_number, time);
+        if (before) {
+            flag_acquire(warp, flag, lanes, site);
+            continue;
+        }
+        if (!site->atomic) {
+            forget(flag);
+        }
+        EACH_GROUP(g, warp, lanes)
+        {
+            flag_release(check, warp, g, flag, g->lanes & lanes, site, site_number, time);
         }
     }
 }

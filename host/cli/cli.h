@@ -65,8 +65,8 @@ char **clab_options_lengthen(int argc, char **argv, int *out_argc);
  * not asked. */
 clab_status clab_cli_source_check(const char *path, struct clab_error *error);
 
-/* Whether standard output is a terminal that may be coloured (NO_COLOR unset or empty), and its columns (0:
-   no terminal). (inspect.c) */
+/* Whether standard output is a terminal that may be coloured (NO_COLOR unset or empty), and its columns (0: no
+   terminal). (inspect.c) */
 bool clab_cli_colour(const struct clab_cli *cli);
 int clab_cli_width(const struct clab_cli *cli);
 

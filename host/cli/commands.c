@@ -194,6 +194,8 @@ const struct clab_command_info clab_commands[] = {
      "  --json               one JSON object instead (host/inspect/README.md has its fields)\n"
      "  --records FILE       records of `run --json FILE`: measured times of both kernels beside the "
      "difference\n"
+     "  --variants A,B       which variants of the records the sides are (needed for one kernel compiled "
+     "twice)\n"
      "  -I DIR, -D NAME[=V], --option RAW   for both sides, as in compile\n"
      "\n"
      "Exit status 0 whether they differ or not; 4 when a side does not compile or has no such entry.\n"},
@@ -203,6 +205,9 @@ const struct clab_command_info clab_commands[] = {
      "Sets LD_LIBRARY_PATH, LD_PRELOAD and CLUSTERLAB_EMU_ARCH, and becomes PROGRAM. Other options of the "
      "stand-in come\n"
      "from the environment: CLUSTERLAB_EMU_SCHEDULE, _SEED, _ISA, _INITIAL_CLUSTERS, _DECLINE, _DRIVER, "
-     "_LOG.\n"},
+     "_LOG.\n"
+     "A linker of PTX takes the place of nvJitLink, whose cubins could not run; CLUSTERLAB_NVJITLINK names "
+     "NVIDIA's own,\n"
+     "which it needs for LTO IR (default: the one that doctor finds).\n"},
     {NULL, NULL, NULL, NULL},
 };

@@ -141,6 +141,7 @@ static int check_device(struct clab_session *session, struct clab_compiler *comp
     options.seeds = CLAB_CHECK_SEEDS;
     options.first_seed = 1;
     options.on_plan = NULL;
+    options.on_timeline = NULL;
     options.hot = false;
     if (!show->quiet)
         fputc('\n', show->cli->out);
@@ -351,8 +352,8 @@ int clab_cmd_run(struct clab_cli *cli, int argc, char **argv, struct clab_error 
     const struct clab_option *devices = clab_option_get(o, "--device");
     json_t *emulator_options = clab_cli_emulator_options(o), *rows = json_array();
     struct show show = {.cli = cli, .writer = &writer, .extra = json_object()};
-    show.timelines = timeline_path != NULL ? &timelines : NULL;
     show.check = clab_option_get(o, "--check")->set ? o : NULL;
+    show.timelines = timeline_path != NULL ? &timelines : NULL;
     show.quiet = (json_path != NULL && strcmp(json_path, "-") == 0) ||
                  (csv_path != NULL && strcmp(csv_path, "-") == 0);
     int exit_status = 0;

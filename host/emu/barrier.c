@@ -90,7 +90,18 @@ const struct emu_op *emu_barrier_whole(struct emu_warp *warp, const struct emu_o
     warp->progress++;
     barrier->arrived += EMU_LANES;
     barrier->waiting += EMU_LANES;
+    if (cta->run->hooks) {
+        emu_hook_event(cta, warp, op,
+                       (struct emu_event){
+                           .kind = EMU_EVENT_BARRIER_ARRIVE, .lanes = EMU_ALL, .wait = true, .value = id});
+    }
     if (barrier->waiting == cta->live_threads) {
+        if (cta->run->hooks) {
+            barrier->lanes[warp->index] = EMU_ALL;
+            emu_hook_event(cta, warp, op,
+                           (struct emu_event){.kind = EMU_EVENT_BARRIER_COMPLETE, .value = id});
+            barrier->lanes[warp->index] = 0;
+        }
         release(cta, id);
         return op + 1;
     }

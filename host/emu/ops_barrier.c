@@ -106,7 +106,7 @@ EMU_EMITTER(emu_barrier)
         d = mode == EMU_BARRIER_POPC ? emu_dest(emit, &insn->operands[0], PTX_U32)
                                      : emu_pred_dest(emit, &insn->operands[0]);
     }
-    const bool common = !EMU_HOOKS && mode == EMU_BARRIER_SYNC && id_known && !count;
+    const bool common = mode == EMU_BARRIER_SYNC && id_known && !count;
     struct emu_op *op = emu_push_unguarded(emit,
                                            red      ? bar_red
                                            : common ? emu_barrier_whole

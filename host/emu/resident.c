@@ -268,7 +268,7 @@ static bool state_changed(struct emu_warp *warp)
 {
     uint64_t hash = 1;
     if (warp->cta->run->clocked && ++warp->short_turns % SHORT_TURNS != 0) {
-        return true;
+        return !warp->state_same; /* as the last time that it was looked at */
     }
     for (uint32_t used = warp->used; used; used &= used - 1) {
         const struct emu_fragment *fragment = &warp->fragments[__builtin_ctz(used)];
@@ -278,7 +278,8 @@ static bool state_changed(struct emu_warp *warp)
             hash = hash_words((const uint64_t *)(const void *)frame->regs, frame->code->file_bytes / 8, hash);
         }
     }
-    if (warp->state_limit != 0 && hash == warp->state_hash) {
+    warp->state_same = warp->state_limit != 0 && hash == warp->state_hash;
+    if (warp->state_same) {
         return false;
     }
     if (warp->state_limit == 0 || ++warp->state_turns >= warp->state_limit) {
@@ -317,6 +318,7 @@ static void slice_end(struct emu_warp *warp, enum emu_stop stop, uint64_t before
     const uint32_t bit = UINT32_C(1) << warp->index;
     if (warp->progress != before) {
         warp->state_limit = 0;
+        warp->state_same = false;
     } else if (stop == EMU_STOP_YIELD && thread->warp_insns[0] - issued > poll_insns(cta->run) &&
                state_changed(warp)) {
         thread->progress++;

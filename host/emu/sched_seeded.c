@@ -29,12 +29,13 @@ static uint32_t choose(struct seeded *s, uint32_t n)
 /* A set bit of `mask`, which is not 0. */
 static uint32_t choose_bit(struct seeded *s, uint32_t mask)
 {
-    if ((mask & (mask - 1)) != 0) {
-        for (uint32_t skip = choose(s, emu_lane_count(mask)); skip > 0; skip--) {
-            mask &= mask - 1;
-        }
+    if ((mask & (mask - 1)) == 0) {
+        return (uint32_t)__builtin_ctz(mask);
     }
-    return (uint32_t)__builtin_ctz(mask);
+    /* The first one from a place chosen at random: any order can come about. */
+    const uint32_t from = choose(s, 32);
+    const uint32_t turned = mask >> from | (uint32_t)((uint64_t)mask << (32 - from));
+    return ((uint32_t)__builtin_ctz(turned) + from) & 31;
 }
 
 static struct emu_cluster *choose_cluster(struct seeded *s)

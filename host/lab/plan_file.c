@@ -132,7 +132,11 @@ static json_t *read_accepts(struct clab_eval *eval, const struct clab_path *path
     if (type != LUA_TNIL && type != LUA_TTABLE)
         clab_eval_fail(eval, &at,
                        "wanted reasons by kind, such as { [\"narrow-scope\"] = \"the usual idiom\" }");
-    for (lua_pushnil(L); type == LUA_TTABLE && lua_next(L, -2) != 0; lua_pop(L, 1)) {
+    if (type == LUA_TNIL) {
+        lua_pop(L, 1);
+        return accepts;
+    }
+    for (lua_pushnil(L); lua_next(L, -2) != 0; lua_pop(L, 1)) {
         const char *kind = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "";
         struct clab_path item = {.up = &at, .key = kind};
         const int number = clab_hazard_kind(kind);
@@ -197,9 +201,9 @@ static void read_variant(struct clab_plan *plan, const struct clab_path *path)
     clab_eval_set(eval, variant, "requires", requires != NULL ? json_string(requires) : json_null());
     const char *broken = clab_field_string(eval, path, index, "broken", NULL);
     clab_eval_set(eval, variant, "broken", broken != NULL ? json_string(broken) : json_null());
+    clab_eval_set(eval, variant, "accepts", read_accepts(eval, path, index));
     const char *against = clab_field_string(eval, path, index, "against", NULL);
     clab_eval_set(eval, variant, "against", against != NULL ? json_string(against) : json_null());
-    clab_eval_set(eval, variant, "accepts", read_accepts(eval, path, index));
     read_function(eval, path, index, "launch");
     read_function(eval, path, index, "waive");
     clab_eval_set(eval, variant, "index", json_integer((json_int_t)path->index));

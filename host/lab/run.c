@@ -633,7 +633,7 @@ clab_status clab_run(struct clab_session *session, struct clab_compiler *compile
         run.plan = json_deep_copy(options->plan);
     else
         status = clab_lab_plan(&request, &run.plan, error);
-    if (status == CLAB_OK && options->seeds == 0)
+    if (status == CLAB_OK && options->seeds == 0) /* a check chooses its schedules itself */
         status = choose_schedule(&run, error);
     if (status == CLAB_OK && options->seeds == 0)
         status = check_timeline(&run, error);

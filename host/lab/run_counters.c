@@ -17,8 +17,9 @@
 #include "lab/run_parts.h"
 #include "lab/wire.h"
 
-#define NCU_LAUNCH_LIMIT_MS (300 * 1000) /* a launch is replayed, its memory saved and restored in between \
-                                          */
+#define NCU_LAUNCH_LIMIT_MS                                                        \
+    (300 * 1000) /* a launch is replayed, its memory saved and restored in between \
+                  */
 #define NCU_END_LIMIT_MS (120 * 1000)
 #define LOG_LIMIT_BYTES  (64u << 20)
 #define SECTOR_BYTES     32

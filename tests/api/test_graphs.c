@@ -1,6 +1,9 @@
 /* Graphs: captured, built by hand, replayed, updated, copied. */
 #include <stdbool.h>
 
+#include <stdatomic.h>
+#include <unistd.h>
+
 #include "api_test.h"
 
 static const char add_text[] = HEADER
@@ -259,13 +262,65 @@ static void test_events_and_attributes(void **state)
     OK(cuGraphDestroy(graph));
 }
 
+static atomic_int destroyed;
+
+static void CUDA_CB destroy(void *data)
+{
+    atomic_fetch_add(&destroyed, *(int *)data);
+}
+
+static void expect_destroyed(int wanted)
+{
+    for (int i = 0; i < 2000 && atomic_load(&destroyed) != wanted; i++)
+        usleep(1000); /* the library calls it on a thread of its own */
+    assert_int_equal(atomic_load(&destroyed), wanted);
+}
+
+/* A user object lives until the program, the graph, its copy and its instance have let it go. */
+static void test_user_objects(void **state)
+{
+    static int one = 1, ten = 10;
+    (void)state;
+    CUuserObject object, moved;
+    CUgraph graph, copy;
+    CUgraphExec exec;
+    CUgraphNode node;
+    atomic_store(&destroyed, 0);
+    WANT(CUDA_ERROR_INVALID_VALUE,
+         cuUserObjectCreate(&object, &one, destroy, 0, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC));
+    WANT(CUDA_ERROR_INVALID_VALUE, cuUserObjectCreate(&object, &one, destroy, 1, 0));
+    OK(cuUserObjectCreate(&object, &one, destroy, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC));
+    OK(cuUserObjectCreate(&moved, &ten, destroy, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC));
+    OK(cuUserObjectRetain(object, 2));
+    WANT(CUDA_ERROR_INVALID_VALUE, cuUserObjectRelease(object, 4));
+    OK(cuUserObjectRelease(object, 2));
+    OK(cuGraphCreate(&graph, 0));
+    OK(cuGraphAddEmptyNode(&node, graph, NULL, 0));
+    WANT(CUDA_ERROR_INVALID_VALUE, cuGraphReleaseUserObject(graph, object, 1));
+    OK(cuGraphRetainUserObject(graph, object, 2, 0));
+    OK(cuGraphRetainUserObject(graph, moved, 1, CU_GRAPH_USER_OBJECT_MOVE));
+    WANT(CUDA_ERROR_INVALID_VALUE, cuGraphRetainUserObject(graph, object, 1, 2));
+    OK(cuGraphReleaseUserObject(graph, object, 1));
+    OK(cuUserObjectRelease(object, 1));
+    OK(cuGraphClone(&copy, graph));
+    OK(cuGraphDestroy(graph));
+    OK(cuGraphInstantiate(&exec, copy, 0));
+    OK(cuGraphDestroy(copy));
+    OK(cuGraphLaunch(exec, NULL));
+    OK(cuCtxSynchronize());
+    usleep(20000);
+    assert_int_equal(atomic_load(&destroyed), 0);
+    OK(cuGraphExecDestroy(exec));
+    expect_destroyed(11);
+    WANT(CUDA_ERROR_INVALID_VALUE, cuUserObjectRetain(object, 1));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_CONTEXT(test_capture),
-        IN_CONTEXT(test_capture_faults),
-        IN_CONTEXT(test_by_hand),
-        IN_CONTEXT(test_events_and_attributes),
+        IN_CONTEXT(test_capture),      IN_CONTEXT(test_capture_faults),
+        IN_CONTEXT(test_by_hand),      IN_CONTEXT(test_events_and_attributes),
+        IN_CONTEXT(test_user_objects),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

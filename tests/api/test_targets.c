@@ -92,11 +92,79 @@ static void test_versions(void **state)
     in_child(check_versions, "12.4", 0);
 }
 
+/* What each device takes under the 13.0 driver and without it: .version and .target apart (an H200's driver
+   takes a .target that is newer than the .version, which ptxas does not), and targets that do not exist. */
+static int check_acceptance(const char *arch, int strict)
+{
+    void *context;
+    setenv("CLUSTERLAB_EMU_ARCH", arch, 1);
+    if (strict)
+        setenv("CLUSTERLAB_EMU_DRIVER", "13.0", 1);
+    with_context(&context);
+    OK(try_load("7.0", arch));
+    OK(try_load("1.4", "sm_10, map_f64_to_f32"));
+    OK(try_load("8.8", "sm_90"));
+    WANT(strict ? CUDA_ERROR_UNSUPPORTED_PTX_VERSION : CUDA_SUCCESS, try_load("9.3", "sm_90"));
+    WANT(CUDA_ERROR_INVALID_PTX, try_load("9.0", "sm_77"));
+    WANT(CUDA_ERROR_INVALID_PTX, try_load("9.0", "sm_80a"));
+    WANT(CUDA_ERROR_INVALID_PTX, try_load("9.0", "sm_130"));
+    WANT(CUDA_ERROR_INVALID_PTX, try_load("9.0", "compute_90"));
+    return 0;
+}
+
+static void test_acceptance(void **state)
+{
+    (void)state;
+    static const char *const devices[] = {"sm_90", "sm_100", "sm_103", "sm_110", "sm_120", "sm_121"};
+    for (int i = 0; i < 12; i++)
+        in_child(check_acceptance, devices[i / 2], i % 2);
+}
+
+/* No device counts clusters as active that it would refuse to launch, up to the sizes that exist anywhere. */
+static int check_clusters(const char *arch, int most)
+{
+    void *context;
+    setenv("CLUSTERLAB_EMU_ARCH", arch, 1);
+    with_context(&context);
+    CUfunction e = load(HEADER ".visible .entry e() { ret; }", "e");
+    OK(cuFuncSetAttribute(e, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1));
+    for (unsigned size = 1; size <= 16; size++) {
+        int count = -1;
+        CUlaunchAttribute cluster = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+                                     .value.clusterDim = {size, 1, 1}};
+        CUlaunchConfig config = {.gridDimX = size,
+                                 .gridDimY = 1,
+                                 .gridDimZ = 1,
+                                 .blockDimX = 32,
+                                 .blockDimY = 1,
+                                 .blockDimZ = 1,
+                                 .attrs = &cluster,
+                                 .numAttrs = 1};
+        OK(cuOccupancyMaxActiveClusters(&count, e, &config));
+        CUresult launched = cuLaunchKernelEx(&config, e, NULL, NULL);
+        WANT(size <= (unsigned)most ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CLUSTER_SIZE, launched);
+        assert_int_equal(count > 0, launched == CUDA_SUCCESS);
+    }
+    OK(cuCtxSynchronize());
+    return 0;
+}
+
+static void test_clusters(void **state)
+{
+    (void)state;
+    in_child(check_clusters, "sm_90", 16);
+    in_child(check_clusters, "sm_100", 16);
+    in_child(check_clusters, "sm_110", 8);
+    in_child(check_clusters, "sm_121", 8);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_targets),
         cmocka_unit_test(test_versions),
+        cmocka_unit_test(test_acceptance),
+        cmocka_unit_test(test_clusters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,14 +9,15 @@
 
    --part I/N: the I-th of N parts of each file, from 0, for several processes at once.
    --only: forms that contain TEXT; --later: forms that need sm_100 or later.
-   --record writes one line per form: `form | hash of the outputs` (of a long form `=hash of its text`), or `form | error x of bound y` for an
-   approximate form, or `form | refused` when the driver does not take it. --check reads such files (any
-   number) and reports every line that differs. A form that fails to run, and an approximate one beyond its
-   bound, are reported always. --except names a file of `form | why` whose lines are known to differ: they
-   must, so that the file does not outlive its reasons. --raw writes the outputs themselves, 4 or 8 bytes per
-   result, for finding out what differs; --dump prints inputs and outputs. A kernel that fails takes the
-   context with it: conform stops there, and --from N goes on after the first N forms, adding to the record.
-   Exit status: 0 nothing to report, 1 something, 2 usage, 3 no device, 4 stopped. */
+   --record writes one line per form: `form | hash of the outputs` (of a long form `=hash of its text`), or
+   `form | error x of bound y` for an approximate form, or `form | refused` when the driver does not take it.
+   --check reads such files (any number) and reports every line that differs. A form that fails to run, and an
+   approximate one beyond its bound, are reported always. --except names a file of `form | why` whose lines
+   are known to differ: they must, so that the file does not outlive its reasons. --raw writes the outputs
+   themselves, 4 or 8 bytes per result, for finding out what differs; --dump prints inputs and outputs. A
+   kernel that fails takes the context with it: conform stops there, and --from N goes on after the first N
+   forms, adding to the record. Exit status: 0 nothing to report, 1 something, 2 usage, 3 no device, 4
+   stopped. */
 #include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include <cuda.h>
+#include <cudaProfiler.h>
 
 #include "generate.h"
 #include "target.h"
@@ -126,9 +127,10 @@ static uint64_t size(void)
     case 0:
         return 0;
     case 1:
-        return UINT64_MAX >> below(64);
+        return chance(8) ? UINT64_MAX >> below(64)
+                         : UINT64_MAX >> (40 + below(24)); /* large ones only take time */
     case 2:
-        return (uint64_t)1 << below(44);
+        return (uint64_t)1 << below(chance(8) ? 44 : 20);
     default:
         return below(5000);
     }
@@ -142,7 +144,8 @@ static unsigned small(void)
 /* ---- what calls write to and read from ---- */
 
 static unsigned char scratch[1 << 16];
-static uint64_t out[64];
+static uint64_t out[512], record[64];
+static uintptr_t user_object; /* one at a time */
 static void *nullable(void *pointer)
 {
     return chance(20) ? NULL : pointer;
@@ -560,6 +563,284 @@ static void contexts(void)
     }
 }
 
+/* ---- calls that need no arranging, by a table (waits for a value that may never come are not among them)
+ * ---- */
+
+/* Each argument is a letter: i a small number, z a size, d a device, t a name, o where something is written,
+   O the same but never NULL, b a host buffer, h a host function, a a device address, r a structure of zeros
+   with a random first word; handles: C context, M module, F function, S stream, E event, G graph, N node, X
+   instance, L library, K kernel, J linker, P pool, U user object. All are of integer class, so that one type
+   of function can stand for all of them: a call with more arguments than parameters is what the calling
+   conventions of x86-64 and arm64 allow. */
+typedef CUresult any_call(uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t,
+                          uintptr_t);
+#define CALL(name, arguments)                  \
+    {                                          \
+        (any_call *)(uintptr_t)name, arguments \
+    }
+static const struct {
+    any_call *call;
+    const char *arguments;
+} calls[] = {
+    CALL(cuCtxAttach, "oi"),
+    CALL(cuCtxGetApiVersion, "Co"),
+    CALL(cuCtxGetCacheConfig, "o"),
+    CALL(cuCtxGetDevice, "o"),
+    CALL(cuCtxGetExecAffinity, "oi"),
+    CALL(cuCtxGetFlags, "o"),
+    CALL(cuCtxGetId, "Co"),
+    CALL(cuCtxGetSharedMemConfig, "o"),
+    CALL(cuCtxGetStreamPriorityRange, "oo"),
+    CALL(cuCtxResetPersistingL2Cache, ""),
+    CALL(cuCtxSetCacheConfig, "i"),
+    CALL(cuCtxSetFlags, "i"),
+    CALL(cuCtxSetSharedMemConfig, "i"),
+    CALL(cuCtxEnablePeerAccess, "Ci"),
+    CALL(cuCtxDisablePeerAccess, "C"),
+    CALL(cuDeviceCanAccessPeer, "odd"),
+    CALL(cuDeviceComputeCapability, "ood"),
+    CALL(cuDeviceGet, "od"),
+    CALL(cuDeviceGetByPCIBusId, "ot"),
+    CALL(cuDeviceGetCount, "o"),
+    CALL(cuDeviceGetDefaultMemPool, "od"),
+    CALL(cuDeviceGetExecAffinitySupport, "oid"),
+    CALL(cuDeviceGetMemPool, "od"),
+    CALL(cuDeviceGetName, "bid"),
+    CALL(cuDeviceGetP2PAttribute, "oidd"),
+    CALL(cuDeviceGetPCIBusId, "bid"),
+    CALL(cuDeviceGetProperties, "od"),
+    CALL(cuDeviceGetTexture1DLinearMaxWidth, "oiid"),
+    CALL(cuDeviceGetUuid, "od"),
+    CALL(cuDevicePrimaryCtxGetState, "doo"),
+    CALL(cuDevicePrimaryCtxSetFlags, "di"),
+    CALL(cuDeviceSetMemPool, "dP"),
+    CALL(cuDeviceTotalMem, "od"),
+    CALL(cuDriverGetVersion, "o"),
+    CALL(cuEventQuery, "E"),
+    CALL(cuEventRecord, "ES"),
+    CALL(cuFuncGetModule, "oF"),
+    CALL(cuFuncGetName, "oF"),
+    CALL(cuFuncIsLoaded, "oF"),
+    CALL(cuFuncLoad, "F"),
+    CALL(cuFuncGetParamInfo, "Fioo"),
+    CALL(cuFuncSetCacheConfig, "Fi"),
+    CALL(cuFuncSetSharedMemConfig, "Fi"),
+    CALL(cuGetErrorName, "io"),
+    CALL(cuGetErrorString, "io"),
+    CALL(cuGetExportTable, "ob"),
+    CALL(cuGraphChildGraphNodeGetGraph, "No"),
+    CALL(cuGraphEventRecordNodeGetEvent, "No"),
+    CALL(cuGraphEventWaitNodeGetEvent, "No"),
+    CALL(cuGraphEventRecordNodeSetEvent, "NE"),
+    CALL(cuGraphEventWaitNodeSetEvent, "NE"),
+    CALL(cuGraphExecEventRecordNodeSetEvent, "XNE"),
+    CALL(cuGraphExecEventWaitNodeSetEvent, "XNE"),
+    CALL(cuGraphExecChildGraphNodeSetParams, "XNG"),
+    CALL(cuGraphExecGetFlags, "Xo"),
+    CALL(cuGraphInstantiateWithFlags, "oGi"),
+    CALL(cuGraphKernelNodeCopyAttributes, "NN"),
+    CALL(cuGraphKernelNodeGetAttribute, "NiO"),
+    CALL(cuGraphKernelNodeSetAttribute, "Nir"),
+    CALL(cuGraphMemcpyNodeGetParams, "No"),
+    CALL(cuGraphMemsetNodeGetParams, "No"),
+    CALL(cuGraphHostNodeGetParams, "No"),
+    CALL(cuGraphNodeFindInClone, "oNG"),
+    CALL(cuGraphNodeGetType, "No"),
+    CALL(cuGraphNodeGetEnabled, "XNo"),
+    CALL(cuGraphNodeSetEnabled, "XNi"),
+    CALL(cuGraphMemcpyNodeSetParams, "Nr"),
+    CALL(cuGraphMemsetNodeSetParams, "Nr"),
+    CALL(cuGraphExecMemsetNodeSetParams, "XNrC"),
+    CALL(cuGraphExecMemcpyNodeSetParams, "XNrC"),
+    CALL(cuGraphUpload, "XS"),
+    CALL(cuGraphDebugDotPrint, "Gti"),
+    CALL(cuGraphRetainUserObject, "GUii"),
+    CALL(cuGraphReleaseUserObject, "GUi"),
+    CALL(cuUserObjectRetain, "Ui"),
+    CALL(cuUserObjectRelease, "Ui"),
+    CALL(cuKernelGetAttribute, "oiKd"),
+    CALL(cuKernelSetAttribute, "iiKd"),
+    CALL(cuKernelGetLibrary, "oK"),
+    CALL(cuKernelGetName, "oK"),
+    CALL(cuKernelGetParamInfo, "Kioo"),
+    CALL(cuKernelSetCacheConfig, "Kid"),
+    CALL(cuLibraryGetGlobal, "ooLt"),
+    CALL(cuLibraryGetManaged, "ooLt"),
+    CALL(cuLibraryGetKernelCount, "oL"),
+    CALL(cuLibraryGetModule, "oL"),
+    CALL(cuModuleGetFunctionCount, "oM"),
+    CALL(cuMemAdvise, "azir"),
+    CALL(cuMemHostGetFlags, "ob"),
+    CALL(cuMemPoolGetAccess, "oPr"),
+    CALL(cuMemPoolSetAccess, "Pri"),
+    CALL(cuMemPoolSetAttribute, "PiO"),
+    CALL(cuMemPoolTrimTo, "Pz"),
+    CALL(cuMemPrefetchAsync, "azriS"),
+    CALL(cuMemcpyDtoD, "aaz"),
+    CALL(cuMemsetD8Async, "aizS"),
+    CALL(cuMemsetD16Async, "aizS"),
+    CALL(cuMemsetD2D32Async, "aziziS"),
+    CALL(cuMemsetD2D16, "azizi"),
+    CALL(cuMemsetD16, "aiz"),
+    CALL(cuModuleGetLoadingMode, "o"),
+    CALL(cuModuleGetSurfRef, "oMt"),
+    CALL(cuModuleGetTexRef, "oMt"),
+    CALL(cuModuleLoad, "ot"),
+    CALL(cuOccupancyAvailableDynamicSMemPerBlock, "oFii"),
+    CALL(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, "oFizi"),
+    CALL(cuOccupancyMaxActiveClusters, "oFr"),
+    CALL(cuOccupancyMaxPotentialClusterSize, "oFr"),
+    CALL(cuPointerSetAttribute, "Oia"),
+    CALL(cuProfilerStart, ""),
+    CALL(cuProfilerStop, ""),
+    CALL(cuStreamAddCallback, "Shoi"),
+    CALL(cuStreamAttachMemAsync, "Sazi"),
+    CALL(cuStreamBeginCaptureToGraph, "SGoozi"),
+    CALL(cuStreamCopyAttributes, "SS"),
+    CALL(cuStreamCreate, "oi"),
+    CALL(cuStreamGetDevice, "So"),
+    CALL(cuStreamGetFlags, "So"),
+    CALL(cuStreamGetId, "So"),
+    CALL(cuStreamGetPriority, "So"),
+    CALL(cuStreamGetCaptureInfo, "Soooooo"),
+    CALL(cuStreamIsCapturing, "So"),
+    CALL(cuStreamSetAttribute, "Sir"),
+    CALL(cuStreamWriteValue64, "Saii"),
+    CALL(cuStreamUpdateCaptureDependencies, "Soozi"),
+    CALL(cuThreadExchangeStreamCaptureMode, "O"),
+    CALL(cuTensorMapReplaceAddress, "oa"),
+    CALL(cuLinkAddFile, "Jitioo"),
+    CALL(cuLaunchCooperativeKernel, "Fiiiiiii"),
+};
+
+static uintptr_t argument(char letter)
+{
+    static const char kinds[] = "CMFSEGNXLKJPaH"; /* as enum kind */
+    switch (letter) {
+    case 'i':
+        return small();
+    case 'z':
+        return size();
+    case 'd':
+        return chance(6) ? small() : 0;
+    case 't':
+        return (uintptr_t)names[below(7)];
+    case 'o':
+        return (uintptr_t)nullable(out);
+    case 'O':
+        return (uintptr_t)out;
+    case 'b':
+        return (uintptr_t)scratch;
+    case 'h':
+        return (uintptr_t)host_function;
+    case 'U':
+        return user_object;
+    case 'S':
+        return (uintptr_t)STREAM_ARG;
+    case 'r':
+        memset(record, 0, sizeof record);
+        record[0] = chance(2) ? small() : any((enum kind)below(KINDS));
+        return (uintptr_t)record;
+    default:
+        return any((enum kind)(strchr(kinds, letter) - kinds));
+    }
+}
+
+static void questions(void)
+{
+    unsigned which = below(sizeof calls / sizeof calls[0]);
+    uintptr_t arguments[8] = {0};
+    for (unsigned i = 0; calls[which].arguments[i] != '\0'; i++)
+        arguments[i] = argument(calls[which].arguments[i]);
+    calls[which].call(arguments[0], arguments[1], arguments[2], arguments[3], arguments[4], arguments[5],
+                      arguments[6], arguments[7]);
+}
+
+/* ---- calls whose structures hold host pointers, which are real ones here ---- */
+
+static void copies(void)
+{
+    CUdeviceptr a = slots[MEMORY][below(SLOTS)], b = slots[MEMORY][below(SLOTS)];
+    bool from_host = chance(2), to_host = chance(2);
+    CUDA_MEMCPY2D box = {.srcMemoryType = from_host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE,
+                         .srcHost = scratch,
+                         .srcDevice = a,
+                         .srcPitch = chance(8) ? size() : below(256),
+                         .dstMemoryType = to_host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE,
+                         .dstHost = scratch,
+                         .dstDevice = b,
+                         .dstPitch = chance(8) && !to_host ? size() : below(256),
+                         .srcXInBytes = below(64),
+                         .dstXInBytes = below(64),
+                         .srcY = below(16),
+                         .dstY = below(16),
+                         .WidthInBytes = below(128),
+                         .Height = below(64)};
+    if (from_host && box.srcPitch > 256)
+        box.srcPitch = 256;
+    void *unified[] = {(void *)(uintptr_t)a, (void *)(uintptr_t)b, scratch};
+    CUdeviceptr to = (CUdeviceptr)(uintptr_t)unified[below(3)],
+                from = (CUdeviceptr)(uintptr_t)unified[below(3)];
+    switch (below(9)) {
+    case 0:
+        cuMemcpy2D(&box);
+        break;
+    case 1:
+        cuMemcpy2DAsync(&box, STREAM_ARG);
+        break;
+    case 2:
+        cuMemcpy2DUnaligned(&box);
+        break;
+    case 3:
+        if (to != 0 && from != 0)
+            cuMemcpy(to, from, below(4096));
+        break;
+    case 4:
+        if (to != 0 && from != 0)
+            cuMemcpyAsync(to, from, below(4096), STREAM_ARG);
+        break;
+    case 5:
+        cuMemcpyHtoDAsync(a, scratch, length(), STREAM_ARG);
+        break;
+    case 6:
+        cuMemcpyDtoHAsync(scratch, b, length(), STREAM_ARG);
+        break;
+    case 7: {
+        CUpointer_attribute attributes[] = {(CUpointer_attribute)below(24), (CUpointer_attribute)below(24)};
+        void *results[] = {out, out + 8};
+        cuPointerGetAttributes(below(3), attributes, results, a);
+        break;
+    }
+    default: {
+        CUgraphNode from_nodes[2] = {(CUgraphNode)any(NODE), (CUgraphNode)any(NODE)};
+        CUDA_HOST_NODE_PARAMS host = {.fn = host_function, .userData = scratch};
+        CUDA_MEMCPY3D copy = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+                              .srcDevice = a,
+                              .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                              .dstDevice = b,
+                              .WidthInBytes = size(),
+                              .Height = below(4),
+                              .Depth = below(3)};
+        CUresult added =
+            chance(2) ? cuGraphAddHostNode(nullable(out), (CUgraph)any(GRAPH), from_nodes, below(3), &host)
+                      : cuGraphAddMemcpyNode(nullable(out), (CUgraph)any(GRAPH), from_nodes, below(3), &copy,
+                                             (CUcontext)any(CONTEXT));
+        if (added == CUDA_SUCCESS)
+            keep(NODE, out[0]);
+        break;
+    }
+    }
+    if (chance(8) && user_object == 0 &&
+        cuUserObjectCreate((CUuserObject *)out, scratch, host_function, 1,
+                           CU_USER_OBJECT_NO_DESTRUCTOR_SYNC) == CUDA_SUCCESS)
+        user_object = out[0];
+    if (chance(4) && cuMemAllocManaged(nullable(out), below(1 << 16), small()) == CUDA_SUCCESS)
+        keep(MEMORY, out[0]);
+    if (chance(4) && cuMemAllocPitch(nullable(out), (size_t *)(out + 1), below(5000), below(64),
+                                     chance(4) ? small() : 4) == CUDA_SUCCESS)
+        keep(MEMORY, out[0]);
+}
+
 /* A usable context again: a fault ends most of the fun. */
 static void fresh(void)
 {
@@ -582,15 +863,19 @@ static void clear(void)
         for (unsigned i = 0; i < SLOTS; i++)
             if (slots[order[k]][i] != 0)
                 forget(order[k], slots[order[k]][i]);
+    if (user_object != 0)
+        cuUserObjectRelease((CUuserObject)user_object, 1);
+    user_object = 0;
     memset(slots, 0, sizeof slots);
     fresh();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
-    static void (*const groups[])(void) = {launch_some, launch_some, modules,  linker,  memory,  memory,
-                                           memory,      memory,      streams,  streams, streams, graphs,
-                                           graphs,      graphs,      contexts, contexts};
+    static void (*const groups[])(void) = {
+        launch_some, launch_some, modules,   linker,    memory,    memory,    memory,   memory,    streams,
+        streams,     streams,     graphs,    graphs,    graphs,    contexts,  contexts, questions, questions,
+        questions,   questions,   questions, questions, questions, questions, copies,   copies};
     size_t before = 0, after = 0, total = 0;
     if (cuInit(0) != CUDA_SUCCESS)
         abort();
