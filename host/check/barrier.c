@@ -295,7 +295,8 @@ void check_cluster_arrive(struct check *check, struct check_warp *warp, uint32_t
     struct check_arrival *arrival = &cl->arrivals[p][warp->cta->rank * cl->n_warps + warp->index];
     const bool first = arrival->lanes == 0;
     arrival->lanes |= lanes;
-    arrival->time = first ? check_tick(cl) : arrival->time;
+    /* Lanes that come later bring the warp's time forward; those that came before wait, nearly always. */
+    arrival->time = check_tick(cl);
     arrival->release = (first || arrival->release) && release;
     EACH_GROUP(g, warp, lanes)
     {

@@ -252,7 +252,7 @@ static void test(struct check *check, struct check_warp *warp, unsigned lane, st
         m->seen = check_alloc((size_t)warp->cta->cluster->n_warps * EMU_LANES * sizeof *m->seen);
     }
     uint32_t *seen = &m->seen[warp->index * EMU_LANES + lane];
-    if (m->phase && *seen == m->phase && (m->expect_bytes || m->copies_open)) {
+    if (m->phase && *seen == m->phase && (m->done_bytes || m->copies_open)) {
         struct clab_hazard *h = check_report(check, CLAB_HAZARD_MBARRIER_PARITY, site, 0, 0);
         if (h) {
             check_party(check, &h->parties[0], warp->self.cluster, warp->self.agent, UINT32_C(1) << lane, site, NULL);
@@ -348,7 +348,8 @@ void check_mbarriers_end(struct check *check, struct check_cluster *cl, bool sto
 {
     for (unsigned b = 0; b < 64 && !stopped; b++) {
         for (struct mbarrier *m = cl->mbarriers[b]; m; m = m->next) {
-            if (!m->live || m->orphan || m->expect_bytes == m->done_bytes || !m->copy_site) {
+            /* A phase that was armed and gets nothing is one that nobody needed any more. */
+            if (!m->live || m->orphan || m->expect_bytes == m->done_bytes || !m->copy_site || !m->done_bytes) {
                 continue;
             }
             const bool unarmed = m->expect_bytes == 0;
