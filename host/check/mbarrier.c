@@ -2,7 +2,7 @@
    ptx sections of its instructions.
 
    A phase passes on what those that arrive know, and that the copies which complete on it are done. An arrival from
-   another CTA with .cta scope (the default) passes on execution only: by the manual the peer lies outside its scope.
+   another CTA with .cta scope (the default), or a relaxed one, passes on execution only.
    Copies carry the agent of their mbarrier and the phase in which they were issued. */
 #include "emu/mbarrier.h"
 
@@ -173,7 +173,7 @@ void check_object(const struct actor *a, unsigned lane, const struct earlier *e,
 static void arrive(struct check *check, struct check_warp *warp, unsigned lane, struct mbarrier *m, uint32_t site)
 {
     const struct site *s = &check->sites.list[site];
-    const bool remote = m->cta != warp->cta, narrow = remote && s->release && s->scope == SCOPE_CTA;
+    const bool remote = m->cta != warp->cta, narrow = remote && (!s->release || s->scope == SCOPE_CTA);
     if (m->seen_phase < m->phase) {
         struct clab_hazard *h = check_report(check, CLAB_HAZARD_MBARRIER_AHEAD, site, 0, 0);
         if (h) {
