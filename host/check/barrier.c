@@ -140,6 +140,7 @@ static void whole(struct check_cta *cta)
         if (!(warp->present & ~warp->exited)) {
             continue;
         }
+        check_acquire_pending(warp, UINT32_MAX);
         check_warp_meet(warp, UINT32_MAX, time);
         const struct group *g = &warp->groups[0];
         simple &= plain(g);
@@ -251,6 +252,7 @@ void check_barrier_complete(struct check *check, struct check_cta *cta, uint32_t
     }
     for (uint32_t w = 0; w < cl->n_warps; w++) {
         if (waiting(barrier, w)) {
+            check_acquire_pending(&cta->warps[w], waiting(barrier, w));
             check_warp_meet(&cta->warps[w], waiting(barrier, w), time);
             check_tell(&cta->warps[w], waiting(barrier, w), time, true, &told);
         }
