@@ -481,7 +481,6 @@ static clab_status do_check(struct worker *worker, const json_t *request, json_t
     json_decref(verified);
     json_decref(counters);
     clab_companion_fini(&worker->device, &work->companion);
-    json_decref(verified);
     free(work);
     return status;
 }

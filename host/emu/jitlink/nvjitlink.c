@@ -66,6 +66,7 @@ struct linker {
     char arch[32];
     void *library, *real; /* nvJitLink itself, for LTO IR; NULL until needed */
     char log[8192], driver_log[8192];
+    void *option_values[3]; /* the driver writes the log's size here as long as the state lives */
 };
 
 static int say(struct linker *linker, int result, const char *format, ...)
@@ -172,8 +173,10 @@ static bool linker_open(struct linker *linker, unsigned max_registers)
 {
     CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
                               CU_JIT_MAX_REGISTERS};
-    void *values[] = {linker->driver_log, (void *)(uintptr_t)sizeof linker->driver_log,
-                      (void *)(uintptr_t)max_registers};
+    void **values = linker->option_values;
+    values[0] = linker->driver_log;
+    values[1] = (void *)(uintptr_t)sizeof linker->driver_log;
+    values[2] = (void *)(uintptr_t)max_registers;
     if (!driver_load(&linker->driver) || linker->driver.cuInit(0) != CUDA_SUCCESS ||
         linker->driver.cuDevicePrimaryCtxRetain(&linker->context, 0) != CUDA_SUCCESS)
         return false;
