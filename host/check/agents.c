@@ -1,9 +1,10 @@
 /* Clusters, CTAs and warps as the checker follows them, and what their lanes know.
 
-   The lanes of a warp that know the same are one group; nearly always there is one. A group splits when some of its
-   lanes learn something that the others do not (an acquire by one lane), and groups merge when their lanes meet at
-   a warp-level operation or a barrier. Two relations are kept apart: `exec`, what has been executed, which every
-   synchronising operation passes on, and `mem`, what is visible, which needs a release and an acquire. */
+   The lanes of a warp that know the same are one group; nearly always there is one. A group splits when some
+   of its lanes learn something that the others do not (an acquire by one lane), and groups merge when their
+   lanes meet at a warp-level operation or a barrier. Two relations are kept apart: `exec`, what has been
+   executed, which every synchronising operation passes on, and `mem`, what is visible, which needs a release
+   and an acquire. */
 #include <stdlib.h>
 #include <string.h>
 

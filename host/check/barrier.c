@@ -1,8 +1,8 @@
 /* Barriers of a CTA and of a cluster. PTX ISA 9.0, "bar, barrier", "barrier.cluster".
 
-   A barrier that the whole CTA waits at gives every thread everything that the CTA did, which is one number. Named
-   barriers of some warps, and bar.arrive, pass on what those that arrive know. A cluster barrier passes on execution
-   always, memory only from arrivals with .release (the default) or after a release fence. */
+   A barrier that the whole CTA waits at gives every thread everything that the CTA did, which is one number.
+   Named barriers of some warps, and bar.arrive, pass on what those that arrive know. A cluster barrier passes
+   on execution always, memory only from arrivals with .release (the default) or after a release fence. */
 #include "check/state.h"
 
 static void divergent(struct check *check, struct check_warp *warp, uint32_t lanes, uint32_t site)
@@ -15,12 +15,14 @@ static void divergent(struct check *check, struct check_warp *warp, uint32_t lan
     check_party(check, &h->parties[0], warp->self.cluster, warp->self.agent, lanes, site, NULL);
     h->within = CLAB_WITHIN_WARP;
     check_say(h->missing, sizeof h->missing,
-              "the barrier is .aligned: all lanes of the warp must execute it together, but lanes %08x do not (barrier "
+              "the barrier is .aligned: all lanes of the warp must execute it together, but lanes %08x do "
+              "not (barrier "
               "without .aligned may be used in divergent code)",
               live & ~lanes);
 }
 
-/* Lanes that come to an aligned barrier in parts, by the emulator's doing, still come to the same instruction. */
+/* Lanes that come to an aligned barrier in parts, by the emulator's doing, still come to the same
+ * instruction. */
 static void aligned_note(struct check *check, struct check_warp *warp, uint32_t lanes, uint32_t site)
 {
     const uint32_t live = warp->present & ~warp->exited;
@@ -61,7 +63,8 @@ void check_aligned_left(struct check *check, struct check_cta *cta)
 
 /* --- barriers of a CTA */
 
-void check_barrier_arrive(struct check *check, struct check_warp *warp, const struct emu_event *event, uint32_t site)
+void check_barrier_arrive(struct check *check, struct check_warp *warp, const struct emu_event *event,
+                          uint32_t site)
 {
     const uint32_t live = warp->present & ~warp->exited;
     warp->last_time = warp->cta->cluster->now;
@@ -210,16 +213,17 @@ static void too_few(struct check *check, struct check_cta *cta, uint32_t id)
     }
     const uint32_t warps = barrier->waiting_warps | barrier->whole_warps;
     const uint32_t w = warps ? (uint32_t)__builtin_ctz(warps) : 0;
-    check_party(check, &h->parties[0], cta->cluster->index, cta->rank * 32 + w, waiting(barrier, w), named->sites[of],
-                NULL);
+    check_party(check, &h->parties[0], cta->cluster->index, cta->rank * 32 + w, waiting(barrier, w),
+                named->sites[of], NULL);
     if (named->counts[1]) {
-        check_party(check, &h->parties[1], cta->cluster->index, cta->rank * 32, UINT32_MAX, named->sites[!of], NULL);
+        check_party(check, &h->parties[1], cta->cluster->index, cta->rank * 32, UINT32_MAX, named->sites[!of],
+                    NULL);
         h->parties[1].has_warp = 0;
     }
     check_within(h);
     check_say(h->missing, sizeof h->missing,
-              "barrier %u waits for %u threads, and only %u arrive; the others have exited", id, barrier->expected,
-              barrier->arrived);
+              "barrier %u waits for %u threads, and only %u arrive; the others have exited", id,
+              barrier->expected, barrier->arrived);
 }
 
 void check_barrier_complete(struct check *check, struct check_cta *cta, uint32_t id)
@@ -235,7 +239,8 @@ void check_barrier_complete(struct check *check, struct check_cta *cta, uint32_t
         struct check_warp *warp = &cta->warps[w];
         const uint32_t live = warp->present & ~warp->exited;
         all &= (waiting(barrier, w) & live) == live;
-        if (warp->aligned_site && check->sites.list[warp->aligned_site].aligned && (waiting(barrier, w) & live)) {
+        if (warp->aligned_site && check->sites.list[warp->aligned_site].aligned &&
+            (waiting(barrier, w) & live)) {
             aligned_end(check, warp);
         }
     }
@@ -305,7 +310,8 @@ void check_cluster_arrive(struct check *check, struct check_warp *warp, uint32_t
         if (release) {
             clock_join_ref(&cl->arrived_mem[p], g->mem.more);
             clock_add(&cl->arrived_mem[p], cl->index, CHECK_KEY_CLUSTER, UINT32_MAX, g->mem.cluster_time);
-            clock_add(&cl->arrived_mem[p], cl->index, CHECK_KEY_CTA + warp->cta->rank, UINT32_MAX, g->mem.cta_time);
+            clock_add(&cl->arrived_mem[p], cl->index, CHECK_KEY_CTA + warp->cta->rank, UINT32_MAX,
+                      g->mem.cta_time);
             clock_join_ref(&cl->arrived_proxy[p], g->proxy);
             for (unsigned s = 0; s < SCOPES; s++) {
                 clock_join_ref(&cl->arrived_fenced[p][s], g->fenced[s]);
@@ -347,7 +353,8 @@ void check_cluster_complete(struct check *check, struct check_cluster *cl)
         struct check_warp *warp = &cl->warps[w];
         const uint32_t up_to = warp->last_time > arrival->time ? arrival->time : time;
         if (arrival->lanes) {
-            const uint32_t part = CHECK_KEY_AGENT + warp->self.agent, lanes = check_lanes(warp, arrival->lanes);
+            const uint32_t part = CHECK_KEY_AGENT + warp->self.agent,
+                           lanes = check_lanes(warp, arrival->lanes);
             clock_add(&cl->arrived_exec[p], cl->index, part, lanes, up_to);
             if (arrival->release) {
                 clock_add(&cl->arrived_mem[p], cl->index, part, lanes, up_to);
@@ -364,7 +371,8 @@ void check_cluster_wait(struct check *check, struct check_warp *warp, uint32_t l
     (void)check;
     struct check_cluster *cl = warp->cta->cluster;
     const uint32_t p = (warp->cta->cta->cluster_parity[warp->index] & lanes) != 0;
-    struct tidings told = {.mem = cl->arrived_mem[p], .exec = cl->arrived_exec[p], .proxy = cl->arrived_proxy[p]};
+    struct tidings told = {
+        .mem = cl->arrived_mem[p], .exec = cl->arrived_exec[p], .proxy = cl->arrived_proxy[p]};
     for (unsigned s = 0; s < SCOPES; s++) {
         told.fenced[s] = cl->arrived_fenced[p][s];
     }

@@ -1,5 +1,5 @@
-/* The checker's hooks: from what the emulator tells to the files of each family. One launch is checked at a time; a
-   second one waits, so that concurrent kernels run one after the other under the checker. */
+/* The checker's hooks: from what the emulator tells to the files of each family. One launch is checked at a
+   time; a second one waits, so that concurrent kernels run one after the other under the checker. */
 #include "check/check.h"
 
 #include <pthread.h>
@@ -64,8 +64,8 @@ static void on_access(void *user, const struct emu_warp *emu_warp, const struct 
     const uint32_t number = site_of(&check->sites, emu_warp->fragment->frame->code, op->insn);
     const struct site *site = &check->sites.list[number];
     struct check_cta *owner = access->owner ? &cl->ctas[access->owner->rank] : NULL;
-    if (access->lanes == UINT32_MAX && access->bytes == 4 && access->shape == EMU_SHAPE_ROW && owner == warp->cta &&
-        !site->strong && !site->cp_async && warp->n_groups == 1) {
+    if (access->lanes == UINT32_MAX && access->bytes == 4 && access->shape == EMU_SHAPE_ROW &&
+        owner == warp->cta && !site->strong && !site->cp_async && warp->n_groups == 1) {
         warp->last_time = check_now(cl);
         if (check_shared_quick(warp, access, cl->now, number)) {
             return;
@@ -205,7 +205,8 @@ static void on_transfer(void *user, const struct emu_warp *emu_warp, const struc
 {
     struct check *check = user;
     if (check_cluster_of(emu_warp->cta->cluster)) {
-        check_transfer(check, emu_warp, site_of(&check->sites, emu_warp->fragment->frame->code, op->insn), transfer);
+        check_transfer(check, emu_warp, site_of(&check->sites, emu_warp->fragment->frame->code, op->insn),
+                       transfer);
     }
 }
 

@@ -1,11 +1,11 @@
-/* Asynchronous operations: cp.async, bulk and tensor copies, st.async and red.async. PTX ISA 9.0, "Asynchronous
-   copy", "Async proxy".
+/* Asynchronous operations: cp.async, bulk and tensor copies, st.async and red.async. PTX ISA 9.0,
+   "Asynchronous copy", "Async proxy".
 
-   A copy may read and write at any moment between its issue and its completion: its effects are entered into the
-   shadows when it is issued, under an agent that others know only once they have waited for it: the mbarrier on which
-   it completes with its phase, or the group of the issuing lane. Bulk and tensor copies act in the async proxy. The
-   rows that a tensor copy touches in global memory are known when it completes, and are then judged by what its issuer
-   knew at the issue. */
+   A copy may read and write at any moment between its issue and its completion: its effects are entered into
+   the shadows when it is issued, under an agent that others know only once they have waited for it: the
+   mbarrier on which it completes with its phase, or the group of the issuing lane. Bulk and tensor copies act
+   in the async proxy. The rows that a tensor copy touches in global memory are known when it completes, and
+   are then judged by what its issuer knew at the issue. */
 #include <stdlib.h>
 
 #include "check/state.h"
@@ -38,7 +38,8 @@ static const struct group *group_of(const struct check_warp *warp, unsigned lane
     return &warp->groups[0];
 }
 
-void check_cp_async(struct check *check, struct check_warp *warp, const struct emu_access *access, uint32_t site)
+void check_cp_async(struct check *check, struct check_warp *warp, const struct emu_access *access,
+                    uint32_t site)
 {
     struct check_cluster *cl = warp->cta->cluster;
     warp->last_time = cl->now;
@@ -77,7 +78,8 @@ static void learn(struct check_warp *warp, uint32_t lanes, uint32_t agent, uint3
     }
 }
 
-void check_group_event(struct check *check, struct check_warp *warp, const struct emu_event *event, uint32_t site)
+void check_group_event(struct check *check, struct check_warp *warp, const struct emu_event *event,
+                       uint32_t site)
 {
     const struct site *s = &check->sites.list[site];
     struct check_commits **which = s->bulk ? &warp->bulk : &warp->cp;
@@ -100,7 +102,7 @@ void check_group_event(struct check *check, struct check_warp *warp, const struc
         for (uint32_t rest = left; rest; rest &= rest - 1) {
             const unsigned lane = (unsigned)__builtin_ctz(rest);
             const uint32_t n = c->commits[lane];
-            const uint32_t up_to = event->wait          ? c->count[lane] + 1
+            const uint32_t up_to = event->wait        ? c->count[lane] + 1
                                    : n > event->value ? c->times[lane][(n - event->value) & 63]
                                                       : 0;
             if (!same) {
@@ -129,8 +131,8 @@ void check_group_event(struct check *check, struct check_warp *warp, const struc
 
 /* --- copies of one thread */
 
-static void remember(struct check_cluster *cl, struct check_warp *warp, const struct group *group, uint32_t site,
-                     const struct actor *actor, const struct emu_transfer *t)
+static void remember(struct check_cluster *cl, struct check_warp *warp, const struct group *group,
+                     uint32_t site, const struct actor *actor, const struct emu_transfer *t)
 {
     struct check_copy *copy = check_alloc(sizeof *copy);
     copy->id = t->id;
@@ -146,11 +148,11 @@ static void remember(struct check_cluster *cl, struct check_warp *warp, const st
     cl->copies = copy;
 }
 
-static void exit_report(struct check *check, struct check_cta *cta, uint32_t agent, uint32_t lane, uint32_t site,
-                        bool clc, const char *action, const char *missing);
+static void exit_report(struct check *check, struct check_cta *cta, uint32_t agent, uint32_t lane,
+                        uint32_t site, bool clc, const char *action, const char *missing);
 
-/* Who sees the copy complete knows that it was issued, and so what its issuer knew to be executed; of effects only those
-   of other copies that the issuer had waited for. */
+/* Who sees the copy complete knows that it was issued, and so what its issuer knew to be executed; of effects
+   only those of other copies that the issuer had waited for. */
 static void pass_on(struct check_warp *warp, unsigned lane, struct mbarrier *m)
 {
     const struct group *g = group_of(warp, lane);
@@ -182,15 +184,16 @@ static void to_shared(struct check *check, struct check_warp *warp, struct actor
         if (signalled >= cl->size) {
             continue;
         }
-        struct mbarrier *m =
-            check_mbarrier_get(&cl->ctas[signalled], t->mbarrier & ((UINT32_C(1) << EMU_RANK_SHIFT) - 1), true);
+        struct mbarrier *m = check_mbarrier_get(&cl->ctas[signalled],
+                                                t->mbarrier & ((UINT32_C(1) << EMU_RANK_SHIFT) - 1), true);
         if (m->live) {
             check_init_visible(check, warp, t->lane, m, site, t->kind != EMU_TRANSFER_STORE);
         }
         if (owner->exited) {
             m->orphan = true;
-            exit_report(check, owner, warp->self.agent, t->lane, site, t->kind == EMU_TRANSFER_CLC, "copy writes",
-                        "nothing keeps the CTA from exiting before the copy into its shared memory is issued");
+            exit_report(
+                check, owner, warp->self.agent, t->lane, site, t->kind == EMU_TRANSFER_CLC, "copy writes",
+                "nothing keeps the CTA from exiting before the copy into its shared memory is issued");
             continue;
         }
         pass_on(warp, t->lane, m);
@@ -210,7 +213,8 @@ static void to_shared(struct check *check, struct check_warp *warp, struct actor
     }
 }
 
-void check_transfer(struct check *check, const struct emu_warp *emu_warp, uint32_t site, const struct emu_transfer *t)
+void check_transfer(struct check *check, const struct emu_warp *emu_warp, uint32_t site,
+                    const struct emu_transfer *t)
 {
     struct check_cluster *cl = check_cluster_of(emu_warp->cta->cluster);
     struct check_warp *warp = check_warp_of(cl, emu_warp);
@@ -252,8 +256,8 @@ void check_transfer(struct check *check, const struct emu_warp *emu_warp, uint32
         }
     }
     if (t->from_cta) {
-        const struct check_remote source = {read_agent, read_time, UINT32_MAX, site, t->from, t->from_bytes,
-                                            warp->self.agent};
+        const struct check_remote source = {read_agent, read_time,     UINT32_MAX,      site,
+                                            t->from,    t->from_bytes, warp->self.agent};
         if (t->has_mbarrier) {
             check_remote_note(check_cta_of(cl, t->from_cta), &source);
         }
@@ -322,8 +326,8 @@ void check_copy_event(struct check *check, const struct emu_cta *cta, const stru
 
 /* --- exit with copies in flight */
 
-static void exit_report(struct check *check, struct check_cta *cta, uint32_t agent, uint32_t lane, uint32_t site,
-                        bool clc, const char *action, const char *missing)
+static void exit_report(struct check *check, struct check_cta *cta, uint32_t agent, uint32_t lane,
+                        uint32_t site, bool clc, const char *action, const char *missing)
 {
     struct clab_hazard *h =
         check_report(check, clc ? CLAB_HAZARD_CLC_PEER_EXITED : CLAB_HAZARD_ASYNC_EXIT, site, 0, 0);
@@ -346,9 +350,11 @@ void check_copies_exit(struct check *check, struct check_cta *cta)
     for (unsigned b = 0; b < 64; b++) {
         for (struct mbarrier *m = cl->mbarriers[b]; m; m = m->next) {
             if (m->cta == cta && m->live && m->copy_time &&
-                !clock_knows(cta->exit_known, cl->index, m->agent, UINT32_MAX, CHECK_ASYNC_TIME | m->copy_time)) {
-                exit_report(check, cta, m->issuer, m->copy_lane, m->copy_site, m->clc && m->multicast, "copy writes",
-                            "no thread of the CTA waits for the copy into its shared memory before the CTA exits");
+                !clock_knows(cta->exit_known, cl->index, m->agent, UINT32_MAX,
+                             CHECK_ASYNC_TIME | m->copy_time)) {
+                exit_report(
+                    check, cta, m->issuer, m->copy_lane, m->copy_site, m->clc && m->multicast, "copy writes",
+                    "no thread of the CTA waits for the copy into its shared memory before the CTA exits");
             }
         }
     }
@@ -358,8 +364,10 @@ void check_copies_exit(struct check *check, struct check_cta *cta)
             const uint32_t time = warp->bulk->read_time[lane];
             if (time && !clock_knows(cta->exit_known, cl->index, CHECK_READ_AGENT + warp->self.agent,
                                      UINT32_C(1) << lane, CHECK_ASYNC_TIME | time)) {
-                exit_report(check, cta, warp->self.agent, lane, warp->bulk->read_site[lane], false, "copy reads",
-                            "no cp.async.bulk.wait_group (.read suffices) for the copy out of shared memory comes before "
+                exit_report(check, cta, warp->self.agent, lane, warp->bulk->read_site[lane], false,
+                            "copy reads",
+                            "no cp.async.bulk.wait_group (.read suffices) for the copy out of shared memory "
+                            "comes before "
                             "the CTA exits");
             }
         }

@@ -1,6 +1,6 @@
-/* Faults and deadlocks that stopped a launch, as hazards. The machine words its faults for a person; here the words
-   and the kind of fault give the kind of hazard. Deadlocks are taken apart while the clusters still stand: who waits
-   where, for whom, and what is missing. */
+/* Faults and deadlocks that stopped a launch, as hazards. The machine words its faults for a person; here the
+   words and the kind of fault give the kind of hazard. Deadlocks are taken apart while the clusters still
+   stand: who waits where, for whom, and what is missing. */
 #include <stdio.h>
 #include <string.h>
 
@@ -85,7 +85,8 @@ static uint32_t site_at(struct check *check, const struct clab_error *error)
     return 0;
 }
 
-void check_faults(struct check *check, const struct emu_run *run, clab_status status, const struct clab_error *error)
+void check_faults(struct check *check, const struct emu_run *run, clab_status status,
+                  const struct clab_error *error)
 {
     (void)run;
     if (status != CLAB_FAULT || !error) {
@@ -102,8 +103,9 @@ void check_faults(struct check *check, const struct emu_run *run, clab_status st
     const struct clab_where *where = &error->where;
     uint64_t cluster = 0;
     if (where->has_cta) {
-        cluster = where->cluster[0] + (uint64_t)check->run->clusters[0] *
-                                          (where->cluster[1] + (uint64_t)check->run->clusters[1] * where->cluster[2]);
+        cluster = where->cluster[0] +
+                  (uint64_t)check->run->clusters[0] *
+                      (where->cluster[1] + (uint64_t)check->run->clusters[1] * where->cluster[2]);
         check_party(check, &h->parties[0], cluster, where->cta_rank * 32 + where->warp,
                     where->has_lane ? UINT32_C(1) << where->lane : UINT32_MAX, site, NULL);
         h->parties[0].has_warp = where->has_warp;
@@ -115,10 +117,10 @@ void check_faults(struct check *check, const struct emu_run *run, clab_status st
     if (error->has_address) {
         h->has_address = 1;
         h->address = error->address;
-        h->space = strncmp(error->space, "shared", 6) == 0   ? CLAB_SPACE_SHARED
-                   : strcmp(error->space, "global") == 0     ? CLAB_SPACE_GLOBAL
-                   : strcmp(error->space, "local") == 0      ? CLAB_SPACE_LOCAL
-                                                             : CLAB_SEVERAL_SPACES;
+        h->space = strncmp(error->space, "shared", 6) == 0 ? CLAB_SPACE_SHARED
+                   : strcmp(error->space, "global") == 0   ? CLAB_SPACE_GLOBAL
+                   : strcmp(error->space, "local") == 0    ? CLAB_SPACE_LOCAL
+                                                           : CLAB_SEVERAL_SPACES;
     }
     snprintf(h->missing, sizeof h->missing, "%.380s", error->message);
     snprintf(h->detail, sizeof h->detail, "%s", error->native_name);
@@ -148,8 +150,8 @@ static bool second_party(struct check *check, struct check_cluster *cl, const st
     return check->deadlock_site != site;
 }
 
-/* Whether the lanes that a warp-level operation misses wait at another such operation or a barrier, so that they never
-   come; else they are held up themselves. */
+/* Whether the lanes that a warp-level operation misses wait at another such operation or a barrier, so that
+   they never come; else they are held up themselves. */
 static bool met_elsewhere(const struct emu_warp *warp, uint32_t missing)
 {
     for (uint32_t used = warp->used; used; used &= used - 1) {
@@ -174,9 +176,11 @@ static void waits_at(struct check *check, struct check_cluster *cl, struct check
     switch (fragment->state == EMU_FRAGMENT_WAITING ? fragment->wait : EMU_WAIT_NONE) {
     case EMU_WAIT_BARRIER: {
         const struct emu_barrier *b = &emu_warp->cta->barriers[fragment->wait_key % EMU_NAMED_BARRIERS];
-        kind = counts_differ(warp, fragment->wait_key % EMU_NAMED_BARRIERS) ? CLAB_HAZARD_BARRIER_COUNT : kind;
+        kind =
+            counts_differ(warp, fragment->wait_key % EMU_NAMED_BARRIERS) ? CLAB_HAZARD_BARRIER_COUNT : kind;
         snprintf(text, sizeof text, "waits at barrier %u, where %u of %u threads have arrived",
-                 (unsigned)fragment->wait_key, b->arrived, b->expected ? b->expected : emu_warp->cta->live_threads);
+                 (unsigned)fragment->wait_key, b->arrived,
+                 b->expected ? b->expected : emu_warp->cta->live_threads);
         break;
     }
     case EMU_WAIT_CLUSTER_BARRIER:
@@ -188,12 +192,14 @@ static void waits_at(struct check *check, struct check_cluster *cl, struct check
                    ? CLAB_HAZARD_MASK_DIVERGED
                    : CLAB_HAZARD_DEADLOCK;
         snprintf(text, sizeof text, "waits for lanes %08x of its member mask %08x, which never come",
-                 (unsigned)fragment->wait_key & emu_warp->live & ~emu_warp->gathered, (unsigned)fragment->wait_key);
+                 (unsigned)fragment->wait_key & emu_warp->live & ~emu_warp->gathered,
+                 (unsigned)fragment->wait_key);
         break;
     case EMU_WAIT_MBARRIER: {
         const uint32_t key = (uint32_t)fragment->wait_key, rank = key >> EMU_RANK_SHIFT;
-        m = rank < cl->size ? check_mbarrier_get(&cl->ctas[rank], key & ((UINT32_C(1) << EMU_RANK_SHIFT) - 1), false)
-                            : NULL;
+        m = rank < cl->size
+                ? check_mbarrier_get(&cl->ctas[rank], key & ((UINT32_C(1) << EMU_RANK_SHIFT) - 1), false)
+                : NULL;
         snprintf(text, sizeof text, "waits for a phase of an mbarrier that never completes");
         break;
     }
@@ -215,7 +221,8 @@ static void waits_at(struct check *check, struct check_cluster *cl, struct check
                                                     : CLAB_HAZARD_MULTICAST_UNARMED;
         }
         snprintf(text, sizeof text,
-                 "waits for a phase of an mbarrier that never completes: %u of %u arrivals pending, %lld bytes expected, "
+                 "waits for a phase of an mbarrier that never completes: %u of %u arrivals pending, %lld "
+                 "bytes expected, "
                  "%lld delivered",
                  view.pending, view.expected, (long long)m->expect_bytes, (long long)m->done_bytes);
     }
@@ -236,7 +243,8 @@ static void waits_at(struct check *check, struct check_cluster *cl, struct check
         check_place_shared(check, h, warp->cta, m->cta, m->offset, 8);
         check_barrier_state(h, m);
         if (m->copy_site) {
-            check_party(check, &h->parties[1], cl->index, m->issuer, UINT32_C(1) << m->copy_lane, m->copy_site, "copy");
+            check_party(check, &h->parties[1], cl->index, m->issuer, UINT32_C(1) << m->copy_lane,
+                        m->copy_site, "copy");
         }
     }
     snprintf(h->missing, sizeof h->missing, "%s", text);
@@ -253,7 +261,8 @@ void check_deadlock(struct check *check, struct check_cluster *cl)
         for (uint32_t w = 0; w < cl->n_warps; w++) {
             const struct emu_warp *emu_warp = &cl->ctas[rank].cta->warps[w];
             for (uint32_t used = emu_warp->used; used; used &= used - 1) {
-                waits_at(check, cl, &cl->ctas[rank].warps[w], emu_warp, &emu_warp->fragments[__builtin_ctz(used)]);
+                waits_at(check, cl, &cl->ctas[rank].warps[w], emu_warp,
+                         &emu_warp->fragments[__builtin_ctz(used)]);
             }
         }
         check_aligned_left(check, &cl->ctas[rank]);

@@ -1,9 +1,9 @@
-/* The shadow of global memory. An access by a warp is one record; a line of 128 bytes remembers the record that last
-   wrote all of it and the one that last read it, 16 bytes for 128, while whole warps access whole lines: most lines
-   are never written, or written once. Anything finer gives the line a cell for every 4 bytes, and a cell four bytes
-   when one of them is accessed alone. Of readers without an order between them the last few are kept: a race with one
-   that was forgotten may be missed, none is invented. Memory that the host registered lies outside the arena and has
-   no shadow. */
+/* The shadow of global memory. An access by a warp is one record; a line of 128 bytes remembers the record
+   that last wrote all of it and the one that last read it, 16 bytes for 128, while whole warps access whole
+   lines: most lines are never written, or written once. Anything finer gives the line a cell for every 4
+   bytes, and a cell four bytes when one of them is accessed alone. Of readers without an order between them
+   the last few are kept: a race with one that was forgotten may be missed, none is invented. Memory that the
+   host registered lies outside the arena and has no shadow. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -11,13 +11,13 @@
 #include "check/state.h"
 #include "emu/machine.h"
 
-#define PAGE_SHIFT  12
-#define LINE_SHIFT  7
-#define LINES       (1u << (PAGE_SHIFT - LINE_SHIFT))
-#define WORDS       32u
-#define MOST        (UINT32_C(1) << 26) /* records: their numbers share a word with a lane and a tag */
-#define LIST_TAG    UINT32_C(0x80000000)
-#define LIST        4u
+#define PAGE_SHIFT 12
+#define LINE_SHIFT 7
+#define LINES      (1u << (PAGE_SHIFT - LINE_SHIFT))
+#define WORDS      32u
+#define MOST       (UINT32_C(1) << 26) /* records: their numbers share a word with a lane and a tag */
+#define LIST_TAG   UINT32_C(0x80000000)
+#define LIST       4u
 
 /* One warp-wide access. */
 struct record {
@@ -34,7 +34,7 @@ struct gcell {
     uint32_t w, r;
 };
 struct line {
-    uint32_t w, r; /* records, or for r a list of them; while cells is 0 */
+    uint32_t w, r;  /* records, or for r a list of them; while cells is 0 */
     uint32_t cells; /* 1 + number of its cells */
 };
 struct list {
@@ -68,7 +68,8 @@ void check_global_new(struct check *check)
     g->space = check->run->machine->space;
     g->n_pages = (size_t)((g->space->granules << EMU_GRANULE_SHIFT) >> PAGE_SHIFT) + 1;
     g->reserved = g->n_pages * sizeof *g->pages;
-    g->pages = mmap(NULL, g->reserved, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    g->pages =
+        mmap(NULL, g->reserved, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (g->pages == MAP_FAILED) {
         g->pages = NULL;
         g->n_pages = 0;
@@ -227,7 +228,10 @@ static void touch(const struct actor *a, const struct where *p, struct gcell *ce
         against(a, p, cell->w, true);
     }
     if (a->write) {
-        const uint32_t covered = !a->strong ? 0 : is_weak_write(a, cell->w) ? cell->w : is_weak_write(a, cell->r) ? cell->r : 0;
+        const uint32_t covered = !a->strong                  ? 0
+                                 : is_weak_write(a, cell->w) ? cell->w
+                                 : is_weak_write(a, cell->r) ? cell->r
+                                                             : 0;
         reads_check(a, p, &cell->r);
         cell->w = mine;
         cell->r = covered;
@@ -283,8 +287,8 @@ static struct gcell *cells_of(struct global_shadow *g, struct line *line, uint64
 }
 
 /* Bytes [first, first + n) of a cell that is, or becomes, four. */
-static void bytes_touch(const struct actor *a, const struct where *p, struct gcell *cell, unsigned first, unsigned n,
-                        uint32_t mine)
+static void bytes_touch(const struct actor *a, const struct where *p, struct gcell *cell, unsigned first,
+                        unsigned n, uint32_t mine)
 {
     struct global_shadow *g = a->check->global;
     if (cell->w != SPLIT_TAG) {
@@ -324,7 +328,8 @@ static void range(const struct actor *a, const struct where *p, uint32_t record)
         }
         const uint64_t line_address = at & ~((UINT64_C(1) << LINE_SHIFT) - 1);
         cells_of(g, line, line_address);
-        const uint64_t line_end = line_address + (1u << LINE_SHIFT) < end ? line_address + (1u << LINE_SHIFT) : end;
+        const uint64_t line_end =
+            line_address + (1u << LINE_SHIFT) < end ? line_address + (1u << LINE_SHIFT) : end;
         while (at < line_end) {
             const uint32_t word = (uint32_t)(at - line_address) / 4;
             const uint64_t next = (at | 3) + 1 < line_end ? (at | 3) + 1 : line_end;
@@ -359,7 +364,8 @@ void check_global_range(const struct actor *a, unsigned lane, uint64_t address, 
     const struct record record = record_of(a, address, UINT32_C(1) << lane, 0);
     const uint32_t number = record_add(a->check->global, &record);
     for (uint64_t done = 0; done < bytes; done += 1u << 20) {
-        const struct where p = {address + done, (uint32_t)(bytes - done < 1u << 20 ? bytes - done : 1u << 20), lane};
+        const struct where p = {address + done, (uint32_t)(bytes - done < 1u << 20 ? bytes - done : 1u << 20),
+                                lane};
         range(a, &p, number);
     }
 }
@@ -385,7 +391,7 @@ static bool line_touch(const struct actor *a, struct line *line, uint32_t record
         const bool same = old->cluster == mine->cluster && old->agent == mine->agent && old->bytes == bytes &&
                           old->start == mine->start;
         if (!same && !(old->cluster == mine->cluster &&
-              known_covers(a->known, &a->warp->self, old->agent, UINT32_MAX, old->time))) {
+                       known_covers(a->known, &a->warp->self, old->agent, UINT32_MAX, old->time))) {
             return false;
         }
     }
@@ -420,7 +426,8 @@ void check_global(const struct actor *a, const struct emu_access *access)
         const uint64_t start = (uint64_t)(uintptr_t)access->at;
         const struct record record = record_of(a, start, access->lanes, bytes);
         const uint32_t number = record_add(g, &record);
-        if (access->lanes == UINT32_MAX && bytes >= 4 && (start & ((1u << LINE_SHIFT) - 1)) == 0 && !a->copy) {
+        if (access->lanes == UINT32_MAX && bytes >= 4 && (start & ((1u << LINE_SHIFT) - 1)) == 0 &&
+            !a->copy) {
             for (uint64_t at = start; at < start + EMU_LANES * bytes; at += 1u << LINE_SHIFT) {
                 struct line *line = line_of(g, at);
                 if (!line || line_touch(a, line, number, bytes)) {
@@ -444,7 +451,8 @@ void check_global(const struct actor *a, const struct emu_access *access)
     const struct record one = record_of(a, 0, access->lanes, 0);
     const uint32_t number = record_add(g, &one);
     if (access->shape == EMU_SHAPE_ONE && !a->write) {
-        const struct where p = {(uint64_t)(uintptr_t)access->at, bytes, (unsigned)__builtin_ctz(access->lanes)};
+        const struct where p = {(uint64_t)(uintptr_t)access->at, bytes,
+                                (unsigned)__builtin_ctz(access->lanes)};
         range(a, &p, number);
         return;
     }

@@ -1,10 +1,10 @@
-/* Lifetime of distributed shared memory: a CTA's memory exists from its start to its exit, and other CTAs of the
-   cluster may touch it only then. PTX ISA 9.0, "Cluster of Cooperative Thread Arrays"; CUDA C++ Programming Guide,
-   "Distributed Shared Memory".
+/* Lifetime of distributed shared memory: a CTA's memory exists from its start to its exit, and other CTAs of
+   the cluster may touch it only then. PTX ISA 9.0, "Cluster of Cooperative Thread Arrays"; CUDA C++
+   Programming Guide, "Distributed Shared Memory".
 
-   Both ends are questions of execution order: an access is safe when its thread knows that the peer has started (any
-   chain of synchronising operations from a thread of the peer, in practice a cluster barrier), and when some thread of
-   the peer, at its exit, knows that the access has been made. */
+   Both ends are questions of execution order: an access is safe when its thread knows that the peer has
+   started (any chain of synchronising operations from a thread of the peer, in practice a cluster barrier),
+   and when some thread of the peer, at its exit, knows that the access has been made. */
 #include <stdlib.h>
 
 #include "check/state.h"
@@ -28,9 +28,10 @@ void check_remote_start(struct check *check, struct check_warp *warp, struct che
     check_party_cta(check, &h->parties[1], warp->self.cluster, owner->rank, "start");
     check_within(h);
     check_place_shared(check, h, warp->cta, owner, offset, bytes);
-    check_say(h->missing, sizeof h->missing,
-              "no cluster barrier (or other word from the peer CTA) comes before the access: the peer may not have "
-              "started yet");
+    check_say(
+        h->missing, sizeof h->missing,
+        "no cluster barrier (or other word from the peer CTA) comes before the access: the peer may not have "
+        "started yet");
 }
 
 void check_remote_note(struct check_cta *owner, const struct check_remote *access)
@@ -66,9 +67,10 @@ static void after_exit(struct check *check, struct check_cta *cta, const struct 
     check_party_cta(check, &h->parties[1], cta->cluster->index, cta->rank, "exit");
     check_within(h);
     check_place_shared(check, h, NULL, cta, r->address, r->bytes);
-    check_say(h->missing, sizeof h->missing, "%s",
-              copy ? "no thread of the CTA whose memory the copy reads knows at its exit that the copy is complete"
-                   : "no cluster barrier after the access keeps the peer CTA from exiting before it is made");
+    check_say(
+        h->missing, sizeof h->missing, "%s",
+        copy ? "no thread of the CTA whose memory the copy reads knows at its exit that the copy is complete"
+             : "no cluster barrier after the access keeps the peer CTA from exiting before it is made");
 }
 
 void check_remote_access(struct check *check, struct check_warp *warp, struct check_cta *owner,
@@ -76,11 +78,13 @@ void check_remote_access(struct check *check, struct check_warp *warp, struct ch
 {
     const unsigned lane = (unsigned)__builtin_ctz(access->lanes);
     const uint32_t offset =
-        (uint32_t)((uintptr_t)emu_access_host(access, lane) - (uintptr_t)owner->cta->shared) + EMU_SHARED_FIRST;
+        (uint32_t)((uintptr_t)emu_access_host(access, lane) - (uintptr_t)owner->cta->shared) +
+        EMU_SHARED_FIRST;
     check_remote_start(check, warp, owner, access->lanes, offset, access->bytes, site);
     if (owner->exited) {
-        after_exit(check, owner, &(struct check_remote){warp->self.agent, 0, access->lanes, site, offset,
-                                                        access->bytes, UINT32_MAX});
+        after_exit(check, owner,
+                   &(struct check_remote){warp->self.agent, 0, access->lanes, site, offset, access->bytes,
+                                          UINT32_MAX});
     }
     const struct check_remote last = {.agent = warp->self.agent,
                                       .time = check_now(warp->cta->cluster),
@@ -101,8 +105,8 @@ void check_thread_exit(struct check *check, struct check_warp *warp, uint32_t la
     if (cta->n_remote || cta->cluster->any_copies) {
         EACH_GROUP(g, warp, lanes)
         {
-            struct clock *known =
-                known_tell(&g->exec, &warp->self, check_lanes(warp, g->lanes & lanes), check_now(cta->cluster));
+            struct clock *known = known_tell(&g->exec, &warp->self, check_lanes(warp, g->lanes & lanes),
+                                             check_now(cta->cluster));
             clock_join_ref(&cta->exit_known, known);
             clock_drop(known);
         }

@@ -1,5 +1,5 @@
-/* Clocks as sorted lists (order.h). An entry is left out when another says as much: the same agent with at least
-   those lanes and that time, or, for warps, its whole CTA or cluster. */
+/* Clocks as sorted lists (order.h). An entry is left out when another says as much: the same agent with at
+   least those lanes and that time, or, for warps, its whole CTA or cluster. */
 #include "check/order.h"
 
 #include <stdlib.h>
@@ -169,7 +169,8 @@ static struct clock *merged(const struct clock *a, const struct clock *b)
         }
         if (!(e->time & CHECK_ASYNC_TIME) && part != CHECK_KEY_CLUSTER &&
             (e->time <= cluster_time ||
-             (part >= CHECK_KEY_AGENT && e->time <= cta_time[CHECK_KEY_CTA + ((part - CHECK_KEY_AGENT) >> 5)]))) {
+             (part >= CHECK_KEY_AGENT &&
+              e->time <= cta_time[CHECK_KEY_CTA + ((part - CHECK_KEY_AGENT) >> 5)]))) {
             continue;
         }
         bool said = false;
@@ -272,7 +273,8 @@ void known_join(struct known *known, const struct identity *self, struct clock *
     }
 }
 
-struct clock *known_tell(const struct known *known, const struct identity *self, uint32_t lanes, uint32_t time)
+struct clock *known_tell(const struct known *known, const struct identity *self, uint32_t lanes,
+                         uint32_t time)
 {
     struct clock *clock = clock_ref(known->more);
     clock_add(&clock, self->cluster, CHECK_KEY_CLUSTER, UINT32_MAX, known->cluster_time);

@@ -1,14 +1,17 @@
 /* What an agent knows of the past: vector clocks, made small.
 
-   Time. Every cluster has one clock, which ticks at every synchronising event in it (all of a cluster runs on one
-   host thread). An access is stamped with the clock, so that "everything that CTA c did up to time t" is one number.
+   Time. Every cluster has one clock, which ticks at every synchronising event in it (all of a cluster runs on
+   one host thread). An access is stamped with the clock, so that "everything that CTA c did up to time t" is
+   one number.
 
-   Agents. 12 bits: the warps of the cluster (CTA rank * 32 + warp), and agents that stand for asynchronous work,
-   whose times are not the cluster's clock but their own count with CHECK_ASYNC_TIME set: the copies that complete on
-   one mbarrier (time: its phase), the cp.async and bulk groups of a warp's lanes (time: the group).
+   Agents. 12 bits: the warps of the cluster (CTA rank * 32 + warp), and agents that stand for asynchronous
+   work, whose times are not the cluster's clock but their own count with CHECK_ASYNC_TIME set: the copies
+   that complete on one mbarrier (time: its phase), the cp.async and bulk groups of a warp's lanes (time: the
+   group).
 
-   A clock is a sorted list of (cluster, agent or whole CTA or whole cluster, lanes, time): those lanes of that agent
-   are known up to that time. Lists are shared and not changed, except by an owner that holds the only reference. */
+   A clock is a sorted list of (cluster, agent or whole CTA or whole cluster, lanes, time): those lanes of
+   that agent are known up to that time. Lists are shared and not changed, except by an owner that holds the
+   only reference. */
 #ifndef CLAB_CHECK_ORDER_H
 #define CLAB_CHECK_ORDER_H
 
@@ -16,8 +19,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CHECK_WARP_AGENTS 512u /* 16 CTAs of 32 warps */
-#define CHECK_CP_AGENT    512u /* + warp: groups of cp.async */
+#define CHECK_WARP_AGENTS 512u  /* 16 CTAs of 32 warps */
+#define CHECK_CP_AGENT    512u  /* + warp: groups of cp.async */
 #define CHECK_READ_AGENT  1024u /* + warp: bulk groups, what they read */
 #define CHECK_WRITE_AGENT 1536u /* + warp: bulk groups, what they write */
 #define CHECK_MBAR_AGENT  2048u /* + number: copies that complete on an mbarrier */
@@ -29,7 +32,8 @@
 #define CHECK_KEY_CTA     1u
 #define CHECK_KEY_AGENT   64u
 
-/* Set in the cluster of a key: what the async proxy may see of global memory (plain keys: of shared memory). */
+/* Set in the cluster of a key: what the async proxy may see of global memory (plain keys: of shared memory).
+ */
 #define CHECK_PROXY_GLOBAL (UINT64_C(1) << 46)
 
 struct clock_entry {
@@ -41,8 +45,8 @@ struct clock {
     struct clock_entry e[];
 };
 
-/* Memory that cannot be had ends the process's checks: see check_failed in state.h. All take and give NULL for "knows
-   nothing". */
+/* Memory that cannot be had ends the process's checks: see check_failed in state.h. All take and give NULL
+   for "knows nothing". */
 struct clock *clock_ref(struct clock *clock);
 void clock_drop(struct clock *clock);
 /* *inout = *inout joined with `more`, which is only read. */
@@ -70,11 +74,13 @@ void known_clear(struct known *known);
 void known_copy(struct known *to, const struct known *from);
 /* Joins what a clock says. */
 void known_join(struct known *known, const struct identity *self, struct clock *clock);
-/* The same as a clock of its own, for others; with `lanes` of the own warp known up to `time` (lanes 0: without). */
-struct clock *known_tell(const struct known *known, const struct identity *self, uint32_t lanes, uint32_t time);
+/* The same as a clock of its own, for others; with `lanes` of the own warp known up to `time` (lanes 0:
+ * without). */
+struct clock *known_tell(const struct known *known, const struct identity *self, uint32_t lanes,
+                         uint32_t time);
 
-static inline bool known_covers(const struct known *known, const struct identity *self, uint32_t agent, uint32_t lanes,
-                                uint32_t time)
+static inline bool known_covers(const struct known *known, const struct identity *self, uint32_t agent,
+                                uint32_t lanes, uint32_t time)
 {
     if (agent < CHECK_WARP_AGENTS &&
         (time <= known->cluster_time || (agent >> 5 == self->agent >> 5 && time <= known->cta_time) ||

@@ -1,5 +1,5 @@
-/* What was found in one launch: one record for each kind and pair of instructions, with a count; who, where and what
-   in words. */
+/* What was found in one launch: one record for each kind and pair of instructions, with a count; who, where
+   and what in words. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,13 +17,14 @@ struct found {
 
 static uint32_t bucket_of(uint32_t kind, uint32_t site, uint32_t other, uint32_t discriminator)
 {
-    const uint64_t mix = (((uint64_t)kind << 48) ^ ((uint64_t)site << 32) ^ ((uint64_t)other << 16) ^ discriminator) *
-                         UINT64_C(0x9e3779b97f4a7c15);
+    const uint64_t mix =
+        (((uint64_t)kind << 48) ^ ((uint64_t)site << 32) ^ ((uint64_t)other << 16) ^ discriminator) *
+        UINT64_C(0x9e3779b97f4a7c15);
     return (uint32_t)(mix >> 40) % BUCKETS;
 }
 
-struct clab_hazard *check_report(struct check *check, enum clab_hazard_kind kind, uint32_t site, uint32_t other,
-                                 uint32_t discriminator)
+struct clab_hazard *check_report(struct check *check, enum clab_hazard_kind kind, uint32_t site,
+                                 uint32_t other, uint32_t discriminator)
 {
     if (!check_kind_enabled(kind)) {
         return NULL;
@@ -96,7 +97,8 @@ static void party_where(struct check *check, struct clab_hazard_party *party, ui
         party->cta[0] + (uint64_t)run->grid[0] * (party->cta[1] + (uint64_t)run->grid[1] * party->cta[2]);
 }
 
-static void party_code(struct check *check, struct clab_hazard_party *party, uint32_t site_number, const char *action)
+static void party_code(struct check *check, struct clab_hazard_party *party, uint32_t site_number,
+                       const char *action)
 {
     const struct site *site = site_number < check->sites.n ? &check->sites.list[site_number] : NULL;
     const struct ptx_insn *insn = site && site_number ? site_insn(site) : NULL;
@@ -136,7 +138,8 @@ static uint32_t issuer_of(const struct check *check, uint64_t cluster, uint32_t 
 void check_party(struct check *check, struct clab_hazard_party *party, uint64_t cluster, uint32_t agent,
                  uint32_t lanes, uint32_t site, const char *action)
 {
-    const uint32_t warp = agent < CHECK_MBAR_AGENT ? agent % CHECK_WARP_AGENTS : issuer_of(check, cluster, agent);
+    const uint32_t warp =
+        agent < CHECK_MBAR_AGENT ? agent % CHECK_WARP_AGENTS : issuer_of(check, cluster, agent);
     party_where(check, party, cluster, warp == UINT32_MAX ? 0 : warp >> 5);
     party->has_warp = warp != UINT32_MAX;
     party->warp = warp & 31;
@@ -154,10 +157,10 @@ void check_party_cta(struct check *check, struct clab_hazard_party *party, uint6
 void check_within(struct clab_hazard *h)
 {
     const struct clab_hazard_party *a = &h->parties[0], *b = &h->parties[1];
-    h->within = !b->present                                                       ? CLAB_WITHIN_THREAD
-                : memcmp(a->cluster, b->cluster, sizeof a->cluster) != 0          ? CLAB_WITHIN_GRID
-                : a->rank != b->rank                                              ? CLAB_WITHIN_CLUSTER
-                                                                                  : CLAB_WITHIN_CTA;
+    h->within = !b->present                                              ? CLAB_WITHIN_THREAD
+                : memcmp(a->cluster, b->cluster, sizeof a->cluster) != 0 ? CLAB_WITHIN_GRID
+                : a->rank != b->rank                                     ? CLAB_WITHIN_CLUSTER
+                                                                         : CLAB_WITHIN_CTA;
 }
 
 /* --- symbols */
@@ -166,8 +169,7 @@ static void shared_symbol(struct check *check, struct clab_hazard *h, uint32_t o
 {
     const struct emu_image *image = check->run->code->image;
     uint32_t inside = 0;
-    const struct ptx_var *var =
-        emu_image_shared_at(image, offset - EMU_SHARED_FIRST, &inside);
+    const struct ptx_var *var = emu_image_shared_at(image, offset - EMU_SHARED_FIRST, &inside);
     if (var) {
         snprintf(h->symbol, sizeof h->symbol, "%s", var->name);
         h->symbol_offset = inside;
@@ -196,7 +198,8 @@ void check_place_global(struct check *check, struct clab_hazard *h, uint64_t add
     for (uint32_t i = 0; i < ptx->n_vars; i++) {
         uint64_t start;
         const struct ptx_var *var = ptx->vars[i];
-        if (var->space == PTX_SPACE_GLOBAL && emu_module_place(module, var, &start) && address - start < var->bytes) {
+        if (var->space == PTX_SPACE_GLOBAL && emu_module_place(module, var, &start) &&
+            address - start < var->bytes) {
             snprintf(h->symbol, sizeof h->symbol, "%s", var->name);
             h->symbol_offset = address - start;
             return;
@@ -243,8 +246,8 @@ void check_sort(struct clab_hazard *hazards, size_t n)
     }
 }
 
-/* Reads of memory that nothing had written yet, where a store or copy that should have come first is reported for
-   them: the same mistake, met in another order. */
+/* Reads of memory that nothing had written yet, where a store or copy that should have come first is reported
+   for them: the same mistake, met in another order. */
 static bool explained(const struct check *check, const struct found *it)
 {
     for (uint32_t i = 0; it->kind == CLAB_HAZARD_UNINITIALIZED && i < check->n_found; i++) {
@@ -265,8 +268,10 @@ static bool wider(struct check *check, uint32_t index)
     for (uint32_t i = 0; i < check->n_found; i++) {
         struct found *by = &check->found[i];
         if (i != index && by->kind == it->kind && by->hazard.count &&
-            ((by->site == it->site && by->other == it->other) || (by->site == it->other && by->other == it->site)) &&
-            (by->hazard.within > it->hazard.within || (by->hazard.within == it->hazard.within && i < index))) {
+            ((by->site == it->site && by->other == it->other) ||
+             (by->site == it->other && by->other == it->site)) &&
+            (by->hazard.within > it->hazard.within ||
+             (by->hazard.within == it->hazard.within && i < index))) {
             by->hazard.count += it->hazard.count;
             it->hazard.count = 0;
             return true;

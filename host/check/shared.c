@@ -1,7 +1,7 @@
-/* The shadow of shared memory: for every 4 bytes the last write and what has read them since. Finer accesses split a
-   cell into bytes; several readers without an order between them go to a list. After FastTrack (Flanagan and Freund,
-   2009): a read that is ordered after the remembered one replaces it, since whatever must come after both only needs
-   to come after the later.
+/* The shadow of shared memory: for every 4 bytes the last write and what has read them since. Finer accesses
+   split a cell into bytes; several readers without an order between them go to a list. After FastTrack
+   (Flanagan and Freund, 2009): a read that is ordered after the remembered one replaces it, since whatever
+   must come after both only needs to come after the later.
 
    An epoch is time << 32 | agent << 20 | lane << 15 | site << 1 | several, 0 for never. */
 #include <stdlib.h>
@@ -10,11 +10,12 @@
 #include "check/state.h"
 #include "emu/space.h"
 
-#define EPOCH_TAG     UINT64_C(0xffffffff00000000) /* the low half is an index: a list of readers, or a split cell */
-#define READERS       30u
-#define SEVERAL       UINT64_C(1)
-#define LANE_SHIFT    15
-#define AGENT_SHIFT   20
+#define EPOCH_TAG \
+    UINT64_C(0xffffffff00000000) /* the low half is an index: a list of readers, or a split cell */
+#define READERS     30u
+#define SEVERAL     UINT64_C(1)
+#define LANE_SHIFT  15
+#define AGENT_SHIFT 20
 
 struct readers {
     uint32_t n, next_free;
@@ -64,8 +65,8 @@ struct place {
 static void conflict(const struct actor *a, const struct place *p, const struct earlier *earlier)
 {
     const bool remote = p->owner != a->warp->cta;
-    check_race(a, p->lane, earlier, remote ? CLAB_SPACE_REMOTE : CLAB_SPACE_SHARED, p->owner, p->offset, p->bytes,
-               p->owner->cta->shared + (p->offset - EMU_SHARED_FIRST));
+    check_race(a, p->lane, earlier, remote ? CLAB_SPACE_REMOTE : CLAB_SPACE_SHARED, p->owner, p->offset,
+               p->bytes, p->owner->cta->shared + (p->offset - EMU_SHARED_FIRST));
 }
 
 static void against(const struct actor *a, const struct place *p, uint64_t epoch, bool write, bool fresh)
@@ -160,7 +161,8 @@ static void reads_check(const struct actor *a, const struct place *p, uint64_t *
 {
     if ((*r & EPOCH_TAG) == EPOCH_TAG) {
         for (uint32_t i = 0; i < a->cl->readers[(uint32_t)*r].n; i++) {
-            against(a, p, a->cl->readers[(uint32_t)*r].e[i], is_weak_write(a, a->cl->readers[(uint32_t)*r].e[i]), fresh);
+            against(a, p, a->cl->readers[(uint32_t)*r].e[i],
+                    is_weak_write(a, a->cl->readers[(uint32_t)*r].e[i]), fresh);
         }
         readers_give(a->cl, *r);
     } else if (*r) {
@@ -177,13 +179,15 @@ static void uninitialized(const struct actor *a, const struct place *p)
     if (!h) {
         return;
     }
-    check_party(a->check, &h->parties[0], a->cl->index, a->warp->self.agent, UINT32_C(1) << p->lane, a->site, NULL);
+    check_party(a->check, &h->parties[0], a->cl->index, a->warp->self.agent, UINT32_C(1) << p->lane, a->site,
+                NULL);
     check_place_shared(a->check, h, a->warp->cta, p->owner, p->offset, p->bytes);
-    check_say(h->missing, sizeof h->missing, "no store, copy or mbarrier.init has written these bytes before");
+    check_say(h->missing, sizeof h->missing,
+              "no store, copy or mbarrier.init has written these bytes before");
 }
 
-/* A weak write that an atomic covers still has to come before the other atomics, and before reads: it stays in the
-   place of the reads. */
+/* A weak write that an atomic covers still has to come before the other atomics, and before reads: it stays
+   in the place of the reads. */
 static bool is_weak_write(const struct actor *a, uint64_t epoch)
 {
     const struct site *site = &a->check->sites.list[(uint32_t)(epoch >> 1) & 0x3fff];
@@ -291,7 +295,8 @@ void check_shared_mark(struct check_cta *owner, uint32_t offset, uint32_t agent,
 }
 
 /* Whole rows of words: nearly everything is ordered by a barrier, which one comparison a cell tells. */
-static inline __attribute__((always_inline)) bool row_any(struct cell *cells, uint64_t limit, uint64_t epoch, bool write)
+static inline __attribute__((always_inline)) bool row_any(struct cell *cells, uint64_t limit, uint64_t epoch,
+                                                          bool write)
 {
     uint64_t bad = 0;
     for (unsigned i = 0; i < EMU_LANES; i++) {
@@ -319,19 +324,22 @@ static bool row_plain(struct cell *cells, uint64_t limit, uint64_t epoch, bool w
 }
 
 #if defined(__x86_64__)
-static __attribute__((target("avx2"))) bool row_avx2(struct cell *cells, uint64_t limit, uint64_t epoch, bool write)
+static __attribute__((target("avx2"))) bool row_avx2(struct cell *cells, uint64_t limit, uint64_t epoch,
+                                                     bool write)
 {
     return write ? row_any(cells, limit, epoch, true) : row_any(cells, limit, epoch, false);
 }
 #endif
 
-bool check_shared_quick(struct check_warp *warp, const struct emu_access *access, uint32_t time, uint32_t site)
+bool check_shared_quick(struct check_warp *warp, const struct emu_access *access, uint32_t time,
+                        uint32_t site)
 {
     struct check_cta *cta = warp->cta;
     const struct known *known = &warp->groups[0].mem;
     /* In a cluster the CTA's own time says nothing of what others wrote here. */
-    const uint32_t floor =
-        cta->cluster->size == 1 && known->cta_time > known->cluster_time ? known->cta_time : known->cluster_time;
+    const uint32_t floor = cta->cluster->size == 1 && known->cta_time > known->cluster_time
+                               ? known->cta_time
+                               : known->cluster_time;
     const uint64_t limit = (uint64_t)floor << 32 | UINT32_MAX;
     const uint64_t epoch =
         (uint64_t)time << 32 | (uint64_t)warp->self.agent << AGENT_SHIFT | (uint64_t)site << 1;
@@ -354,7 +362,8 @@ void check_shared(const struct actor *a, struct check_cta *owner, const struct e
     for (uint32_t left = access->lanes; left; left &= left - 1) {
         const unsigned lane = (unsigned)__builtin_ctz(left);
         const uint32_t offset =
-            (uint32_t)((uintptr_t)emu_access_host(access, lane) - (uintptr_t)owner->cta->shared) + EMU_SHARED_FIRST;
+            (uint32_t)((uintptr_t)emu_access_host(access, lane) - (uintptr_t)owner->cta->shared) +
+            EMU_SHARED_FIRST;
         check_shared_range(a, owner, lane, offset, access->bytes);
     }
 }

@@ -1,5 +1,5 @@
-/* What the checker needs to know of an instruction (site.h). PTX ISA 9.0, "Memory Consistency Model": strength,
-   semantics and scopes; defaults in the sections of the instructions. */
+/* What the checker needs to know of an instruction (site.h). PTX ISA 9.0, "Memory Consistency Model":
+   strength, semantics and scopes; defaults in the sections of the instructions. */
 #include "check/site.h"
 
 #include <stdlib.h>
@@ -8,7 +8,8 @@
 
 const struct ptx_insn *site_insn(const struct site *site)
 {
-    return site->code && site->insn < site->code->function->n_insns ? &site->code->function->insns[site->insn] : NULL;
+    return site->code && site->insn < site->code->function->n_insns ? &site->code->function->insns[site->insn]
+                                                                    : NULL;
 }
 
 static uint8_t scope_of(const struct ptx_insn *insn, uint8_t by_default, bool *out_has)
@@ -32,8 +33,8 @@ static void memory(struct site *site, const struct ptx_insn *insn)
     site->is_volatile = ptx_has(insn, PTX_MOD_VOLATILE) || ptx_has(insn, PTX_MOD_MMIO);
     site->acquire = ptx_has(insn, PTX_MOD_ACQUIRE) || ptx_has(insn, PTX_MOD_ACQ_REL);
     site->release = ptx_has(insn, PTX_MOD_RELEASE) || ptx_has(insn, PTX_MOD_ACQ_REL);
-    site->strong = site->atomic || site->is_volatile || site->acquire || site->release ||
-                   ptx_has(insn, PTX_MOD_RELAXED);
+    site->strong =
+        site->atomic || site->is_volatile || site->acquire || site->release || ptx_has(insn, PTX_MOD_RELAXED);
     site->scope = scope_of(insn, SCOPE_GPU, &site->has_scope);
 }
 
@@ -95,7 +96,8 @@ static void fill(struct site *site)
     case PTX_FENCE_PROXY_ASYNC_ACQUIRE:
     case PTX_FENCE_PROXY_ASYNC_RELEASE:
         site->action = "proxy fence";
-        /* The acquiring half lets the async proxy in; what others did must come through their releasing half. */
+        /* The acquiring half lets the async proxy in; what others did must come through their releasing half.
+         */
         site->proxy_async = insn->row != PTX_FENCE_PROXY_ASYNC_ACQUIRE;
         /* The one-way forms also make fences of relaxed waits and arrives. */
         site->scope = SCOPE_CLUSTER;

@@ -1,4 +1,5 @@
-/* Instructions that the checker has met: what it needs to know of each, once. A site is a number from 1; 0 is none. */
+/* Instructions that the checker has met: what it needs to know of each, once. A site is a number from 1; 0 is
+ * none. */
 #ifndef CLAB_CHECK_SITE_H
 #define CLAB_CHECK_SITE_H
 
@@ -16,18 +17,18 @@ struct site {
     bool load, store, atomic; /* of memory operations */
     bool strong, acquire, release, is_volatile;
     bool cp_async;
-    uint8_t scope;          /* enum check_scope */
-    bool has_scope;         /* written, not the default */
-    bool aligned;           /* wants the whole warp */
+    uint8_t scope;  /* enum check_scope */
+    bool has_scope; /* written, not the default */
+    bool aligned;   /* wants the whole warp */
     bool proxy_async, proxy_shared, proxy_global, mbarrier_init, fence_acquire, fence_release;
-    bool remote;            /* of shared::cluster */
-    bool bulk, read;        /* commit and wait of bulk groups; .read */
+    bool remote;     /* of shared::cluster */
+    bool bulk, read; /* commit and wait of bulk groups; .read */
 };
 
 struct sites {
     uint16_t **numbers; /* by code->index, then instruction; NULL until met */
     uint32_t n_codes;
-    struct site *list;  /* [0] unused */
+    struct site *list; /* [0] unused */
     uint32_t n, capacity;
     const struct emu_code *last_code;
     uint16_t *last_numbers;

@@ -1,5 +1,5 @@
-/* The checker's state for one launch: clusters, CTAs, warps, what their lanes know, shadows of memory. Shared by the
-   files of this folder. One launch is checked at a time, on one host thread. */
+/* The checker's state for one launch: clusters, CTAs, warps, what their lanes know, shadows of memory. Shared
+   by the files of this folder. One launch is checked at a time, on one host thread. */
 #ifndef CLAB_CHECK_STATE_H
 #define CLAB_CHECK_STATE_H
 
@@ -13,23 +13,24 @@ enum check_scope { SCOPE_CTA, SCOPE_CLUSTER, SCOPE_GPU, SCOPES };
 /* Lanes of a warp that know the same. */
 struct group {
     uint32_t lanes;
-    struct known mem;               /* whose effects are visible */
-    struct known exec;              /* what has been executed: also by relaxed operations; own cluster only */
-    struct clock *proxy;            /* effects that fence.proxy.async made visible to the async proxy; those of
-                                       global memory under CHECK_PROXY_GLOBAL */
-    struct clock *fenced[SCOPES];   /* effects before a release fence of at least that scope */
-    struct clock *pending[SCOPES];  /* seen by relaxed reads; an acquire fence of at least that scope joins them */
-    uint32_t started;               /* bit per CTA of the cluster that is known to have started */
-    uint32_t narrow_site;           /* remote arrive of default scope whose ordering is only executed; 0 none */
-    uint32_t miss_site;             /* release whose scope did not reach here; 0 none */
+    struct known mem;             /* whose effects are visible */
+    struct known exec;            /* what has been executed: also by relaxed operations; own cluster only */
+    struct clock *proxy;          /* effects that fence.proxy.async made visible to the async proxy; those of
+                                     global memory under CHECK_PROXY_GLOBAL */
+    struct clock *fenced[SCOPES]; /* effects before a release fence of at least that scope */
+    struct clock
+        *pending[SCOPES]; /* seen by relaxed reads; an acquire fence of at least that scope joins them */
+    uint32_t started;     /* bit per CTA of the cluster that is known to have started */
+    uint32_t narrow_site; /* remote arrive of default scope whose ordering is only executed; 0 none */
+    uint32_t miss_site;   /* release whose scope did not reach here; 0 none */
     uint64_t miss_cluster;
     uint32_t miss_rank;
 };
 
-struct check_commits { /* asynchronous groups of one warp */
-    uint32_t count[EMU_LANES];      /* pseudo-time: groups closed so far */
-    uint32_t commits[EMU_LANES];    /* by commit_group */
-    uint32_t times[EMU_LANES][64];  /* pseudo-time at the end of a commit, by its number mod 64 */
+struct check_commits {             /* asynchronous groups of one warp */
+    uint32_t count[EMU_LANES];     /* pseudo-time: groups closed so far */
+    uint32_t commits[EMU_LANES];   /* by commit_group */
+    uint32_t times[EMU_LANES][64]; /* pseudo-time at the end of a commit, by its number mod 64 */
     uint32_t read_time[EMU_LANES], read_site[EMU_LANES]; /* bulk: last copy out of the CTA's shared memory */
 };
 
@@ -40,7 +41,7 @@ struct check_warp {
     struct identity self;
     struct group *groups;
     uint32_t n_groups, capacity;
-    uint32_t last_time;             /* of its last access or other act that others may need to know */
+    uint32_t last_time;              /* of its last access or other act that others may need to know */
     struct check_commits *cp, *bulk; /* NULL while there are none */
     uint32_t used_cp;
     struct mbarrier *polled; /* its last test of an mbarrier found the phase incomplete, there */
@@ -59,7 +60,7 @@ struct check_remote { /* the last access of an agent to a CTA's shared memory */
     uint32_t issuer; /* a copy reads it: agent of the warp; else UINT32_MAX */
 };
 
-struct check_named { /* a named barrier's phase */
+struct check_named {                                   /* a named barrier's phase */
     struct clock *mem, *exec, *proxy, *fenced[SCOPES]; /* of those that only arrive */
     uint32_t counts[2], sites[2]; /* two different thread counts, 1 + count, and who gave them */
 };
@@ -105,15 +106,16 @@ struct mbarrier {
     uint32_t agent;
     bool live, orphan; /* orphan: copies were sent to it after its CTA had exited */
     uint32_t init_site, init_warp, init_lane, init_time;
-    bool init_fenced; /* fence.mbarrier_init or fence.proxy.async by the thread after init */
+    bool init_fenced;                  /* fence.mbarrier_init or fence.proxy.async by the thread after init */
     uint32_t expected, pending, phase; /* phase: completed ones */
     int64_t expect_bytes, done_bytes;  /* of the current phase */
     uint32_t expect_site;              /* last that armed it */
     uint32_t copies_open;              /* issued in this phase, not complete */
-    uint32_t issuer, copy_site, copy_lane, copy_time; /* of the copy that was issued last: agent of the warp, ... */
-    bool multicast, clc;                              /* what it was */
-    uint32_t *seen; /* by thread of the CTA: phases that it saw complete; NULL while none did */
-    struct clock *mem, *exec, *proxy;  /* arrivals of the current phase */
+    uint32_t issuer, copy_site, copy_lane,
+        copy_time;       /* of the copy that was issued last: agent of the warp, ... */
+    bool multicast, clc; /* what it was */
+    uint32_t *seen;      /* by thread of the CTA: phases that it saw complete; NULL while none did */
+    struct clock *mem, *exec, *proxy; /* arrivals of the current phase */
     struct clock *fenced[SCOPES];
     struct clock *done_mem, *done_exec, *done_proxy, *done_fenced[SCOPES]; /* of completed phases */
     uint32_t narrow_site;
@@ -179,7 +181,7 @@ struct check {
     uint32_t launch;
     uint64_t seed;
     uint32_t deadlock, deadlock_site; /* number of the hazard that tells of a deadlock, and where it waits */
-    uint32_t clc_used; /* site of a request; 0 none */
+    uint32_t clc_used;                /* site of a request; 0 none */
     struct check_cluster *live;
 };
 
@@ -219,8 +221,8 @@ static inline uint32_t check_now(struct check_cluster *cl)
     cl->released = false;
     return cl->now;
 }
-#define EACH_GROUP(g, warp, wanted)                                                        \
-    for (struct group *g = (warp)->groups; g < (warp)->groups + (warp)->n_groups; g++)     \
+#define EACH_GROUP(g, warp, wanted)                                                    \
+    for (struct group *g = (warp)->groups; g < (warp)->groups + (warp)->n_groups; g++) \
         if (g->lanes & (wanted))
 
 /* Lanes of one warp meet: each knows afterwards what all knew, and what all did up to `time`. */
@@ -250,7 +252,7 @@ void check_access(struct check *check, const struct emu_warp *warp, const struct
 struct actor {
     struct check *check;
     struct check_cluster *cl;
-    struct check_warp *warp; /* that executes or issued it */
+    struct check_warp *warp;         /* that executes or issued it */
     const struct emu_warp *emu_warp; /* NULL: not executing now */
     const struct known *known;
     const struct clock *mem, *proxy; /* of a copy: instead of `known`; proxy also for what executes now */
@@ -264,9 +266,10 @@ struct actor {
     enum check_scope scope;
 };
 void check_shared(const struct actor *actor, struct check_cta *owner, const struct emu_access *access);
-/* A row of words of the own CTA's shared memory by a whole warp that knows one thing, without atomics: true when all of
-   it is ordered, which is then done. */
-bool check_shared_quick(struct check_warp *warp, const struct emu_access *access, uint32_t time, uint32_t site);
+/* A row of words of the own CTA's shared memory by a whole warp that knows one thing, without atomics: true
+   when all of it is ordered, which is then done. */
+bool check_shared_quick(struct check_warp *warp, const struct emu_access *access, uint32_t time,
+                        uint32_t site);
 void check_shared_range(const struct actor *actor, struct check_cta *owner, unsigned lane, uint32_t offset,
                         uint32_t bytes);
 /* Makes the 8 bytes at `offset` written at that time, whatever was there. */
@@ -291,8 +294,9 @@ uint32_t check_earlier_lanes(const struct check *check, const struct earlier *ea
 bool check_ordered(const struct actor *actor, unsigned lane, const struct earlier *earlier);
 /* Both are strong, and their scopes include each other. */
 bool check_morally_strong(const struct actor *actor, const struct earlier *earlier);
-void check_race(const struct actor *actor, unsigned lane, const struct earlier *earlier, enum clab_space_id space,
-                const struct check_cta *owner, uint64_t address, uint32_t bytes, const unsigned char *host);
+void check_race(const struct actor *actor, unsigned lane, const struct earlier *earlier,
+                enum clab_space_id space, const struct check_cta *owner, uint64_t address, uint32_t bytes,
+                const unsigned char *host);
 
 void check_remote_access(struct check *check, struct check_warp *warp, struct check_cta *owner,
                          const struct emu_access *access, uint32_t site);
@@ -306,7 +310,8 @@ void check_synchronise(struct check *check, struct check_warp *warp, const struc
                        const struct site *site, uint32_t site_id, bool before);
 void check_fence(struct check *check, struct check_warp *warp, uint32_t lanes, const struct site *site);
 
-void check_barrier_arrive(struct check *check, struct check_warp *warp, const struct emu_event *event, uint32_t site);
+void check_barrier_arrive(struct check *check, struct check_warp *warp, const struct emu_event *event,
+                          uint32_t site);
 void check_barrier_complete(struct check *check, struct check_cta *cta, uint32_t id);
 void check_cluster_arrive(struct check *check, struct check_warp *warp, uint32_t lanes, uint32_t site);
 void check_cluster_complete(struct check *check, struct check_cluster *cl);
@@ -326,21 +331,24 @@ void check_mbarriers_free(struct check_cluster *cl);
 /* Reports when the init of an mbarrier need not be visible to who uses it; `async`: a copy. */
 /* Time of the cells of a live mbarrier: ordinary accesses never know it. */
 #define CHECK_LIVE_OBJECT UINT32_C(0x7ffffffe)
-void check_object(const struct actor *actor, unsigned lane, const struct earlier *earlier, const struct check_cta *owner,
-                  uint32_t offset);
-void check_init_visible(struct check *check, struct check_warp *warp, unsigned lane, struct mbarrier *m, uint32_t site,
-                        bool async);
+void check_object(const struct actor *actor, unsigned lane, const struct earlier *earlier,
+                  const struct check_cta *owner, uint32_t offset);
+void check_init_visible(struct check *check, struct check_warp *warp, unsigned lane, struct mbarrier *m,
+                        uint32_t site, bool async);
 
 void check_transfer(struct check *check, const struct emu_warp *emu_warp, uint32_t site,
                     const struct emu_transfer *transfer);
 void check_copy_event(struct check *check, const struct emu_cta *cta, const struct emu_event *event);
-void check_group_event(struct check *check, struct check_warp *warp, const struct emu_event *event, uint32_t site);
-void check_cp_async(struct check *check, struct check_warp *warp, const struct emu_access *access, uint32_t site);
+void check_group_event(struct check *check, struct check_warp *warp, const struct emu_event *event,
+                       uint32_t site);
+void check_cp_async(struct check *check, struct check_warp *warp, const struct emu_access *access,
+                    uint32_t site);
 uint32_t check_cp_time(struct check_warp *warp, unsigned lane, bool close);
 void check_copies_exit(struct check *check, struct check_cta *cta);
 void check_copies_free(struct check_cluster *cl);
 
-void check_clc_query(struct check *check, struct check_warp *warp, const struct emu_event *event, uint32_t site);
+void check_clc_query(struct check *check, struct check_warp *warp, const struct emu_event *event,
+                     uint32_t site);
 void check_clc_request(struct check *check, struct check_warp *warp, uint32_t site,
                        const struct emu_transfer *transfer);
 
@@ -350,10 +358,10 @@ void check_faults(struct check *check, const struct emu_run *run, clab_status st
                   const struct clab_error *error);
 
 /* --- report.c */
-/* The hazard of (kind, sites), new or counted; NULL when it was there already or the kind is off. The caller fills
-   what is not filled: space, address, missing, detail. */
-struct clab_hazard *check_report(struct check *check, enum clab_hazard_kind kind, uint32_t site, uint32_t other_site,
-                                 uint32_t discriminator);
+/* The hazard of (kind, sites), new or counted; NULL when it was there already or the kind is off. The caller
+   fills what is not filled: space, address, missing, detail. */
+struct clab_hazard *check_report(struct check *check, enum clab_hazard_kind kind, uint32_t site,
+                                 uint32_t other_site, uint32_t discriminator);
 /* The hazard that was the `number`th found, from 1. */
 bool check_found_has(const struct check *check, enum clab_hazard_kind kind, uint32_t site);
 struct clab_hazard *check_found(struct check *check, uint32_t number);

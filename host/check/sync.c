@@ -1,10 +1,11 @@
 /* Flags: releases and acquires through memory, and fences. PTX ISA 9.0, "Release and Acquire Patterns",
    "Synchronizes-with". What is followed are the reads that did happen.
 
-   A store or atomic releases what its thread knows (.release), or what it knew at its last release fence. An acquire
-   of the same place joins it, when both scopes reach the other thread; a relaxed or volatile read keeps it for the next
-   acquire fence. Atomics continue a release sequence, other stores end it. Where the manual wants the fence in the
-   thread that stores the flag, a fence before a barrier by every thread counts too: hardware makes no difference. */
+   A store or atomic releases what its thread knows (.release), or what it knew at its last release fence. An
+   acquire of the same place joins it, when both scopes reach the other thread; a relaxed or volatile read
+   keeps it for the next acquire fence. Atomics continue a release sequence, other stores end it. Where the
+   manual wants the fence in the thread that stores the flag, a fence before a barrier by every thread counts
+   too: hardware makes no difference. */
 #include <stdlib.h>
 
 #include "check/state.h"
@@ -53,7 +54,8 @@ static void forget(struct flag *flag)
     flag->site = 0;
 }
 
-static void flag_acquire(struct check_warp *warp, const struct flag *flag, uint32_t lanes, const struct site *site)
+static void flag_acquire(struct check_warp *warp, const struct flag *flag, uint32_t lanes,
+                         const struct site *site)
 {
     const enum check_scope least = level_of(flag, warp);
     check_split(warp, lanes);
@@ -126,7 +128,8 @@ static void flag_release(struct check *check, struct check_warp *warp, struct gr
     check_tidings_drop(&told);
 }
 
-/* Strong operations on memory; `before`: the part that comes before the access is checked (acquire), else after. */
+/* Strong operations on memory; `before`: the part that comes before the access is checked (acquire), else
+ * after. */
 void check_synchronise(struct check *check, struct check_warp *warp, const struct emu_access *access,
                        const struct site *site, uint32_t site_number, bool before)
 {
@@ -150,8 +153,7 @@ void check_synchronise(struct check *check, struct check_warp *warp, const struc
     const uint32_t time = before ? 0 : check_tick(cl);
     for (uint32_t left = access->lanes, lanes; left; left &= ~lanes) {
         lanes = access->shape == EMU_SHAPE_ONE ? left : left & -left;
-        const uint64_t address =
-            (uint64_t)(uintptr_t)emu_access_host(access, (unsigned)__builtin_ctz(left));
+        const uint64_t address = (uint64_t)(uintptr_t)emu_access_host(access, (unsigned)__builtin_ctz(left));
         struct flag *flag = flag_get(check, cl, access, address, !before && any);
         if (!flag) {
             continue;

@@ -1,5 +1,5 @@
-/* Warp-level operations: their member masks and who takes part. PTX ISA 9.0, "shfl.sync", "vote.sync", "elect.sync",
-   "bar.warp.sync". All of them order memory among the lanes that meet. */
+/* Warp-level operations: their member masks and who takes part. PTX ISA 9.0, "shfl.sync", "vote.sync",
+   "elect.sync", "bar.warp.sync". All of them order memory among the lanes that meet. */
 #include "check/state.h"
 
 static void report(struct check *check, struct check_warp *warp, enum clab_hazard_kind kind, uint32_t lanes,
@@ -18,13 +18,15 @@ static void report(struct check *check, struct check_warp *warp, enum clab_hazar
 }
 
 /* Lanes whose shfl source is in range and does not take part. */
-static uint32_t shfl_inactive(const struct emu_warp *warp, const struct emu_op *op, const struct ptx_insn *insn,
-                              uint32_t lanes, uint32_t members, uint32_t *out_sources)
+static uint32_t shfl_inactive(const struct emu_warp *warp, const struct emu_op *op,
+                              const struct ptx_insn *insn, uint32_t lanes, uint32_t members,
+                              uint32_t *out_sources)
 {
     const uint32_t *b = EMU_ROW(uint32_t, warp, op->b), *c = EMU_ROW(uint32_t, warp, op->c);
     uint32_t inactive = 0;
     for (uint32_t left = lanes; left; left &= left - 1) {
-        const uint32_t i = (uint32_t)__builtin_ctz(left), by = b[i] & 31, clamp = c[i] & 31, segment = c[i] >> 8 & 31;
+        const uint32_t i = (uint32_t)__builtin_ctz(left), by = b[i] & 31, clamp = c[i] & 31,
+                       segment = c[i] >> 8 & 31;
         const uint32_t most = (i & segment) | (clamp & ~segment & 31), least = i & segment;
         const bool up = ptx_has(insn, PTX_MOD_UP);
         const uint32_t source = up                            ? i - by

@@ -116,8 +116,8 @@ const struct clab_command_info clab_commands[] = {
      " as in run\n"
      "\n"
      "Kinds of hazards:\n"
-#define SEVERITY_HAZARD ""
-#define SEVERITY_MILD   " (milder)"
+#define SEVERITY_HAZARD                            ""
+#define SEVERITY_MILD                              " (milder)"
 #define CLAB_HAZARD_KIND(id, name, severity, text) "  " name ": " text SEVERITY_##severity "\n"
 #include "check/hazards.def"
 #undef CLAB_HAZARD_KIND

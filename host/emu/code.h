@@ -151,9 +151,10 @@ void emu_image_free(struct emu_image *image);
 clab_status emu_image_clock(struct emu_image *image, struct clab_error *error);
 /* The code of a function that the image reaches, or NULL. */
 struct emu_code *emu_image_code(const struct emu_image *image, const struct ptx_function *function);
-/* The shared variable at `offset` from a CTA's first byte, and where in it that is; NULL: none. An unsized one
-   reaches to the end. */
-const struct ptx_var *emu_image_shared_at(const struct emu_image *image, uint32_t offset, uint32_t *out_offset);
+/* The shared variable at `offset` from a CTA's first byte, and where in it that is; NULL: none. An unsized
+   one reaches to the end. */
+const struct ptx_var *emu_image_shared_at(const struct emu_image *image, uint32_t offset,
+                                          uint32_t *out_offset);
 
 /* --- used by image.c, implemented in decode.c: one function. */
 clab_status emu_decode(struct emu_image *image, const struct ptx_module *ptx, const struct emu_layout *layout,

@@ -103,11 +103,10 @@ bool emu_collective(struct emu_warp *warp, const struct emu_op *op, const uint32
     const uint32_t need = mask & warp->live;
     const bool missing = (need & ~warp->exec) != 0;
     if (!missing || !(warp->gathered & warp->exec)) {
-        emu_hook_event(warp->cta, warp, op,
-                       (struct emu_event){.kind = EMU_EVENT_COLLECTIVE,
-                                          .lanes = warp->exec,
-                                          .value = mask,
-                                          .wait = missing});
+        emu_hook_event(
+            warp->cta, warp, op,
+            (struct emu_event){
+                .kind = EMU_EVENT_COLLECTIVE, .lanes = warp->exec, .value = mask, .wait = missing});
     }
     if (!missing) {
         compute(op, in, need | warp->exec, out);

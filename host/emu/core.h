@@ -121,8 +121,8 @@ struct emu_launch {
     uint32_t grid[3], block[3], cluster[3]; /* cluster 1,1,1 when none */
     bool explicit_cluster, cooperative;
     uint32_t dynamic_shared_bytes;
-    const void *params;    /* param_bytes bytes laid out at param_offsets */
-    volatile bool *cancel; /* polled: true ends the launch with CLAB_INTERRUPTED; may be NULL */
+    const void *params;            /* param_bytes bytes laid out at param_offsets */
+    volatile bool *cancel;         /* polled: true ends the launch with CLAB_INTERRUPTED; may be NULL */
     const struct emu_hooks *hooks; /* observers of this launch; NULL: those of the options */
 };
 /* Legality (grid divisible, sizes, co-residency) is the API's business and already checked. *out_counters is

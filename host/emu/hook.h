@@ -44,8 +44,8 @@ enum emu_event_kind {
     EMU_EVENT_BARRIER_COMPLETE, /* value: barrier; cta->barriers[value].lanes: who waited */
     EMU_EVENT_CLUSTER_ARRIVE,
     EMU_EVENT_CLUSTER_COMPLETE,
-    EMU_EVENT_CLUSTER_WAIT,   /* the wait is over */
-    EMU_EVENT_MBARRIER_INIT,  /* rank, address: which mbarrier; value: count */
+    EMU_EVENT_CLUSTER_WAIT,  /* the wait is over */
+    EMU_EVENT_MBARRIER_INIT, /* rank, address: which mbarrier; value: count */
     EMU_EVENT_MBARRIER_INVAL,
     EMU_EVENT_MBARRIER_ARRIVE,      /* value: count; before it happens */
     EMU_EVENT_MBARRIER_EXPECT,      /* value: bytes */
@@ -62,8 +62,8 @@ enum emu_event_kind {
     EMU_EVENT_CLC_ANSWER,           /* warp NULL; copy `id`; wait: granted */
     EMU_EVENT_CLC_QUERY,            /* lanes ask a response; value: lanes whose response says granted */
     EMU_EVENT_FENCE,                /* by the instruction */
-    EMU_EVENT_COLLECTIVE            /* value: member mask; wait: `lanes` came and others are missing; else all of
-                                       `lanes` have met */
+    EMU_EVENT_COLLECTIVE /* value: member mask; wait: `lanes` came and others are missing; else all of
+                            `lanes` have met */
 };
 struct emu_event {
     enum emu_event_kind kind;
@@ -79,10 +79,10 @@ struct emu_transfer {
     enum emu_transfer_kind kind;
     uint64_t id; /* unique in the cluster */
     unsigned lane;
-    uint32_t ranks;              /* CTAs whose shared memory is written, a bit each */
-    uint32_t to, to_bytes;       /* what is written there */
-    bool has_mbarrier, pair;     /* pair: .cta_group::2 */
-    uint32_t mbarrier;           /* window address */
+    uint32_t ranks;                 /* CTAs whose shared memory is written, a bit each */
+    uint32_t to, to_bytes;          /* what is written there */
+    bool has_mbarrier, pair;        /* pair: .cta_group::2 */
+    uint32_t mbarrier;              /* window address */
     const struct emu_cta *from_cta; /* whose shared memory is read; NULL none */
     uint32_t from, from_bytes;
     uint64_t global, global_bytes; /* global memory read or written; 0 bytes: none, or told at completion */
@@ -93,8 +93,9 @@ struct emu_transfer {
 
 struct emu_hooks {
     void *user;
-    bool one_thread; /* the launch must run on one host thread */
-    bool whole_lives; /* CTAs count as running while their cluster lives: who asks judges by order, not by chance */
+    bool one_thread;  /* the launch must run on one host thread */
+    bool whole_lives; /* CTAs count as running while their cluster lives: who asks judges by order, not by
+                         chance */
     /* A launch begins and ends. `error` may be NULL. NULL: not wanted, as for all members. */
     void (*begin)(void *user, struct emu_run *run);
     void (*end)(void *user, struct emu_run *run, clab_status status, const struct clab_error *error);

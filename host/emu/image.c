@@ -375,7 +375,8 @@ void emu_image_free(struct emu_image *image)
     }
 }
 
-const struct ptx_var *emu_image_shared_at(const struct emu_image *image, uint32_t offset, uint32_t *out_offset)
+const struct ptx_var *emu_image_shared_at(const struct emu_image *image, uint32_t offset,
+                                          uint32_t *out_offset)
 {
     const struct emu_index *offsets = &image->layout.shared_offsets;
     const struct ptx_var *found = NULL;

@@ -56,8 +56,7 @@ static void store_land(struct store_event *event, struct store_lane *lane)
         memcpy(lane->at, lane->data, event->bytes);
     }
     if (lane->cta) {
-        const char *wrong =
-            emu_copy_complete_tx(issuer, lane->id, lane->cta, lane->mbarrier, event->bytes);
+        const char *wrong = emu_copy_complete_tx(issuer, lane->id, lane->cta, lane->mbarrier, event->bytes);
         if (wrong) {
             emu_fault_async(issuer->cluster, lane->cta, EMU_FAULT_ILLEGAL_INSTRUCTION, "shared::cluster",
                             lane->mbarrier, "completion of an asynchronous store by CTA (%u,%u,%u): %s",

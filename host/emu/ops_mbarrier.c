@@ -80,7 +80,8 @@ static const char *init_one(struct emu_warp *warp, const struct emu_op *op, unsi
                             const struct emu_window_place *place)
 {
     const uint32_t count = EMU_ROW(uint32_t, warp, op->b)[lane];
-    tell(warp, op, lane, EMU_EVENT_MBARRIER_INIT, place, count, emu_mbarrier_is_live(place->cta, place->address));
+    tell(warp, op, lane, EMU_EVENT_MBARRIER_INIT, place, count,
+         emu_mbarrier_is_live(place->cta, place->address));
     return emu_mbarrier_init(place->cta, place->address, count);
 }
 

@@ -35,8 +35,7 @@ static inline enum emu_lanes_kind emu_known_one(struct emu_warp *warp, const str
     const unsigned bytes = 1u << size;
     const uint16_t wanted = reach == EMU_REACH_CONST ? EMU_GRANULE_CONST : 0;
     uint16_t flags;
-    if (!(address & (bytes - 1)) &&
-        emu_access_near(space, address, bytes, mode != EMU_LOAD, &flags) &&
+    if (!(address & (bytes - 1)) && emu_access_near(space, address, bytes, mode != EMU_LOAD, &flags) &&
         (flags & (EMU_GRANULE_CONST | EMU_GRANULE_PARAM)) == wanted) {
         emu_access_count(warp, wanted ? CLAB_SPACE_CONST : CLAB_SPACE_GLOBAL, size, mode,
                          (uint64_t)__builtin_popcount(warp->exec));
@@ -55,8 +54,7 @@ static inline enum emu_lanes_kind emu_known_shared(struct emu_warp *warp, const 
 {
     const struct emu_cta *cta = warp->cta;
     const unsigned bytes = 1u << size;
-    if (op->imm < cta->shared_bytes && bytes <= cta->shared_bytes - op->imm &&
-        !(op->imm & (bytes - 1))) {
+    if (op->imm < cta->shared_bytes && bytes <= cta->shared_bytes - op->imm && !(op->imm & (bytes - 1))) {
         emu_access_count(warp, CLAB_SPACE_SHARED, size, mode, (uint64_t)__builtin_popcount(warp->exec));
         out->shared = true;
         out->at = cta->shared + op->imm;
@@ -93,8 +91,8 @@ static inline enum emu_lanes_kind emu_known_param(struct emu_warp *warp, const s
 {
     const struct emu_run *run = warp->cta->run;
     const unsigned bytes = 1u << size;
-    if (mode == EMU_LOAD && op->imm < run->param_bytes &&
-        bytes <= run->param_bytes - op->imm && !(op->imm & (bytes - 1))) {
+    if (mode == EMU_LOAD && op->imm < run->param_bytes && bytes <= run->param_bytes - op->imm &&
+        !(op->imm & (bytes - 1))) {
         emu_access_count(warp, CLAB_SPACE_PARAM, size, mode, (uint64_t)__builtin_popcount(warp->exec));
         out->shared = false;
         out->at = (unsigned char *)(uintptr_t)(run->params + op->imm);

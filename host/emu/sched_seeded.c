@@ -1,8 +1,8 @@
-/* The schedule of launches whose observer wants one host thread (hook.h: one_thread): every choice is the seed's.
-   Which cluster goes on and for how many slices, which of its ready warps is next, how many clusters are under way at
-   once; when copies land follows from the cluster's own random numbers. The same seed gives the same run, whatever the
-   host does, and other seeds other orders. As in sched.c further clusters start, up to the modelled residency, when
-   those under way can only wait. */
+/* The schedule of launches whose observer wants one host thread (hook.h: one_thread): every choice is the
+   seed's. Which cluster goes on and for how many slices, which of its ready warps is next, how many clusters
+   are under way at once; when copies land follows from the cluster's own random numbers. The same seed gives
+   the same run, whatever the host does, and other seeds other orders. As in sched.c further clusters start,
+   up to the modelled residency, when those under way can only wait. */
 #include "emu/report.h"
 #include "emu/sched.h"
 

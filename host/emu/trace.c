@@ -244,14 +244,14 @@ struct emu_trace *emu_trace_new(const char *path, uint64_t cta, uint32_t warp, c
     trace->warp = warp;
     trace->next = next;
     trace->hooks = (struct emu_hooks){.user = trace,
-                                       .one_thread = next && next->one_thread,
-                                       .whole_lives = next && next->whole_lives,
-                                       .begin = on_begin,
-                                       .end = on_end,
-                                       .op = on_op,
-                                       .access = on_access,
-                                       .event = on_event,
-                                       .transfer = on_transfer};
+                                      .one_thread = next && next->one_thread,
+                                      .whole_lives = next && next->whole_lives,
+                                      .begin = on_begin,
+                                      .end = on_end,
+                                      .op = on_op,
+                                      .access = on_access,
+                                      .event = on_event,
+                                      .transfer = on_transfer};
     return trace;
 }
 

@@ -159,7 +159,7 @@ struct emu_cluster {
     struct emu_async *pending; /* the first due, on top of a pairing heap */
     uint64_t posted;           /* completions posted so far */
     uint32_t n_pending;
-    uint64_t copies; /* asynchronous operations issued so far: their ids */
+    uint64_t copies;          /* asynchronous operations issued so far: their ids */
     struct emu_warp *running; /* whose slice runs now, or ran last */
     uint64_t event;           /* schedule `fair`: when what happens now happens, outside slices */
     uint64_t next_event;      /* and when something is to happen next (sched_fair.c) */

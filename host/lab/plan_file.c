@@ -23,9 +23,9 @@ static const char *const file_fields[] = {"summary", "params",  "sweep",   "buff
                                           "bytes",   "columns", "check",   "variants", "predictions",
                                           "hot",     "waive",   "timeline"};
 static const char *const variant_fields[] = {
-    "name",     "about",   "source", "entry", "cluster", "static_cluster", "baseline", "must_contain",
-    "requires", "options", "launch", "waive", "broken",  "accepts",        "atomics",  "data",
-    "against"};
+    "name",     "about",        "source",   "entry",   "cluster", "static_cluster",
+    "baseline", "must_contain", "requires", "options", "launch",  "waive",
+    "broken",   "accepts",      "atomics",  "data",    "against"};
 
 /* -- sources ------------------------------------------------------------------------------------------- */
 

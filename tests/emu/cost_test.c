@@ -1,5 +1,5 @@
-/* host/emu/cost.c: when the instructions of a stretch would issue. Latencies are cost.def's; the cases are about what is
-   waited for. */
+/* host/emu/cost.c: when the instructions of a stretch would issue. Latencies are cost.def's; the cases are
+   about what is waited for. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,8 @@
 #include "emu/cost.h"
 
 #define HEAD                                                                                                 \
-    ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 out)\n{\n.reg .u32 a, b, c;\n" \
+    ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 out)\n{\n.reg .u32 a, b, " \
+    "c;\n"                                                                                                   \
     ".reg .u64 x;\n.reg .pred p;\n"
 
 /* Cycles before each of the first n instructions, and after the last, of the kernel with this body. */
@@ -44,7 +45,9 @@ static void test_chain(void **state)
 {
     (void)state;
     uint32_t at[6];
-    schedule("add.u32 a, b, 1;\nadd.u32 b, c, 1;\nmad.lo.u32 a, a, b, c;\nmad.lo.u32 a, a, b, c;\nadd.u32 c, c, 1;\n", at, 6);
+    schedule("add.u32 a, b, 1;\nadd.u32 b, c, 1;\nmad.lo.u32 a, a, b, c;\nmad.lo.u32 a, a, b, c;\nadd.u32 c, "
+             "c, 1;\n",
+             at, 6);
     assert_int_equal(at[1] - at[0], EMU_COST_ISSUE);
     assert_int_equal(at[2] - at[0], 2 * EMU_COST_ISSUE);
     /* The first mad waits for b, which issued at 1. */
@@ -58,7 +61,8 @@ static void test_loads(void **state)
 {
     (void)state;
     uint32_t at[5];
-    schedule("ld.global.u32 a, [x];\nld.global.u32 b, [x+4];\nadd.u32 c, a, b;\nst.global.u32 [x], c;\n", at, 5);
+    schedule("ld.global.u32 a, [x];\nld.global.u32 b, [x+4];\nadd.u32 c, a, b;\nst.global.u32 [x], c;\n", at,
+             5);
     assert_int_equal(at[2] - at[0], 2 * EMU_COST_ISSUE);
     assert_int_equal(at[3] - at[0], EMU_COST_ISSUE + EMU_COST_GLOBAL + EMU_COST_ISSUE);
 }

@@ -563,7 +563,8 @@ static void contexts(void)
     }
 }
 
-/* ---- calls that need no arranging, by a table (waits for a value that may never come are not among them) ---- */
+/* ---- calls that need no arranging, by a table (waits for a value that may never come are not among them)
+ * ---- */
 
 /* Each argument is a letter: i a small number, z a size, d a device, t a name, o where something is written,
    O the same but never NULL, b a host buffer, h a host function, a a device address, r a structure of zeros
