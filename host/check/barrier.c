@@ -143,6 +143,7 @@ static void whole(struct check_cta *cta)
         if (!(warp->present & ~warp->exited)) {
             continue;
         }
+        check_acquire_pending(warp, UINT32_MAX);
         check_warp_meet(warp, UINT32_MAX, time);
         const struct group *g = &warp->groups[0];
         simple &= plain(g);
@@ -256,6 +257,7 @@ void check_barrier_complete(struct check *check, struct check_cta *cta, uint32_t
     }
     for (uint32_t w = 0; w < cl->n_warps; w++) {
         if (waiting(barrier, w)) {
+            check_acquire_pending(&cta->warps[w], waiting(barrier, w));
             check_warp_meet(&cta->warps[w], waiting(barrier, w), time);
             check_tell(&cta->warps[w], waiting(barrier, w), time, true, &told);
         }
@@ -300,7 +302,8 @@ void check_cluster_arrive(struct check *check, struct check_warp *warp, uint32_t
     struct check_arrival *arrival = &cl->arrivals[p][warp->cta->rank * cl->n_warps + warp->index];
     const bool first = arrival->lanes == 0;
     arrival->lanes |= lanes;
-    arrival->time = first ? check_tick(cl) : arrival->time;
+    /* Lanes that come later bring the warp's time forward; those that came before wait, nearly always. */
+    arrival->time = check_tick(cl);
     arrival->release = (first || arrival->release) && release;
     EACH_GROUP(g, warp, lanes)
     {
