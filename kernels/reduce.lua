@@ -19,7 +19,7 @@ end
 -- A tile per CTA, or CTAs that stay (kernels/reduce/ring.cuh).
 local function fast_cluster(p)
   local launch = { block = 256, grid = round_up(ceil_div(p.n, 4096), p.cluster), args = { "input", "sum", u64(p.n) } }
-  if p.n >= LONG then
+  if p.n >= p.long then
     launch.grid, launch.smem_bytes = fit { per = "cluster" }, 6 * 16384
   end
   return launch
@@ -39,7 +39,8 @@ local function percent(ratio) return string.format("%+.1f %%", 100 * (ratio - 1)
 
 return {
   summary = "Sum n floats with one global atomic per CTA, or one per cluster through distributed shared memory",
-  params  = { n = 16776605, block = 256, offset = 0 }, -- offset: of the input from its allocation, in bytes
+  -- offset: of the input from its allocation, in bytes; long: from so many elements on, CTAs that stay
+  params  = { n = 16776605, block = 256, offset = 0, long = LONG },
   sweep   = { cluster = { 1, 2, 4, 8 } },
   check   = { n = 65537 },
 

@@ -252,8 +252,12 @@ void clab_hazard_print(const json_t *hazard, const char *subject, const char *ag
     add_picture(hazard, cluster_ctas, out);
     add_party(&paint, json_array_get(parties, 0), 1);
     add_party(&paint, json_array_get(parties, 1), 2);
-    if (text_of(hazard, "detail")[0] != '\0')
-        clab_str_addf(out, "     %s\n", text_of(hazard, "detail"));
+    for (const char *line = text_of(hazard, "detail");
+         *line != '\0';) { /* several lines, the last perhaps cut */
+        const size_t length = strcspn(line, "\n");
+        clab_str_addf(out, "     %.*s\n", (int)length, line);
+        line += length + (line[length] == '\n');
+    }
     if (text_of(hazard, "accepted")[0] != '\0')
         clab_str_addf(out, "     accepted by the variant: %s\n", text_of(hazard, "accepted"));
     if (again != NULL)
