@@ -35,6 +35,7 @@ for _, form in ipairs(FORMS) do
         if loop then options[#options + 1] = "-DONE_THREAD" end
         if acquire then options[#options + 1] = "-DACQUIRE_CLUSTER" end
         variants[#variants + 1] = {
+          accepts = { ["narrow-scope"] = "what a narrower scope saves is the question here" },
           name = form[1] .. (loop and "_loop" or "") .. (acquire and "_acquire" or ""),
           source = "arrive_scope/pipeline.cu", entry = "arrive_scope", requires = "sm_90", options = options,
           must_contain = { COPY, form[3], acquire and "mbarrier.try_wait.parity.acquire.cluster" or "mbarrier.try_wait" },
@@ -46,7 +47,7 @@ for _, form in ipairs(FORMS) do
     end
   end
 end
-variants[#variants + 1] = { name = "relaxed_ptx", source = "../ptx/arrive_scope_relaxed.ptx", entry = "arrive_scope_relaxed",
+variants[#variants + 1] = { name = "relaxed_ptx", accepts = { ["narrow-scope"] = "what a narrower scope saves is the question here" }, source = "../ptx/arrive_scope_relaxed.ptx", entry = "arrive_scope_relaxed",
   requires = "sm_90", must_contain = { COPY, "mbarrier.arrive.relaxed.cluster" }, about = "relaxed by hand in PTX" }
 
 local function delivered(p, dev, launch) return launch.ctas * cut(p, dev).rounds * p.tile end

@@ -57,6 +57,7 @@ local function variant(name, source, entry, about, data, more)
   local v = { name = name, source = source, entry = entry, requires = data.bf16 and "sm_90a" or "sm_90", about = about,
               cluster = false, data = data, launch = data.bf16 and bf16_launch or f32_launch,
               against = data.bf16 and "wgmma_own" or "own",
+              accepts = { ["narrow-scope"] = "a stage is released by a remote arrive of default scope: .release.cluster made it 3 to 14 times slower (H200)" },
               must_contain = { "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes" ..
                                (data.half and not data.passes and ".multicast::cluster" or "") } }
   if data.bf16 then

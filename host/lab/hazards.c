@@ -164,6 +164,8 @@ static json_t *entry_of(json_t *hazards, const char *key, bool by_source)
 static void unite(json_t *entry, const json_t *hazard, const char *key, json_t *first)
 {
     json_t *own = json_object_get(entry, key), *more = json_object_get(hazard, key);
+    if (!json_is_array(own) && !json_is_array(more) && first == NULL)
+        return;
     if (!json_is_array(own)) {
         own = json_array();
         json_object_set_new(entry, key, own);
