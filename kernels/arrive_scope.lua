@@ -63,9 +63,10 @@ end
 
 return {
   summary = "How a consumer tells its cluster that a stage is free, and what each way of writing it costs",
-  params  = { flight = 128, tile = 32768, rounds = 0 }, -- flight: KiB under way per CTA; rounds 0: chosen
+  -- flight: KiB under way per CTA; rounds 0: chosen; ctas: at most so many, 0: all that fit
+  params  = { flight = 128, tile = 32768, rounds = 0, ctas = 0 },
   sweep   = { cluster = { 2, 4, 8, 16 } },
-  check   = { flight = 16, tile = 4096, rounds = 5 },
+  check   = { flight = 16, tile = 4096, rounds = 5, ctas = 16 },
 
   buffers = function(p, dev, v, ctas)
     local c, n = cut(p, dev), ctas or 1
@@ -82,7 +83,7 @@ return {
   launch = function(p, dev)
     local c = cut(p, dev)
     return {
-      block = 160, grid = fit { per = "cluster", ctas_per_sm = 1 },
+      block = 160, grid = fit { per = "cluster", ctas_per_sm = 1, at_most = p.ctas > 0 and p.ctas or nil },
       -- guards, ring, mbarriers; at least so much that an SM holds one CTA
       smem_bytes = math.max(2 * KiB + c.stages * (p.tile + 16), (dev.shared_per_sm_bytes or 228 * KiB) // 2 // KiB * KiB + 2 * KiB),
       args = { "source", "digests", "last", "touched", u32(c.rounds), u32(c.stages), u32(p.tile), u32(c.tiles),

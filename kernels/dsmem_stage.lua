@@ -30,9 +30,9 @@ local ACROSS = "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx:
 
 return {
   summary = "A tile for a peer's shared memory: six ways there",
-  params  = { tile = 16384, stages = 4, rounds = 0 }, -- rounds 0: chosen
+  params  = { tile = 16384, stages = 4, rounds = 0, ctas = 0 }, -- rounds 0: chosen; ctas: at most so many, 0: all that fit
   sweep   = { cluster = { 2, 4, 8, 16 } },
-  check   = { tile = 4096, stages = 2, rounds = 5 },
+  check   = { tile = 4096, stages = 2, rounds = 5, ctas = 16 },
 
   buffers = function(p, dev, v, ctas)
     local c, n = cut(p, dev), ctas or 1
@@ -50,7 +50,7 @@ return {
   launch = function(p, dev)
     local c = cut(p, dev)
     return {
-      block = 288, grid = fit { per = "cluster", ctas_per_sm = 1 },
+      block = 288, grid = fit { per = "cluster", ctas_per_sm = 1, at_most = p.ctas > 0 and p.ctas or nil },
       -- guards, ring, mbarriers, landing places of the way that copies twice; at least so much that an SM holds one CTA
       smem_bytes = math.max(3 * KiB + p.stages * (2 * p.tile + 24),
                             (dev.shared_per_sm_bytes or 228 * KiB) // 2 // KiB * KiB + 2 * KiB),

@@ -60,16 +60,18 @@ end
 -- So much shared memory that an SM holds one CTA.
 local function whole_sm(dev) return (dev.shared_per_sm_bytes or 228 * KiB) // 2 // KiB * KiB + 2 * KiB end
 
-local function launch_with(c, dev, args, cluster)
+local function at_most(p) return p.ctas > 0 and p.ctas or nil end
+
+local function launch_with(c, dev, args, most, cluster)
   return {
-    block = 160, grid = fit { per = "cluster", ctas_per_sm = 1 }, cluster = cluster, args = args,
+    block = 160, grid = fit { per = "cluster", ctas_per_sm = 1, at_most = most }, cluster = cluster, args = args,
     smem_bytes = math.max(2 * KiB + c.stages * (c.tile + 16), whole_sm(dev)), -- guards, ring, mbarriers
   }
 end
 
 local function bulk(p, dev)
   local c = cut(p, dev)
-  return launch_with(c, dev, common_args(c))
+  return launch_with(c, dev, common_args(c), at_most(p))
 end
 
 local function tensor(p, dev, v)
@@ -80,14 +82,14 @@ local function tensor(p, dev, v)
   args[1] = { tensor_map = { buffer = "source", type = "u32", dims = { width // 4, c.source // width }, strides = { width },
                              box = { width // 4, rows }, swizzle = v.data.swizzle } }
   args[10], args[11], args[12], args[13] = u32(width), u32(rows), u32(share // (rows * width)), u32(MASK[v.data.swizzle])
-  return launch_with(c, dev, args)
+  return launch_with(c, dev, args, at_most(p))
 end
 
 local function grid(p, dev)
   local c, s = cut(p, dev), shape(p)
   local args = common_args(c)
   args[10], args[11] = u32(s[1]), u32(s[2])
-  return launch_with(c, dev, args, s)
+  return launch_with(c, dev, args, at_most(p), s)
 end
 
 -- Bytes asked of L2 by a whole launch, and bytes that land.
@@ -162,9 +164,10 @@ end
 
 return {
   summary = "Tiles that a whole cluster needs: loaded by each CTA, or multicast",
-  params  = { source = "L2", flight = 128, tile = 0, rounds = 0 }, -- flight: KiB under way per CTA; 0: chosen from it
+  -- flight: KiB under way per CTA; tile, rounds 0: chosen from it; ctas: at most so many, 0: all that fit
+  params  = { source = "L2", flight = 128, tile = 0, rounds = 0, ctas = 0 },
   sweep   = { cluster = { 1, 2, 4, 8, 16 } },
-  check   = { flight = 16, tile = 4096, rounds = 5 },
+  check   = { flight = 16, tile = 4096, rounds = 5, ctas = 16 },
 
   buffers = function(p, dev, v, ctas)
     local c, n = cut(p, dev), ctas or 1

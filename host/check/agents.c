@@ -116,11 +116,23 @@ void check_hear(struct check_warp *warp, uint32_t lanes, bool acquire, const str
                 clock_join_ref(&g->fenced[s], tidings->fenced[s]);
             }
         } else {
-            clock_join_ref(&g->pending[SCOPE_CLUSTER], tidings->mem);
+            clock_join_ref(&g->pending[SCOPE_CTA], tidings->mem);
         }
         known_join(&g->exec, &warp->self, tidings->exec);
         g->started |= started;
         g->narrow_site = g->narrow_site ? g->narrow_site : tidings->narrow_site;
+    }
+}
+
+void check_acquire_pending(struct check_warp *warp, uint32_t lanes)
+{
+    EACH_GROUP(g, warp, lanes)
+    {
+        if (g->pending[SCOPE_CTA]) {
+            known_join(&g->mem, &warp->self, g->pending[SCOPE_CTA]);
+            clock_drop(g->pending[SCOPE_CTA]);
+            g->pending[SCOPE_CTA] = NULL;
+        }
     }
 }
 

@@ -143,6 +143,7 @@ static void whole(struct check_cta *cta)
         if (!(warp->present & ~warp->exited)) {
             continue;
         }
+        check_acquire_pending(warp, UINT32_MAX);
         check_warp_meet(warp, UINT32_MAX, time);
         const struct group *g = &warp->groups[0];
         simple &= plain(g);
@@ -210,8 +211,9 @@ static void too_few(struct check *check, struct check_cta *cta, uint32_t id)
     if (!h) {
         return;
     }
-    const uint32_t w = barrier->waiting_warps ? (uint32_t)__builtin_ctz(barrier->waiting_warps) : 0;
-    check_party(check, &h->parties[0], cta->cluster->index, cta->rank * 32 + w, barrier->lanes[w],
+    const uint32_t warps = barrier->waiting_warps | barrier->whole_warps;
+    const uint32_t w = warps ? (uint32_t)__builtin_ctz(warps) : 0;
+    check_party(check, &h->parties[0], cta->cluster->index, cta->rank * 32 + w, waiting(barrier, w),
                 named->sites[of], NULL);
     if (named->counts[1]) {
         check_party(check, &h->parties[1], cta->cluster->index, cta->rank * 32, UINT32_MAX, named->sites[!of],
@@ -236,9 +238,9 @@ void check_barrier_complete(struct check *check, struct check_cta *cta, uint32_t
     for (uint32_t w = 0; w < cl->n_warps; w++) {
         struct check_warp *warp = &cta->warps[w];
         const uint32_t live = warp->present & ~warp->exited;
-        all &= (barrier->lanes[w] & live) == live;
+        all &= (waiting(barrier, w) & live) == live;
         if (warp->aligned_site && check->sites.list[warp->aligned_site].aligned &&
-            (barrier->lanes[w] & live)) {
+            (waiting(barrier, w) & live)) {
             aligned_end(check, warp);
         }
     }
@@ -255,6 +257,7 @@ void check_barrier_complete(struct check *check, struct check_cta *cta, uint32_t
     }
     for (uint32_t w = 0; w < cl->n_warps; w++) {
         if (waiting(barrier, w)) {
+            check_acquire_pending(&cta->warps[w], waiting(barrier, w));
             check_warp_meet(&cta->warps[w], waiting(barrier, w), time);
             check_tell(&cta->warps[w], waiting(barrier, w), time, true, &told);
         }
@@ -299,7 +302,8 @@ void check_cluster_arrive(struct check *check, struct check_warp *warp, uint32_t
     struct check_arrival *arrival = &cl->arrivals[p][warp->cta->rank * cl->n_warps + warp->index];
     const bool first = arrival->lanes == 0;
     arrival->lanes |= lanes;
-    arrival->time = first ? check_tick(cl) : arrival->time;
+    /* Lanes that come later bring the warp's time forward; those that came before wait, nearly always. */
+    arrival->time = check_tick(cl);
     arrival->release = (first || arrival->release) && release;
     EACH_GROUP(g, warp, lanes)
     {

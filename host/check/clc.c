@@ -26,13 +26,7 @@ void check_clc_query(struct check *check, struct check_warp *warp, const struct 
     if (!declined) {
         return;
     }
-    if (insn->row == PTX_CLC_IS_CANCELED) {
-        warp->cta->clc_declined = site;
-        return;
-    }
-    report(check, CLAB_HAZARD_CLC_DECODE_DECLINED, warp, declined, site, 0, 0, 0,
-           "no test of query_cancel.is_canceled guards the decoding: the request was declined, and its ctaid "
-           "is undefined");
+    warp->cta->clc_declined = site;
 }
 
 void check_clc_request(struct check *check, struct check_warp *warp, uint32_t site,

@@ -151,6 +151,24 @@ static void remember(struct check_cluster *cl, struct check_warp *warp, const st
 static void exit_report(struct check *check, struct check_cta *cta, uint32_t agent, uint32_t lane,
                         uint32_t site, bool clc, const char *action, const char *missing);
 
+/* Who sees the copy complete knows that it was issued, and so what its issuer knew to be executed; of effects only those
+   of other copies that the issuer had waited for. */
+static void pass_on(struct check_warp *warp, unsigned lane, struct mbarrier *m)
+{
+    const struct group *g = group_of(warp, lane);
+    struct clock *exec =
+        known_tell(&g->exec, &warp->self, UINT32_C(1) << lane, check_tick(warp->cta->cluster));
+    clock_join_ref(&m->exec, exec);
+    clock_drop(exec);
+    for (uint32_t i = 0; g->mem.more && i < g->mem.more->n; i++) {
+        const struct clock_entry *e = &g->mem.more->e[i];
+        if (e->time & CHECK_ASYNC_TIME) {
+            clock_add(&m->mem, e->key >> 16, (uint32_t)(e->key & 0xffff), e->lanes, e->time);
+        }
+    }
+    m->narrow_site = m->narrow_site ? m->narrow_site : g->narrow_site;
+}
+
 static void to_shared(struct check *check, struct check_warp *warp, struct actor *actor, uint32_t site,
                       const struct emu_transfer *t)
 {
@@ -178,6 +196,7 @@ static void to_shared(struct check *check, struct check_warp *warp, struct actor
                 "nothing keeps the CTA from exiting before the copy into its shared memory is issued");
             continue;
         }
+        pass_on(warp, t->lane, m);
         m->copies_open++;
         m->issuer = warp->self.agent;
         m->copy_site = site;

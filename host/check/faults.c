@@ -14,7 +14,7 @@ static const struct {
     enum clab_hazard_kind kind;
 } words[] = {
     {"the ctaid of an answer that took no cluster", CLAB_HAZARD_CLC_DECODE_DECLINED},
-    {"a request to cancel after this CTA saw one declined", CLAB_HAZARD_CLC_AFTER_DECLINE},
+    {"saw one declined", CLAB_HAZARD_CLC_AFTER_DECLINE},
     {"has not started", CLAB_HAZARD_REMOTE_BEFORE_START},
     {"not started;", CLAB_HAZARD_REMOTE_BEFORE_START},
     {"not started", CLAB_HAZARD_REMOTE_BEFORE_START},
@@ -150,6 +150,21 @@ static bool second_party(struct check *check, struct check_cluster *cl, const st
     return check->deadlock_site != site;
 }
 
+/* Whether the lanes that a warp-level operation misses wait at another such operation or a barrier, so that they never
+   come; else they are held up themselves. */
+static bool met_elsewhere(const struct emu_warp *warp, uint32_t missing)
+{
+    for (uint32_t used = warp->used; used; used &= used - 1) {
+        const struct emu_fragment *other = &warp->fragments[__builtin_ctz(used)];
+        if ((other->mask & missing) &&
+            (other->state != EMU_FRAGMENT_WAITING ||
+             (other->wait != EMU_WAIT_COLLECTIVE && other->wait != EMU_WAIT_BARRIER))) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static void waits_at(struct check *check, struct check_cluster *cl, struct check_warp *warp,
                      const struct emu_warp *emu_warp, const struct emu_fragment *fragment)
 {
@@ -173,7 +188,9 @@ static void waits_at(struct check *check, struct check_cluster *cl, struct check
                  cl->cluster->barrier_arrived, cl->cluster->live_threads);
         break;
     case EMU_WAIT_COLLECTIVE:
-        kind = CLAB_HAZARD_MASK_DIVERGED;
+        kind = met_elsewhere(emu_warp, (uint32_t)fragment->wait_key & emu_warp->live & ~fragment->mask)
+                   ? CLAB_HAZARD_MASK_DIVERGED
+                   : CLAB_HAZARD_DEADLOCK;
         snprintf(text, sizeof text, "waits for lanes %08x of its member mask %08x, which never come",
                  (unsigned)fragment->wait_key & emu_warp->live & ~emu_warp->gathered,
                  (unsigned)fragment->wait_key);
@@ -199,9 +216,9 @@ static void waits_at(struct check *check, struct check_cluster *cl, struct check
         m->pending = view.pending;
         m->expected = view.expected;
         if (view.outstanding_bytes) {
-            kind = view.pending || m->expect_bytes || !m->multicast ? CLAB_HAZARD_MBARRIER_TX
-                   : m->clc                                         ? CLAB_HAZARD_CLC_PEER_UNARMED
-                                                                    : CLAB_HAZARD_MULTICAST_UNARMED;
+            kind = m->expect_bytes || !m->multicast ? CLAB_HAZARD_MBARRIER_TX
+                   : m->clc                         ? CLAB_HAZARD_CLC_PEER_UNARMED
+                                                    : CLAB_HAZARD_MULTICAST_UNARMED;
         }
         snprintf(text, sizeof text,
                  "waits for a phase of an mbarrier that never completes: %u of %u arrivals pending, %lld "

@@ -1,10 +1,9 @@
 /* mbarriers: who may use one, what its phases pass on, and whether they can complete. PTX ISA 9.0,
    "mbarrier"; ptx sections of its instructions.
 
-   A phase passes on what those that arrive know, and that the copies which complete on it are done. An
-   arrival from another CTA with .cta scope (the default) passes on execution only: by the manual the peer
-   lies outside its scope. Copies carry the agent of their mbarrier and the phase in which they were issued.
- */
+   A phase passes on what those that arrive know, and that the copies which complete on it are done. An arrival from
+   another CTA with .cta scope (the default), or a relaxed one, passes on execution only.
+   Copies carry the agent of their mbarrier and the phase in which they were issued. */
 #include "emu/mbarrier.h"
 
 #include <stdlib.h>
@@ -182,7 +181,7 @@ static void arrive(struct check *check, struct check_warp *warp, unsigned lane, 
                    uint32_t site)
 {
     const struct site *s = &check->sites.list[site];
-    const bool remote = m->cta != warp->cta, narrow = remote && s->release && s->scope == SCOPE_CTA;
+    const bool remote = m->cta != warp->cta, narrow = remote && (!s->release || s->scope == SCOPE_CTA);
     if (m->seen_phase < m->phase) {
         struct clab_hazard *h = check_report(check, CLAB_HAZARD_MBARRIER_AHEAD, site, 0, 0);
         if (h) {
@@ -264,7 +263,7 @@ static void test(struct check *check, struct check_warp *warp, unsigned lane, st
         m->seen = check_alloc((size_t)warp->cta->cluster->n_warps * EMU_LANES * sizeof *m->seen);
     }
     uint32_t *seen = &m->seen[warp->index * EMU_LANES + lane];
-    if (m->phase && *seen == m->phase && (m->expect_bytes || m->copies_open)) {
+    if (m->phase && *seen == m->phase && (m->done_bytes || m->copies_open)) {
         struct clab_hazard *h = check_report(check, CLAB_HAZARD_MBARRIER_PARITY, site, 0, 0);
         if (h) {
             check_party(check, &h->parties[0], warp->self.cluster, warp->self.agent, UINT32_C(1) << lane,
@@ -360,7 +359,8 @@ void check_mbarriers_end(struct check *check, struct check_cluster *cl, bool sto
 {
     for (unsigned b = 0; b < 64 && !stopped; b++) {
         for (struct mbarrier *m = cl->mbarriers[b]; m; m = m->next) {
-            if (!m->live || m->orphan || m->expect_bytes == m->done_bytes || !m->copy_site) {
+            /* A phase that was armed and gets nothing is one that nobody needed any more. */
+            if (!m->live || m->orphan || m->expect_bytes == m->done_bytes || !m->copy_site || !m->done_bytes) {
                 continue;
             }
             const bool unarmed = m->expect_bytes == 0;

@@ -298,28 +298,10 @@ void check_shared_mark(struct check_cta *owner, uint32_t offset, uint32_t agent,
 static inline __attribute__((always_inline)) bool row_any(struct cell *cells, uint64_t limit, uint64_t epoch,
                                                           bool write)
 {
-    const uint32_t cluster_time = a->known->cluster_time;
-    const uint32_t floor = owner == a->warp->cta && a->cl->size == 1 && a->known->cta_time > cluster_time
-                               ? a->known->cta_time
-                               : cluster_time;
-    const uint32_t base = (uint32_t)((uintptr_t)access->at - (uintptr_t)owner->cta->shared) / 4;
-    const uint64_t epoch = epoch_of(a);
-    const uint64_t limit = (uint64_t)floor << 32 | UINT32_MAX;
-    for (uint32_t left = access->lanes; left; left &= left - 1) {
-        const unsigned lane = (unsigned)__builtin_ctz(left);
-        struct cell *cell = &owner->cells[base + lane];
-        const uint64_t mine = epoch | (uint64_t)lane << LANE_SHIFT;
-        if (cell->w <= limit && (cell->w || !loads) &&
-            (cell->r <= limit || (!a->write && same_thread(a, lane, cell->r)))) {
-            if (a->write) {
-                cell->w = mine;
-                cell->r = 0;
-            } else {
-                cell->r = mine;
-            }
-            continue;
-        }
-        check_shared_range(a, owner, lane, EMU_SHARED_FIRST + (base + lane) * 4, 4);
+    uint64_t bad = 0;
+    for (unsigned i = 0; i < EMU_LANES; i++) {
+        /* A load of what was never written is bad too: 0 - 1 is large. */
+        bad |= (uint64_t)(cells[i].w - !write > limit - !write) | (uint64_t)(cells[i].r > limit);
     }
     if (bad) {
         return false;

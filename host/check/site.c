@@ -99,6 +99,10 @@ static void fill(struct site *site)
         /* The acquiring half lets the async proxy in; what others did must come through their releasing half.
          */
         site->proxy_async = insn->row != PTX_FENCE_PROXY_ASYNC_ACQUIRE;
+        /* The one-way forms also make fences of relaxed waits and arrives. */
+        site->scope = SCOPE_CLUSTER;
+        site->fence_acquire = insn->row == PTX_FENCE_PROXY_ASYNC_ACQUIRE;
+        site->fence_release = insn->row == PTX_FENCE_PROXY_ASYNC_RELEASE;
         site->proxy_shared = insn->n_spaces == 0 || insn->spaces[0] != PTX_SPACE_GLOBAL;
         site->proxy_global = insn->n_spaces == 0 || insn->spaces[0] == PTX_SPACE_GLOBAL;
         break;

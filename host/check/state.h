@@ -240,6 +240,8 @@ struct tidings {
 void check_tell(struct check_warp *warp, uint32_t lanes, uint32_t time, bool release, struct tidings *inout);
 /* Joins; mem only with `acquire`. */
 void check_hear(struct check_warp *warp, uint32_t lanes, bool acquire, const struct tidings *tidings);
+/* What relaxed reads and waits saw within the CTA: a barrier of the CTA acquires it. */
+void check_acquire_pending(struct check_warp *warp, uint32_t lanes);
 void check_tidings_drop(struct tidings *tidings);
 
 /* --- one file per family */

@@ -54,7 +54,7 @@ static void forget(struct flag *flag)
     flag->site = 0;
 }
 
-static void flag_acquire(struct check_warp *warp, const struct flag *flag, uint32_t lane,
+static void flag_acquire(struct check_warp *warp, const struct flag *flag, uint32_t lanes,
                          const struct site *site)
 {
     const enum check_scope least = level_of(flag, warp);
@@ -115,8 +115,7 @@ static void flag_release(struct check *check, struct check_warp *warp, struct gr
             flag->exec = NULL;
         }
         if (!told.exec) {
-            struct clock *exec =
-                known_tell(&group->exec, &warp->self, check_lanes(warp, UINT32_C(1) << lane), time);
+            struct clock *exec = known_tell(&group->exec, &warp->self, check_lanes(warp, lanes), time);
             clock_join_ref(&flag->exec, exec);
             clock_drop(exec);
         } else {

@@ -103,10 +103,10 @@ static void add_word(struct clab_str *text, const char *word)
 
 void clab_check_again(const struct clab_option *o, bool is_file, struct clab_str *out)
 {
-    static const char *const left_out[] = {"--seeds",    "--seed",        "--json",   "--csv",
-                                           "--strict",   "--suppress",    "--entry",  "--check",
-                                           "--hot",      "--samples",     "--image",  "--emu-schedule",
-                                           "--emu-seed", "--emu-threads", "--emu-isa"};
+    static const char *const left_out[] = {"--seeds",        "--seed",     "--json",        "--csv",
+                                           "--strict",       "--all",      "--suppress",    "--entry",
+                                           "--check",        "--hot",      "--samples",     "--image",
+                                           "--emu-schedule", "--emu-seed", "--emu-threads", "--emu-isa"};
     for (; o->name != NULL; o++) {
         bool skip =
             !o->set || (!is_file && (strcmp(o->name, "--variant") == 0 || strcmp(o->name, "--cluster") == 0));
@@ -206,6 +206,7 @@ int clab_cmd_check(struct clab_cli *cli, int argc, char **argv, struct clab_erro
         {.name = "--seed", .kind = CLAB_OPTION_TEXT},
         {.name = "--json", .kind = CLAB_OPTION_FLAG},
         {.name = "--strict", .kind = CLAB_OPTION_FLAG},
+        {.name = "--all", .kind = CLAB_OPTION_FLAG},
         {.name = "--suppress", .kind = CLAB_OPTION_TEXT},
         {.name = "--variant", .kind = CLAB_OPTION_LIST},
         {.name = "--with", .kind = CLAB_OPTION_LIST},
@@ -266,6 +267,7 @@ int clab_cmd_check(struct clab_cli *cli, int argc, char **argv, struct clab_erro
                                            .writer = json ? &writer : NULL,
                                            .is_quiet = json,
                                            .suppressions = suppressions,
+                                           .all = clab_option_get(o, "--all")->set,
                                            .strict = clab_option_get(o, "--strict")->set,
                                            .device = session.device};
         json_t *record = clab_run_record(cli->argc, cli->argv, NULL);

@@ -18,6 +18,7 @@ struct clab_check_report {
     bool is_quiet;                     /* no text on cli->out */
     bool is_beside;                    /* beside a run that writes its own rows: hazards only */
     json_t *suppressions;              /* list, or NULL; borrowed */
+    bool all;                          /* every entry in the text, not the worst few */
     bool strict;                       /* milder kinds count */
     const char *device;                /* id, of the session at hand */
     const char *experiment;            /* as the user named it; NULL for bare files */

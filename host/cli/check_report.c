@@ -9,6 +9,8 @@
 #include "lab/wire.h"
 #include "report/hazards.h"
 
+#define MOST_ENTRIES 12 /* in the text: the worst of them */
+
 clab_status clab_check_device(const char *device, struct clab_error *error)
 {
     if (device == NULL || strncmp(device, "cuda:", 5) != 0)
@@ -103,7 +105,7 @@ static json_t *entries_of(struct clab_check_report *report, const json_t *rows)
             json_object_set_new(hazard, "cluster_ctas", json_integer(cluster_ctas(row)));
             json_object_set(hazard, "image", json_object_get(row, "image"));
             json_object_set_new(hazard, "rows", cluster != NULL ? json_pack("[s]", cluster) : json_array());
-            clab_hazards_merge(list, one);
+            clab_hazards_merge(list, one, true);
             json_decref(one);
         }
         free(cluster);
@@ -240,8 +242,12 @@ static int print_rows(struct clab_check_report *report, const json_t *rows)
         const char *plain = getenv("NO_COLOR");
         const bool colour = (plain == NULL || plain[0] == '\0') && isatty(fileno(report->cli->out)) == 1;
         struct clab_str out = {0};
-        for (size_t i = 0; i < json_array_size(entries); i++)
+        const size_t count = json_array_size(entries);
+        const size_t shown = report->all || count <= MOST_ENTRIES ? count : MOST_ENTRIES;
+        for (size_t i = 0; i < shown; i++)
             print_entry(report, json_array_get(entries, i), colour, &out);
+        if (shown < count)
+            clab_str_addf(&out, "and %zu more, which clusterlab check --all lists\n\n", count - shown);
         print_sums(&before, report, rows, &out);
         fputs(out.text != NULL ? out.text : "", report->cli->out);
         fflush(report->cli->out);

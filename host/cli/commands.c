@@ -104,6 +104,7 @@ const struct clab_command_info clab_commands[] = {
      "\n"
      "  --device emu:ARCH  emulated device (default: emu:sm_90)\n"
      "  --seeds N          schedules to try (default: 4), --seed S: only this one, as a report names it\n"
+     "  --all              every entry, not only the worst dozen\n"
      "  --strict           milder kinds give exit status 1 too\n"
      "  --suppress FILE    passes over what the file names: KIND|* [variant=V] [kernel=K] [file=F] [line=N] "
      "[symbol=S] # "

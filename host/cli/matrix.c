@@ -61,8 +61,9 @@ static void on_stage(void *context, const char *stage, const char *what, size_t 
 
 /* What the rows of a run say of a variant. */
 static void judge_rows(struct clab_cell *cell, const char *variant, const json_t *rows,
-                       enum clab_stage reached, const char *where)
+                       enum clab_stage reached)
 {
+    const char *where = reached == CLAB_STAGE_GPU ? "the GPU" : "the emulated device";
     const char *waived = NULL, *failed = NULL;
     bool ok = false;
     for (size_t i = 0; i < json_array_size(rows); i++) {
@@ -129,7 +130,7 @@ static clab_status run_experiment(struct clab_matrix *matrix, size_t first, size
         struct clab_subject_row *row = &matrix->rows[i];
         if (row->experiment != NULL && strcmp(row->experiment, experiment) == 0 &&
             row->cells[j].stage >= CLAB_STAGE_COMPLETE && row->cells[j].failed == 0)
-            judge_rows(&row->cells[j], row->variant, rows, reached, session->device);
+            judge_rows(&row->cells[j], row->variant, rows, reached);
     }
     json_decref(rows);
     json_decref(predictions);
@@ -160,7 +161,10 @@ static clab_status run_all(struct clab_matrix *matrix, struct clab_compiler *com
                            struct clab_error *error)
 {
     struct clab_session gpu;
-    const bool has_gpu = clab_session_open(&gpu, "cuda:0", NULL, matrix->cli->interrupted, NULL) == CLAB_OK;
+    struct clab_error no_gpu = {0};
+    const bool has_gpu =
+        clab_session_open(&gpu, "cuda:0", NULL, matrix->cli->interrupted, &no_gpu) == CLAB_OK;
+    clab_error_clear(&no_gpu);
     int major = 0, minor = 0;
     if (has_gpu)
         (void)sscanf(clab_json_text(gpu.facts, "cc", ""), "%d.%d", &major, &minor);

@@ -79,6 +79,54 @@ static const char *read_header(const char *text, unsigned *out_version, char *ta
     }
 }
 
+/* ---- definitions that several inputs may have ---- */
+
+/* The end of a function's body that starts at `{`: behind its last brace. Comments and strings are stepped
+ * over. */
+static const char *body_end(const char *at)
+{
+    unsigned depth = 0;
+    for (; *at != '\0'; at++) {
+        if (at[0] == '/' && at[1] == '/') {
+            at += strcspn(at, "\n");
+            if (*at == '\0')
+                return at;
+        } else if (*at == '"') {
+            at += 1 + strcspn(at + 1, "\"\n");
+            if (*at == '\0')
+                return at;
+        } else if (*at == '{') {
+            depth++;
+        } else if (*at == '}' && --depth == 0) {
+            return at + 1;
+        }
+    }
+    return at;
+}
+
+/* Is a weak function of this header (from `.weak .func` to its `{`) in the text already, in the same words?
+   The first definition counts then (PTX ISA 9.0, ".weak"). */
+static bool is_defined(const char *text, const char *header, size_t bytes)
+{
+    for (; text != NULL && (text = strstr(text, ".weak .func")) != NULL; text++)
+        if (strncmp(text, header, bytes) == 0)
+            return true;
+    return false;
+}
+
+/* Appends a text without the weak functions that are there already. */
+static void add_text(struct clab_str *body, const char *text)
+{
+    for (const char *weak; (weak = strstr(text, ".weak .func")) != NULL;) {
+        size_t bytes = strcspn(weak, "{;");
+        const char *end = weak[bytes] == '{' ? body_end(weak + bytes) : weak + bytes;
+        bool again = weak[bytes] == '{' && is_defined(body->text, weak, bytes + 1);
+        clab_str_add_bytes(body, text, (size_t)((again ? weak : end) - text));
+        text = end;
+    }
+    clab_str_add(body, text);
+}
+
 /* ---- inputs ---- */
 
 static const char *type_name(CUjitInputType type)
@@ -157,7 +205,7 @@ static CUresult add_image(struct link *link, CUjitInputType type, const void *da
         if (link->target[0] == '\0')
             snprintf(link->target, sizeof link->target, "%s", target);
         clab_str_addf(&link->body, "\n// %s\n", name);
-        clab_str_add(&link->body, rest);
+        add_text(&link->body, rest);
     }
     clab_error_clear(&error);
     free(text);

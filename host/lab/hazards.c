@@ -121,20 +121,23 @@ clab_status clab_hazards_stop(const struct clab_channel *channel, json_t **out_h
                : clab_error_set(error, CLAB_INTERNAL, "a hazard of %zu could not be put into words", count);
 }
 
-static void add_place(struct clab_str *key, const json_t *party)
+static void add_place(struct clab_str *key, const json_t *party, bool by_source)
 {
-    const json_t *ptx = json_object_get(party, "ptx");
-    clab_str_addf(key, "%s:%lld:%lld ", clab_json_text(ptx, "file", ""),
-                  (long long)clab_json_int(ptx, "line", 0), (long long)clab_json_int(ptx, "column", 0));
+    const json_t *place = by_source ? json_object_get(party, "source") : NULL;
+    const bool is_source = json_is_object(place);
+    place = is_source ? place : json_object_get(party, "ptx");
+    clab_str_addf(key, "%s:%lld:%lld ", clab_json_text(place, "file", ""),
+                  (long long)clab_json_int(place, "line", 0),
+                  is_source ? 0LL : (long long)clab_json_int(place, "column", 0));
 }
 
 /* What makes two entries one: the kind, and the pair of instructions in either order. */
-static char *key_of(const json_t *hazard)
+static char *key_of(const json_t *hazard, bool by_source)
 {
     const json_t *parties = json_object_get(hazard, "parties");
     struct clab_str first = {0}, second = {0}, key = {0};
-    add_place(&first, json_array_get(parties, 0));
-    add_place(&second, json_array_get(parties, 1));
+    add_place(&first, json_array_get(parties, 0), by_source);
+    add_place(&second, json_array_get(parties, 1), by_source);
     const bool in_order = first.text == NULL || second.text == NULL || strcmp(first.text, second.text) <= 0;
     clab_str_addf(&key, "%s %s ", clab_json_text(hazard, "kind", ""), clab_json_text(hazard, "kernel", ""));
     clab_str_add(&key, in_order ? first.text : second.text);
@@ -144,10 +147,10 @@ static char *key_of(const json_t *hazard)
     return clab_str_take(&key);
 }
 
-static json_t *entry_of(json_t *hazards, const char *key)
+static json_t *entry_of(json_t *hazards, const char *key, bool by_source)
 {
     for (size_t i = 0; i < json_array_size(hazards); i++) {
-        char *other = key_of(json_array_get(hazards, i));
+        char *other = key_of(json_array_get(hazards, i), by_source);
         const bool same = other != NULL && strcmp(other, key) == 0;
         free(other);
         if (same)
@@ -175,12 +178,12 @@ static void unite(json_t *entry, const json_t *hazard, const char *key, json_t *
     }
 }
 
-void clab_hazards_merge(json_t *into, const json_t *hazards)
+void clab_hazards_merge(json_t *into, const json_t *hazards, bool by_source)
 {
     for (size_t i = 0; i < json_array_size(hazards); i++) {
         const json_t *hazard = json_array_get(hazards, i);
-        char *key = key_of(hazard);
-        json_t *entry = key != NULL ? entry_of(into, key) : NULL;
+        char *key = key_of(hazard, by_source);
+        json_t *entry = key != NULL ? entry_of(into, key, by_source) : NULL;
         free(key);
         if (entry == NULL) {
             entry = json_deep_copy(hazard);

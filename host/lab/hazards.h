@@ -19,7 +19,7 @@ clab_status clab_hazards_stop(const struct clab_channel *channel, json_t **out_h
 /* Adds the hazards of one launch to those of others of the same kernel: one entry for a kind and a pair of
    instructions, with "count" summed, "seeds" listing what schedules showed it, and the lists "rows" united.
  */
-void clab_hazards_merge(json_t *into, const json_t *hazards);
+void clab_hazards_merge(json_t *into, const json_t *hazards, bool by_source);
 /* Worst first: hazards before milder kinds, then in the order of check/hazards.def, then by count. New
  * reference. */
 json_t *clab_hazards_sorted(const json_t *hazards);

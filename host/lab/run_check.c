@@ -52,7 +52,7 @@ static clab_status check_seed(struct clab_run_state *run, struct clab_run_row *r
     const json_t *launch = json_object_get(answer, "launch");
     if (json_is_object(launch))
         json_object_set(row->record, "launch", (json_t *)(uintptr_t)launch);
-    clab_hazards_merge(into, json_object_get(answer, "hazards"));
+    clab_hazards_merge(into, json_object_get(answer, "hazards"), false);
     json_decref(answer);
     return status;
 }

@@ -452,13 +452,17 @@ static clab_status do_check(struct worker *worker, const json_t *request, json_t
                             struct clab_error *error)
 {
     struct clab_buffer_set *set;
-    json_t *counters = NULL, *hazards = NULL;
+    bool differs;
+    json_t *counters = NULL, *hazards = NULL, *verified = verifying(request, &differs);
     struct work *work = calloc(1, sizeof *work);
-    if (work == NULL)
+    if (work == NULL || verified == NULL) {
+        json_decref(verified);
+        free(work);
         return clab_error_set(error, CLAB_NO_MEMORY, "no memory for a launch");
+    }
     clab_status status = set_get(worker, json_object_get(request, "buffers"), true, &set, error);
     if (status == CLAB_OK)
-        status = work_prepare(worker, request, set, work, error);
+        status = work_prepare(worker, verified, set, work, error);
     if (status == CLAB_OK) {
         struct clab_error found = {0};
         const unsigned fills = set->n_fills != 0 ? set->n_fills : 1;
@@ -475,8 +479,10 @@ static clab_status do_check(struct worker *worker, const json_t *request, json_t
         json_object_set_new(answer, "hazards", hazards != NULL ? hazards : json_null());
         clab_error_clear(&found);
     }
+    json_decref(verified);
     json_decref(counters);
     clab_companion_fini(&worker->device, &work->companion);
+    json_decref(verified);
     free(work);
     return status;
 }

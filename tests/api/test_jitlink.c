@@ -33,6 +33,8 @@ static const char caller[] = HEADER
     ".visible .entry k(.param .u64 out) { .reg .u64 a; .reg .u32 v; .param .b32 r; ld.param.u64 a, [out];\n"
     "  call (r), seven, (); ld.param.b32 v, [r]; st.global.u32 [a], v; ret; }\n";
 static const char callee[] = HEADER ".visible .func (.param .b32 r) seven () { st.param.b32 [r], 7; ret; }\n";
+static const char weak[] =
+    HEADER ".weak .func (.param .b32 r) shared_by_both ()\n{ { // }\n} st.param.b32 [r], 1; ret; }\n";
 static const char *arch[] = {"-arch=sm_90", "-O3"};
 
 static void test_link(void **state)
@@ -50,6 +52,9 @@ static void test_link(void **state)
     assert_int_equal(__nvJitLinkCreate_13_0(&link, 2, arch), SUCCESS);
     assert_int_equal(nvJitLinkAddData(link, PTX, caller, sizeof caller, "caller"), SUCCESS);
     assert_int_equal(nvJitLinkAddData(link, PTX, callee, sizeof callee, "callee"), SUCCESS);
+    /* of a weak function that two inputs define the first counts */
+    assert_int_equal(nvJitLinkAddData(link, PTX, weak, sizeof weak, "weak"), SUCCESS);
+    assert_int_equal(nvJitLinkAddData(link, PTX, weak, sizeof weak, "weak again"), SUCCESS);
     assert_int_equal(nvJitLinkComplete(link), SUCCESS);
     assert_int_equal(nvJitLinkGetLinkedCubinSize(link, &bytes), SUCCESS);
     image = malloc(bytes);
