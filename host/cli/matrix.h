@@ -134,8 +134,9 @@ struct clab_reasons {
     } *list;
     size_t count;
 };
-/* Adds `place` to what the kernel has of that reason: the kernel's places come one after the other. */
-void clab_reasons_add(struct clab_reasons *reasons, const char *reason, const char *kernel,
+/* Adds `place`, after `joint`, to what the kernel has of that reason: a kernel's places come one after the
+   other. `reason` and `kernel` (told by its pointer) are borrowed. */
+void clab_reasons_add(struct clab_reasons *reasons, const char *reason, const char *kernel, const char *joint,
                       const char *place);
 /* Each reason once; kernels with the same places share a line. Frees the list. */
 void clab_reasons_print(struct clab_reasons *reasons, FILE *out, bool all);

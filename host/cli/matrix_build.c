@@ -32,7 +32,7 @@ char *clab_matrix_cause(const struct clab_error *error, const char *arch)
     for (size_t i = 0; i < bytes;) {
         const size_t name = strlen(arch);
         if (bytes - i >= name && strncmp(cause + i, arch, name) == 0 &&
-            strchr("af0123456789", cause[i + name]) == NULL) {
+            (cause[i + name] == '\0' || strchr("af0123456789", cause[i + name]) == NULL)) {
             clab_str_add(&text, "the target");
             i += name;
         } else
@@ -142,7 +142,12 @@ clab_status clab_matrix_compile(struct clab_matrix *matrix, struct clab_compiler
             status = (clab_error_copy(error, &result->error), result->status);
         else {
             batch.cells[i]->reason = clab_matrix_cause(&result->error, batch.requests[i].arch);
-            if (clab_matrix_is(batch.requests[i].source_path, ".cu")) {
+            /* A wrapper of CUDA's headers that is not for this target: NVRTC went along, the assembler would
+               not. */
+            if (clab_matrix_is(batch.requests[i].source_path, ".cu") &&
+                result->status == CLAB_PTX_TARGET)
+                batch.cells[i]->stage = CLAB_STAGE_COMPILED;
+            else if (clab_matrix_is(batch.requests[i].source_path, ".cu")) {
                 again.requests[again.count] = batch.requests[i];
                 again.requests[again.count].want = CLAB_IMAGE_PTX;
                 again.cells[again.count++] = batch.cells[i];

@@ -287,8 +287,16 @@ void clab_matrix_print_forward(const struct clab_matrix *matrix)
         char place[64];
         if (pair->cell.reason == NULL)
             continue;
+        /* Pairs of one build are neighbours: it is named once. */
+        bool named = false;
+        for (size_t k = i; k > 0 && !named && matrix->pairs[k - 1].row == pair->row &&
+                           matrix->pairs[k - 1].built_for == pair->built_for;
+             k--)
+            named = matrix->pairs[k - 1].cell.reason != NULL &&
+                    strcmp(matrix->pairs[k - 1].cell.reason, pair->cell.reason) == 0;
         snprintf(place, sizeof place, "%s on %s", pair->built_for->name, pair->target->name);
-        clab_reasons_add(&reasons, pair->cell.reason, matrix->rows[pair->row].label, place);
+        clab_reasons_add(&reasons, pair->cell.reason, matrix->rows[pair->row].label, named ? ", " : "; ",
+                         named ? pair->target->name : place);
     }
     clab_reasons_print(&reasons, matrix->cli->out, matrix->all);
     free((void *)built);

@@ -133,7 +133,7 @@ void clab_matrix_print_jit(const struct clab_matrix *matrix)
         else
             fputs("refused\n", out);
         if (try->reason != NULL)
-            clab_reasons_add(&reasons, try->reason, label, built_for);
+            clab_reasons_add(&reasons, try->reason, label, ", ", built_for);
     }
     clab_reasons_print(&reasons, out, matrix->all);
 }

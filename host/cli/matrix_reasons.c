@@ -7,7 +7,8 @@
 
 #define FEW 8 /* of a list that is longer by more than one, so many are shown */
 
-void clab_reasons_add(struct clab_reasons *reasons, const char *reason, const char *kernel, const char *place)
+void clab_reasons_add(struct clab_reasons *reasons, const char *reason, const char *kernel, const char *joint,
+                      const char *place)
 {
     struct clab_reason *last = NULL;
     for (size_t i = reasons->count; i > 0 && last == NULL && reasons->list[i - 1].kernel == kernel; i--)
@@ -15,7 +16,7 @@ void clab_reasons_add(struct clab_reasons *reasons, const char *reason, const ch
             last = &reasons->list[i - 1];
     struct clab_str where = {0};
     if (last != NULL) {
-        clab_str_addf(&where, "%s, %s", last->where, place);
+        clab_str_addf(&where, "%s%s%s", last->where, joint, place);
         char *text = clab_str_take(&where);
         if (text != NULL) {
             free(last->where);
