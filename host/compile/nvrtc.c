@@ -236,7 +236,7 @@ static clab_status report_failure(struct job *job, nvrtcResult result, const cha
         return report_missing_entry(job, error);
     if (refuse_gated(job, log, error) != CLAB_OK) {
         clab_error_log(error, log, SIZE_MAX);
-        return CLAB_COMPILE;
+        return CLAB_PTX_TARGET;
     }
     struct clab_error located = {0};
     if (log != NULL && clab_nvrtc_log_error(log, &located)) {
