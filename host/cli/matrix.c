@@ -4,14 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/str.h"
 #include "cli/matrix.h"
-#include "inspect/complete.h"
 #include "lab/run.h"
 #include "lab/wire.h"
 #include "report/record.h"
 
 #define MAX_WORDS   256
-#define MAX_OPTIONS 32
 #define GPU_SAMPLES 20 /* the times are not shown: few do */
 
 /* --- targets */
@@ -41,23 +40,9 @@ static clab_status read_archs(const char *text, struct clab_matrix *matrix, stru
     return CLAB_OK;
 }
 
-/* Whether the kernel says itself that it is not for this target. What needs a family's instructions cannot be
-   compiled for a plain target of it, though PTX made for the family assembles there. */
-static bool declared_out(const struct clab_subject_row *row, const struct clab_target *arch)
-{
-    const char *dot = strrchr(row->source, '.');
-    if (row->needs == NULL)
-        return false;
-    if (row->needs->reach == CLAB_REACH_FAMILY && arch->reach == CLAB_REACH_FORWARD && dot != NULL &&
-        strcmp(dot, ".cu") == 0)
-        return true;
-    return row->needs_chip ? !clab_target_cubin_runs(row->needs, arch)
-                           : !clab_target_ptx_runs(row->needs, arch);
-}
-
 /* --- progress */
 
-static void show_progress(struct clab_matrix *matrix, const char *stage, const char *what, size_t done,
+void clab_matrix_progress(struct clab_matrix *matrix, const char *stage, const char *what, size_t done,
                           size_t count)
 {
     if (!matrix->cli->err_is_terminal || count == 0)
@@ -67,147 +52,9 @@ static void show_progress(struct clab_matrix *matrix, const char *stage, const c
     matrix->progress_shown = true;
 }
 
-static void on_compiled(void *context, size_t done, size_t count)
-{
-    show_progress(context, "compile", "", done, count);
-}
-
 static void on_stage(void *context, const char *stage, const char *what, size_t done, size_t count)
 {
-    show_progress(context, stage, what, done, count);
-}
-
-/* --- compile, assemble, complete */
-
-/* The first line of the log that is an error, else the message: what twelve cells with the same cause share.
-   Names of targets give way to "the target". */
-static char *cause_of(const struct clab_error *error, const char *arch)
-{
-    struct clab_str text = {0};
-    const char *cause = error->message;
-    const char *line = error->log != NULL ? strstr(error->log, "error   : ") : NULL;
-    size_t bytes = strlen(cause);
-    if (line != NULL) {
-        cause = line + strlen("error   : ");
-        bytes = strcspn(cause, "\n");
-    }
-    for (size_t i = 0; i < bytes;) {
-        const size_t name = strlen(arch);
-        if (bytes - i >= name && strncmp(cause + i, arch, name) == 0 &&
-            strchr("af0123456789", cause[i + name]) == NULL) {
-            clab_str_add(&text, "the target");
-            i += name;
-        } else
-            clab_str_add_bytes(&text, &cause[i++], 1);
-    }
-    return clab_str_take(&text);
-}
-
-static void judge_cubin(const struct clab_compile_result *result, struct clab_cell *cell)
-{
-    struct clab_str names = {0};
-    cell->stage = CLAB_STAGE_COMPLETE;
-    const enum clab_complete complete =
-        result->image.kind == CLAB_IMAGE_CUBIN ? clab_cubin_complete(&result->image, &names) : CLAB_COMPLETE;
-    struct clab_str reason = {0};
-    if (complete == CLAB_COMPLETE_DRIVER) {
-        cell->driver_call = true;
-        clab_str_addf(&reason, "driver calls in place of native instructions: %s", names.text);
-    } else if (complete == CLAB_INCOMPLETE) {
-        cell->stage = CLAB_STAGE_ASSEMBLED;
-        clab_str_addf(&reason, "undefined: %s", names.text);
-    }
-    cell->reason = complete != CLAB_COMPLETE ? clab_str_take(&reason) : NULL;
-    clab_str_free(&names);
-}
-
-/* One request for each cell that is tried; `want` CUBIN first, PTX for those that failed. */
-struct batch {
-    struct clab_compile_request *requests;
-    struct clab_compile_result *results;
-    struct clab_cell **cells;
-    const char **options;
-    size_t count;
-};
-
-static bool batch_new(struct batch *batch, size_t count)
-{
-    batch->requests = calloc(count + 1, sizeof *batch->requests);
-    batch->results = calloc(count + 1, sizeof *batch->results);
-    batch->cells = calloc(count + 1, sizeof(struct clab_cell *));
-    batch->options = calloc(count * MAX_OPTIONS + 1, sizeof(const char *));
-    return batch->requests != NULL && batch->results != NULL && batch->cells != NULL &&
-           batch->options != NULL;
-}
-
-static void batch_free(struct batch *batch)
-{
-    for (size_t i = 0; i < batch->count; i++)
-        clab_compile_result_free(&batch->results[i]);
-    free(batch->requests);
-    free(batch->results);
-    free(batch->cells);
-    free(batch->options);
-}
-
-static void batch_add(struct batch *batch, const struct clab_subject_row *row, struct clab_cell *cell,
-                      const struct clab_target *arch, enum clab_image_kind want)
-{
-    struct clab_compile_request *request = &batch->requests[batch->count];
-    const char **options = &batch->options[batch->count * MAX_OPTIONS];
-    *request = (struct clab_compile_request){.source_path = row->source,
-                                             .arch = arch->name,
-                                             .want = want,
-                                             .entry = row->entry,
-                                             .options = options};
-    for (size_t i = 0; i < json_array_size(row->options) && i < MAX_OPTIONS; i++)
-        options[request->option_count++] = json_string_value(json_array_get(row->options, i));
-    batch->cells[batch->count++] = cell;
-}
-
-static clab_status compile_all(struct clab_matrix *matrix, struct clab_compiler *compiler,
-                               struct clab_error *error)
-{
-    struct batch batch = {0};
-    clab_status status = CLAB_OK;
-    if (!batch_new(&batch, matrix->n_rows * matrix->n_archs))
-        status = clab_error_set(error, CLAB_NO_MEMORY, "no memory for the matrix");
-    for (size_t j = 0; j < matrix->n_archs && status == CLAB_OK; j++)
-        for (size_t i = 0; i < matrix->n_rows; i++) {
-            struct clab_subject_row *row = &matrix->rows[i];
-            row->cells[j].declared = declared_out(row, matrix->archs[j]);
-            if (!row->cells[j].declared)
-                batch_add(&batch, row, &row->cells[j], matrix->archs[j], CLAB_IMAGE_CUBIN);
-        }
-    if (status == CLAB_OK)
-        clab_compile_all(compiler, batch.requests, batch.count, batch.results, on_compiled, matrix);
-    struct batch again = {0};
-    if (status == CLAB_OK && !batch_new(&again, batch.count))
-        status = clab_error_set(error, CLAB_NO_MEMORY, "no memory for the matrix");
-    for (size_t i = 0; i < batch.count && status == CLAB_OK; i++) {
-        struct clab_compile_result *result = &batch.results[i];
-        if (result->status == CLAB_OK)
-            judge_cubin(result, batch.cells[i]);
-        else if (result->status == CLAB_INTERRUPTED || result->status == CLAB_NO_TOOLKIT)
-            status = (clab_error_copy(error, &result->error), result->status);
-        else {
-            batch.cells[i]->reason = cause_of(&result->error, batch.requests[i].arch);
-            const char *dot = strrchr(batch.requests[i].source_path, '.');
-            if (dot != NULL && strcmp(dot, ".cu") == 0) {
-                again.requests[again.count] = batch.requests[i];
-                again.requests[again.count].want = CLAB_IMAGE_PTX;
-                again.cells[again.count++] = batch.cells[i];
-            }
-        }
-    }
-    if (status == CLAB_OK)
-        clab_compile_all(compiler, again.requests, again.count, again.results, on_compiled, matrix);
-    for (size_t i = 0; i < again.count && status == CLAB_OK; i++)
-        if (again.results[i].status == CLAB_OK)
-            again.cells[i]->stage = CLAB_STAGE_COMPILED;
-    batch_free(&batch);
-    batch_free(&again);
-    return status;
+    clab_matrix_progress(context, stage, what, done, count);
 }
 
 /* --- run and verify */
@@ -342,29 +189,51 @@ static clab_status run_all(struct clab_matrix *matrix, struct clab_compiler *com
 
 /* --- what it says */
 
-static const char *stage_name(const struct clab_cell *cell)
+/* What every record of a row begins with. New reference. */
+static json_t *row_record(const struct clab_subject_row *row)
 {
-    static const char *const names[] = {"none", "compiled", "assembled", "complete", "verified", "gpu"};
-    return cell->declared ? "declared" : names[cell->stage];
+    return json_pack("{s:s,s:s,s:s?,s:s?,s:s?,s:s?}", "kernel", row->label, "source",
+                     clab_path_shown(row->source), "entry", row->entry, "experiment",
+                     row->experiment != NULL ? clab_path_shown(row->experiment) : NULL, "variant",
+                     row->variant, "needs", row->needs != NULL ? row->needs->name : NULL);
+}
+
+static void write_cell(struct clab_record_writer *writer, const struct clab_subject_row *row,
+                       const char *built_for, const char *arch, const struct clab_cell *cell)
+{
+    const char letter[2] = {clab_matrix_letter(cell), '\0'};
+    json_t *more = json_pack("{s:s?,s:s,s:s,s:s,s:b,s:b,s:b,s:s?}", "built_for", built_for, "arch", arch,
+                             "stage", clab_matrix_stage(cell), "letter", letter, "driver_calls",
+                             (int)cell->driver_call, "waived", (int)cell->waived, "failed",
+                             (int)(cell->failed != 0), "reason", cell->reason);
+    json_t *record = row_record(row);
+    json_object_update(record, more);
+    clab_record_write(writer, "matrix", NULL, record);
+    json_decref(more);
+    json_decref(record);
 }
 
 static void write_records(const struct clab_matrix *matrix, struct clab_record_writer *writer)
 {
     for (size_t i = 0; i < matrix->n_rows; i++)
-        for (size_t j = 0; j < matrix->n_archs; j++) {
-            const struct clab_subject_row *row = &matrix->rows[i];
-            const struct clab_cell *cell = &row->cells[j];
-            const char letter[2] = {clab_matrix_letter(cell), '\0'};
-            json_t *record = json_pack(
-                "{s:s,s:s,s:s?,s:s?,s:s?,s:s,s:s?,s:s,s:s,s:b,s:b,s:b,s:s?}", "kernel", row->label, "source",
-                clab_path_shown(row->source), "entry", row->entry, "experiment",
-                row->experiment != NULL ? clab_path_shown(row->experiment) : NULL, "variant", row->variant,
-                "arch", matrix->archs[j]->name, "needs", row->needs != NULL ? row->needs->name : NULL,
-                "stage", stage_name(cell), "letter", letter, "driver_calls", (int)cell->driver_call, "waived",
-                (int)cell->waived, "failed", (int)(cell->failed != 0), "reason", cell->reason);
-            clab_record_write(writer, "matrix", NULL, record);
-            json_decref(record);
-        }
+        for (size_t j = 0; j < matrix->n_archs; j++)
+            write_cell(writer, &matrix->rows[i], NULL, matrix->archs[j]->name, &matrix->rows[i].cells[j]);
+    for (size_t i = 0; i < matrix->n_pairs; i++)
+        write_cell(writer, &matrix->rows[matrix->pairs[i].row], matrix->pairs[i].built_for->name,
+                   matrix->pairs[i].target->name, &matrix->pairs[i].cell);
+    for (size_t i = 0; i < matrix->n_tries; i++) {
+        const struct clab_jit_try *try = &matrix->tries[i];
+        json_t *more =
+            json_pack("{s:s,s:O,s:b,s:o,s:s?,s:s?,s:O?}", "built_for", try->built_for->name, "device",
+                      matrix->gpu, "taken", (int)try->taken, "compile_ms",
+                      try->taken ? json_real(try->ms) : json_null(), "log", try->log, "reason", try->reason,
+                      "error", try->error);
+        json_t *record = row_record(&matrix->rows[try->row]);
+        json_object_update(record, more);
+        clab_record_write(writer, "jit", NULL, record);
+        json_decref(more);
+        json_decref(record);
+    }
 }
 
 /* 4 for what a kernel did not declare; 1 and 5 for what ran and was wrong or failed. */
@@ -378,7 +247,38 @@ static int exit_of(const struct clab_matrix *matrix)
                 status = clab_exit_worse(status, clab_status_exit(CLAB_LOAD));
             status = clab_exit_worse(status, cell->failed);
         }
+    bool refused = false;
+    for (size_t i = 0; i < matrix->n_pairs; i++)
+        refused = refused || matrix->pairs[i].cell.stage < CLAB_STAGE_COMPLETE;
+    for (size_t i = 0; i < matrix->n_tries; i++)
+        refused = refused || !matrix->tries[i].taken;
+    return refused ? clab_exit_worse(status, clab_status_exit(CLAB_LOAD)) : status;
+}
+
+/* Without a GPU the rest is worth having: one line says so, and *out_exit that not all was done. */
+static clab_status try_jit(struct clab_matrix *matrix, struct clab_compiler *compiler, int *out_exit,
+                           struct clab_error *error)
+{
+    struct clab_error why = {0};
+    clab_status status = clab_matrix_jit(matrix, compiler, &why);
+    if (status == CLAB_INTERRUPTED || status == CLAB_NO_MEMORY) {
+        clab_error_copy(error, &why);
+    } else if (status != CLAB_OK) {
+        fprintf(matrix->cli->err, "%sclusterlab: --jit needs a GPU with clusters: %s\n",
+                matrix->progress_shown ? "\r\033[K" : "", why.message);
+        *out_exit = clab_status_exit(matrix->gpu == NULL ? CLAB_NO_DEVICE : status);
+        status = CLAB_OK;
+    }
+    clab_error_clear(&why);
     return status;
+}
+
+static void print_all(const struct clab_matrix *matrix, bool forward)
+{
+    clab_matrix_print(matrix);
+    if (forward)
+        clab_matrix_print_forward(matrix);
+    clab_matrix_print_jit(matrix);
 }
 
 int clab_cmd_matrix(struct clab_cli *cli, int argc, char **argv, struct clab_error *error)
@@ -386,6 +286,9 @@ int clab_cmd_matrix(struct clab_cli *cli, int argc, char **argv, struct clab_err
     struct clab_option o[] = {{.name = "--arch", .kind = CLAB_OPTION_TEXT},
                               {.name = "--json", .kind = CLAB_OPTION_TEXT},
                               {.name = "--no-run", .kind = CLAB_OPTION_FLAG},
+                              {.name = "--forward", .kind = CLAB_OPTION_FLAG},
+                              {.name = "--jit", .kind = CLAB_OPTION_FLAG},
+                              {.name = "--all", .kind = CLAB_OPTION_FLAG},
                               {0}};
     const char *words[MAX_WORDS];
     size_t count;
@@ -395,6 +298,7 @@ int clab_cmd_matrix(struct clab_cli *cli, int argc, char **argv, struct clab_err
     struct clab_compiler_options compiler_options = {.interrupted = cli->interrupted};
     clab_status status = clab_options_parse(o, argc, argv, words, MAX_WORDS, &count, error);
     const char *json = clab_option_get(o, "--json")->text;
+    matrix.all = clab_option_get(o, "--all")->set;
     if (status == CLAB_OK)
         status = read_archs(clab_option_get(o, "--arch")->text, &matrix, error);
     if (status == CLAB_OK)
@@ -411,9 +315,14 @@ int clab_cmd_matrix(struct clab_cli *cli, int argc, char **argv, struct clab_err
         clab_session_close(&session);
     }
     if (status == CLAB_OK)
-        status = compile_all(&matrix, compiler, error);
+        status = clab_matrix_compile(&matrix, compiler, error);
+    if (status == CLAB_OK && clab_option_get(o, "--forward")->set)
+        status = clab_matrix_forward(&matrix, compiler, error);
     if (status == CLAB_OK && !clab_option_get(o, "--no-run")->set)
         status = run_all(&matrix, compiler, error);
+    int jit_exit = 0;
+    if (status == CLAB_OK && clab_option_get(o, "--jit")->set)
+        status = try_jit(&matrix, compiler, &jit_exit, error);
     if (matrix.progress_shown)
         fputs("\r\033[K", cli->err);
     int exit_status = clab_status_exit(status);
@@ -423,8 +332,8 @@ int clab_cmd_matrix(struct clab_cli *cli, int argc, char **argv, struct clab_err
         json_decref(run);
         write_records(&matrix, &writer);
         if (json == NULL || strcmp(json, "-") != 0)
-            clab_matrix_print(&matrix);
-        exit_status = status == CLAB_OK ? exit_of(&matrix) : exit_status;
+            print_all(&matrix, clab_option_get(o, "--forward")->set);
+        exit_status = status == CLAB_OK ? clab_exit_worse(exit_of(&matrix), jit_exit) : exit_status;
     }
     if (clab_records_close(&writer, error->status == CLAB_OK ? error : NULL) != CLAB_OK)
         exit_status = clab_exit_worse(exit_status, clab_status_exit(CLAB_OUTPUT));

@@ -7,7 +7,8 @@
 #include "cli/cli.h"
 #include "compile/target.h"
 
-#define CLAB_MATRIX_ARCHS 17
+#define CLAB_MATRIX_ARCHS   17
+#define CLAB_MATRIX_OPTIONS 32
 
 /* How far a kernel comes for one target. Ordered: each includes those before it. */
 enum clab_stage {
@@ -39,13 +40,38 @@ struct clab_subject_row {
     struct clab_cell cells[CLAB_MATRIX_ARCHS];
 };
 
+/* PTX built for one target and assembled for another. */
+struct clab_pair {
+    size_t row;
+    const struct clab_target *built_for, *target;
+    struct clab_cell cell; /* stage: COMPILED where it does not assemble, ASSEMBLED, COMPLETE */
+};
+
+/* PTX that a GPU's driver compiled. */
+struct clab_jit_try {
+    size_t row;
+    const struct clab_target *built_for;
+    bool taken;
+    double ms;     /* what the driver took for it, by the host's clock */
+    char *log;     /* what it said, NULL nothing */
+    char *reason;  /* why it did not take it, NULL */
+    json_t *error; /* the whole error, NULL none */
+};
+
 struct clab_matrix {
     struct clab_cli *cli;
     const struct clab_target *archs[CLAB_MATRIX_ARCHS];
     size_t n_archs, n_rows;
     struct clab_subject_row *rows;
+    struct clab_pair *pairs; /* --forward */
+    struct clab_jit_try *tries; /* --jit */
+    size_t n_pairs, n_tries;
+    json_t *gpu; /* facts of the GPU of the tries, NULL none */
     bool progress_shown;
+    bool all; /* long lists are not cut */
 };
+
+/* --- rows (matrix_rows.c) */
 
 /* Rows for the words of the command line: experiments (names, .lua files), kernel files (FILE[:ENTRY]),
    folders (what is in them and below); none: every experiment in reach. A file that an experiment names is
@@ -53,9 +79,66 @@ struct clab_matrix {
 clab_status clab_matrix_collect(struct clab_matrix *matrix, const char *const *words, size_t count,
                                 const json_t *facts, struct clab_error *error);
 void clab_matrix_free(struct clab_matrix *matrix);
+/* Whether the name has that ending, and more. */
+bool clab_matrix_is(const char *name, const char *ending);
+
+/* --- cells (matrix_build.c) */
+
+/* Whether the kernel says itself that it is not for this target. */
+bool clab_matrix_declared_out(const struct clab_subject_row *row, const struct clab_target *arch);
+/* Compiles, assembles and judges every cell that no kernel declares away. NO_TOOLKIT, INTERRUPTED, NO_MEMORY;
+   what a kernel is refused for is in its cell. */
+clab_status clab_matrix_compile(struct clab_matrix *matrix, struct clab_compiler *compiler,
+                                struct clab_error *error);
+/* A request for the row with its entry and options; `options` (room for CLAB_MATRIX_OPTIONS) must outlive it. */
+struct clab_compile_request clab_matrix_request(const struct clab_subject_row *row,
+                                                const struct clab_target *arch, enum clab_image_kind want,
+                                                const char **options);
+/* The first line of the log that is an error, else the message: what twelve cells with the same cause share.
+   Names of the target give way to "the target". Heap. */
+char *clab_matrix_cause(const struct clab_error *error, const char *arch);
+/* Stage and remark of a cell whose image was made. */
+void clab_matrix_judge(const struct clab_compile_result *result, struct clab_cell *cell);
+
+/* --- forward compatibility (matrix_forward.c), the driver's JIT (matrix_jit.c) */
+
+/* Fills `pairs`: the PTX of each kernel for each target, assembled for every target that may run it. */
+clab_status clab_matrix_forward(struct clab_matrix *matrix, struct clab_compiler *compiler,
+                                struct clab_error *error);
+void clab_matrix_print_forward(const struct clab_matrix *matrix);
+/* Fills `tries`: the PTX of each kernel for each target that the first GPU may run, compiled by its driver.
+   NO_DEVICE where there is no GPU with clusters; UNSUPPORTED where the driver is the stand-in. */
+clab_status clab_matrix_jit(struct clab_matrix *matrix, struct clab_compiler *compiler,
+                            struct clab_error *error);
+void clab_matrix_print_jit(const struct clab_matrix *matrix);
+
+/* --- what it says (matrix_show.c, matrix_reasons.c) */
+
+/* Shown while it works, where standard error is a terminal. */
+void clab_matrix_progress(struct clab_matrix *matrix, const char *stage, const char *what, size_t done,
+                          size_t count);
 /* Grid, legend and grouped reasons, for people. */
 void clab_matrix_print(const struct clab_matrix *matrix);
-/* The letter of a cell. */
+/* The letter of a cell, and how a terminal shows it. */
 char clab_matrix_letter(const struct clab_cell *cell);
+const char *clab_matrix_colour(char letter);
+/* "none", "compiled", …, "declared". */
+const char *clab_matrix_stage(const struct clab_cell *cell);
+
+/* Reasons, each with where it holds and for what. Zero-initialise. */
+struct clab_reasons {
+    struct clab_reason {
+        const char *reason, *kernel; /* borrowed */
+        char *where;                 /* "sm_100, sm_103" */
+        bool shown;
+    } *list;
+    size_t count;
+};
+/* Adds `place`, after `joint`, to what the kernel has of that reason: a kernel's places come one after the
+   other. `reason` and `kernel` (told by its pointer) are borrowed. */
+void clab_reasons_add(struct clab_reasons *reasons, const char *reason, const char *kernel, const char *joint,
+                      const char *place);
+/* Each reason once; kernels with the same places share a line. Frees the list. */
+void clab_reasons_print(struct clab_reasons *reasons, FILE *out, bool all);
 
 #endif

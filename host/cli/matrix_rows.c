@@ -13,7 +13,7 @@
 #include "lab/experiment.h"
 #include "lab/wire.h"
 
-static bool ends_with(const char *text, const char *end)
+bool clab_matrix_is(const char *text, const char *end)
 {
     const size_t bytes = strlen(text), tail = strlen(end);
     return bytes > tail && strcmp(text + bytes - tail, end) == 0;
@@ -21,7 +21,7 @@ static bool ends_with(const char *text, const char *end)
 
 static bool is_kernel_file(const char *path)
 {
-    return ends_with(path, ".cu") || ends_with(path, ".ptx") || ends_with(path, ".cubin");
+    return clab_matrix_is(path, ".cu") || clab_matrix_is(path, ".ptx") || clab_matrix_is(path, ".cubin");
 }
 
 static struct clab_subject_row *add_row(struct clab_matrix *matrix, const char *label, const char *source,
@@ -80,7 +80,7 @@ static clab_status add_experiment(struct clab_matrix *matrix, const char *experi
 static void read_needs(struct clab_subject_row *row)
 {
     struct clab_image image = {0};
-    if (!ends_with(row->source, ".cu") && clab_image_read(row->source, &image, NULL) == CLAB_OK &&
+    if (!clab_matrix_is(row->source, ".cu") && clab_image_read(row->source, &image, NULL) == CLAB_OK &&
         (image.kind == CLAB_IMAGE_PTX || image.kind == CLAB_IMAGE_CUBIN)) {
         row->needs = clab_target_find(image.arch);
         row->needs_chip = image.kind == CLAB_IMAGE_CUBIN;
@@ -103,6 +103,11 @@ static clab_status add_file(struct clab_matrix *matrix, const char *word, bool u
     clab_status status = clab_inspect_split(word, &file, &entry, error);
     if (status == CLAB_OK && realpath(file, real) == NULL)
         status = clab_error_set(error, CLAB_USAGE, "cannot read %s: %s", file, strerror(errno));
+    if (status == CLAB_OK && !is_kernel_file(file)) {
+        clab_error_set(error, CLAB_USAGE, "%s is no .cu, .ptx or .cubin file", file);
+        status = clab_error_remedy(error, "fatbins, object files and programs hold several images: `clusterlab "
+                                          "inspect FILE --arch A` looks into them");
+    }
     if (status == CLAB_OK && !(unless_there && is_row(matrix, real))) {
         struct clab_subject_row *row = add_row(matrix, word, real, entry);
         if (row == NULL)
@@ -129,7 +134,7 @@ static clab_status look_through(const char *folder, struct found *found, struct 
         if (at->fts_info == FTS_DNR || at->fts_info == FTS_ERR)
             status = clab_error_set(error, CLAB_USAGE, "cannot look through %s: %s", at->fts_path,
                                     strerror(at->fts_errno));
-        if (at->fts_info != FTS_F || !(ends_with(at->fts_path, ".lua") || is_kernel_file(at->fts_path)))
+        if (at->fts_info != FTS_F || !(clab_matrix_is(at->fts_path, ".lua") || is_kernel_file(at->fts_path)))
             continue;
         char **paths = realloc(found->paths, (found->count + 1) * sizeof *paths);
         if (paths != NULL)
@@ -148,7 +153,7 @@ static clab_status look_through(const char *folder, struct found *found, struct 
 static int by_path(const void *a, const void *b)
 {
     const char *left = *(char *const *)a, *right = *(char *const *)b;
-    const bool left_lua = ends_with(left, ".lua"), right_lua = ends_with(right, ".lua");
+    const bool left_lua = clab_matrix_is(left, ".lua"), right_lua = clab_matrix_is(right, ".lua");
     return left_lua != right_lua ? (left_lua ? -1 : 1) : strcmp(left, right);
 }
 
@@ -162,7 +167,7 @@ static clab_status add_folder(struct clab_matrix *matrix, const char *folder, bo
     if (found.count > 0)
         qsort(found.paths, found.count, sizeof *found.paths, by_path);
     for (size_t i = 0; i < found.count; i++) {
-        if (status == CLAB_OK && ends_with(found.paths[i], ".lua") == lua)
+        if (status == CLAB_OK && clab_matrix_is(found.paths[i], ".lua") == lua)
             status = lua ? add_experiment(matrix, found.paths[i], facts, error)
                          : add_file(matrix, found.paths[i], true, error);
         free(found.paths[i]);
@@ -192,7 +197,7 @@ clab_status clab_matrix_collect(struct clab_matrix *matrix, const char *const *w
             struct stat info;
             const bool folder = stat(words[i], &info) == 0 && S_ISDIR(info.st_mode);
             char *file = NULL, *entry = NULL;
-            const bool kernel = !folder && !ends_with(words[i], ".lua") &&
+            const bool kernel = !folder && !clab_matrix_is(words[i], ".lua") &&
                                 clab_inspect_split(words[i], &file, &entry, NULL) == CLAB_OK &&
                                 (is_kernel_file(file) || strchr(file, '/') != NULL || stat(file, &info) == 0);
             free(file);
@@ -222,5 +227,15 @@ void clab_matrix_free(struct clab_matrix *matrix)
         for (size_t j = 0; j < CLAB_MATRIX_ARCHS; j++)
             free(row->cells[j].reason);
     }
+    for (size_t i = 0; i < matrix->n_pairs; i++)
+        free(matrix->pairs[i].cell.reason);
+    for (size_t i = 0; i < matrix->n_tries; i++) {
+        free(matrix->tries[i].log);
+        free(matrix->tries[i].reason);
+        json_decref(matrix->tries[i].error);
+    }
+    json_decref(matrix->gpu);
+    free(matrix->pairs);
+    free(matrix->tries);
     free(matrix->rows);
 }

@@ -1,8 +1,6 @@
-/* The matrix as people read it: a letter for each cell, the legend, and under it each reason once. */
-#include <stdlib.h>
+/* The matrix as people read it: a letter for each cell, the legend. */
 #include <string.h>
 
-#include "base/str.h"
 #include "cli/matrix.h"
 
 char clab_matrix_letter(const struct clab_cell *cell)
@@ -54,6 +52,17 @@ static const struct meaning *meaning_of(char letter)
     return &meanings[N_MEANINGS - 1];
 }
 
+const char *clab_matrix_colour(char letter)
+{
+    return meaning_of(letter)->colour;
+}
+
+const char *clab_matrix_stage(const struct clab_cell *cell)
+{
+    static const char *const names[] = {"none", "compiled", "assembled", "complete", "verified", "gpu"};
+    return cell->declared ? "declared" : names[cell->stage];
+}
+
 static void print_grid(const struct clab_matrix *matrix, bool colour, bool seen[N_MEANINGS])
 {
     FILE *out = matrix->cli->out;
@@ -77,58 +86,15 @@ static void print_grid(const struct clab_matrix *matrix, bool colour, bool seen[
     }
 }
 
-/* The targets for which row i has this reason, as "sm_100, sm_100f"; the number of them. */
-static size_t targets_of(const struct clab_matrix *matrix, size_t i, const char *reason, struct clab_str *out)
-{
-    size_t count = 0;
-    for (size_t j = 0; j < matrix->n_archs; j++)
-        if (matrix->rows[i].cells[j].reason != NULL && strcmp(matrix->rows[i].cells[j].reason, reason) == 0)
-            clab_str_addf(out, "%s%s", count++ != 0 ? ", " : "", matrix->archs[j]->name);
-    return count;
-}
-
-static bool said_before(const struct clab_matrix *matrix, size_t i, size_t j)
-{
-    const char *reason = matrix->rows[i].cells[j].reason;
-    for (size_t k = 0; k <= i; k++)
-        for (size_t l = 0; l < (k < i ? matrix->n_archs : j); l++)
-            if (matrix->rows[k].cells[l].reason != NULL &&
-                strcmp(matrix->rows[k].cells[l].reason, reason) == 0)
-                return true;
-    return false;
-}
-
-/* Each reason once, with its cells; kernels with the same targets share a line. */
 static void print_reasons(const struct clab_matrix *matrix)
 {
-    FILE *out = matrix->cli->out;
-    bool titled = false;
+    struct clab_reasons reasons = {0};
     for (size_t i = 0; i < matrix->n_rows; i++)
-        for (size_t j = 0; j < matrix->n_archs; j++) {
-            const char *reason = matrix->rows[i].cells[j].reason;
-            if (reason == NULL || said_before(matrix, i, j))
-                continue;
-            fprintf(out, "%s%s\n", titled ? "" : "\nreasons\n", reason);
-            titled = true;
-            struct clab_str last = {0}, kernels = {0};
-            for (size_t k = i; k <= matrix->n_rows; k++) {
-                struct clab_str targets = {0};
-                const size_t count = k < matrix->n_rows ? targets_of(matrix, k, reason, &targets) : 0;
-                const bool same = count > 0 && last.text != NULL && strcmp(targets.text, last.text) == 0;
-                if ((count > 0 || k == matrix->n_rows) && last.text != NULL && !same) {
-                    fprintf(out, "    %s: %s\n", last.text, kernels.text);
-                    clab_str_free(&kernels);
-                }
-                if (count > 0) {
-                    clab_str_addf(&kernels, "%s%s", kernels.text != NULL ? ", " : "", matrix->rows[k].label);
-                    clab_str_free(&last);
-                    last = targets;
-                } else
-                    clab_str_free(&targets);
-            }
-            clab_str_free(&last);
-            clab_str_free(&kernels);
-        }
+        for (size_t j = 0; j < matrix->n_archs; j++)
+            if (matrix->rows[i].cells[j].reason != NULL)
+                clab_reasons_add(&reasons, matrix->rows[i].cells[j].reason, matrix->rows[i].label,
+                                 ", ", matrix->archs[j]->name);
+    clab_reasons_print(&reasons, matrix->cli->out, matrix->all);
 }
 
 void clab_matrix_print(const struct clab_matrix *matrix)

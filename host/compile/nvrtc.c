@@ -166,7 +166,7 @@ static clab_status refuse_gated(const struct job *job, const char *text, struct 
     if (strncmp(start, prefix, sizeof prefix - 1) == 0)
         start += sizeof prefix - 1;
     const char *least = gate + strlen("_is_not_supported_before_SM_");
-    clab_error_set(error, CLAB_COMPILE,
+    clab_error_set(error, CLAB_PTX_TARGET,
                    "the kernel uses cuda::ptx::%.*s, which CUDA's headers offer for SM_%.*s only, "
                    "not for %s",
                    (int)(gate - start), start, (int)(end - least), least, job->target->name);
@@ -236,7 +236,7 @@ static clab_status report_failure(struct job *job, nvrtcResult result, const cha
         return report_missing_entry(job, error);
     if (refuse_gated(job, log, error) != CLAB_OK) {
         clab_error_log(error, log, SIZE_MAX);
-        return CLAB_COMPILE;
+        return CLAB_PTX_TARGET;
     }
     struct clab_error located = {0};
     if (log != NULL && clab_nvrtc_log_error(log, &located)) {

@@ -8,11 +8,6 @@
 
 #define SYSCALL_PREFIX "__cuda_syscall_"
 
-bool clab_name_is_poisoned(const char *name)
-{
-    return strncmp(name, "__cuda_ptx_", 11) == 0 && strstr(name, "_is_not_supported_before_SM_") != NULL;
-}
-
 /* Names that begin with .nv. mark what the assembler reserves (.nv.reservedSmem.offset0) and are in every
  * cubin. */
 static bool every_driver_has(const char *name)

@@ -16,8 +16,4 @@ enum clab_complete {
    driver calls: decoded from ptxas 13.0's output for sm_120. */
 enum clab_complete clab_cubin_complete(const struct clab_image *cubin, struct clab_str *out_names);
 
-/* Whether the name is one of libcu++'s that stand for an instruction which the target has not
-   (__cuda_ptx_…_is_not_supported_before_SM_…): the compiler lets it pass, the assembler does not. */
-bool clab_name_is_poisoned(const char *name);
-
 #endif

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/process.h"
+#include "compile/jit.h"
 #include "driver/call.h"
 #include "lab/buffers.h"
 #include "lab/companion.h"
@@ -711,6 +712,32 @@ static clab_status do_clusters(struct worker *worker, const json_t *request, jso
     return CLAB_OK;
 }
 
+/* The driver's own compiler, for its log and its time; nothing stays loaded. */
+static clab_status do_jit(struct worker *worker, const json_t *request, json_t *answer,
+                          struct clab_error *error)
+{
+    struct clab_image ptx = {0}, cubin = {0};
+    const json_t *text = json_object_get(request, "ptx");
+    const char *source = clab_json_text(request, "source", "");
+    if (!worker->device.accepts_cubin)
+        return clab_error_set(error, CLAB_UNSUPPORTED, "the driver of %s makes no cubins",
+                              worker->device.id);
+    clab_status status =
+        clab_image_from_bytes(source, json_string_value(text), json_string_length(text), &ptx, error);
+    if (status == CLAB_OK && ptx.source_path == NULL)
+        ptx.source_path = strdup(source);
+    if (status == CLAB_OK)
+        status = clab_jit_ptx(worker->device.driver, &ptx, &cubin, error);
+    if (status == CLAB_OK)
+        json_object_set_new(answer, "jit",
+                            json_pack("{s:s,s:f,s:s?,s:I}", "compiler", cubin.compiler, "compile_ms",
+                                      (double)cubin.compile_ns * 1e-6, "log", cubin.log, "bytes",
+                                      (json_int_t)cubin.bytes));
+    clab_image_free(&ptx);
+    clab_image_free(&cubin);
+    return status;
+}
+
 static clab_status dispatch(struct worker *worker, const json_t *request, json_t *answer,
                             struct clab_error *error)
 {
@@ -737,6 +764,8 @@ static clab_status dispatch(struct worker *worker, const json_t *request, json_t
         return do_time(worker, request, answer, error);
     if (strcmp(op, "clusters") == 0)
         return do_clusters(worker, request, answer, error);
+    if (strcmp(op, "jit") == 0)
+        return do_jit(worker, request, answer, error);
     return clab_error_set(error, CLAB_INTERNAL, "unknown worker request '%s'", op);
 }
 

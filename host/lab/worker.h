@@ -15,6 +15,7 @@
               then {end, spent_s, reference_mhz|null, throttle|null, other_processes|null} (measure.h)
      forget   {key} → {}
      clusters {key, block, smem_bytes, sizes, opt_in} → {potential, active: […]}
+     jit      {source, ptx} → {jit: {compiler, compile_ms, log|null, bytes}}: PTX text through the driver's compiler
    A row's companion and a buffer's reference have keys of their own. Every answer may instead be {error: {…}} (wire.h); with "failed": id where one row is to blame. Lines
    {stage: name} say what comes next ("fill", "launch", "check"); while timing, with the row whose launch it
    is: {stage, row}. Returns the process's exit status. */

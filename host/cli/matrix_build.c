@@ -1,0 +1,166 @@
+/* Cells of the matrix by the compile service: what a kernel is for, compiles (NVRTC), assembles (nvJitLink),
+   is complete. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/matrix.h"
+#include "inspect/complete.h"
+
+/* What needs a family's instructions cannot be compiled for a plain target of it, though PTX made for the
+   family assembles there. */
+bool clab_matrix_declared_out(const struct clab_subject_row *row, const struct clab_target *arch)
+{
+    if (row->needs == NULL)
+        return false;
+    if (row->needs->reach == CLAB_REACH_FAMILY && arch->reach == CLAB_REACH_FORWARD &&
+        clab_matrix_is(row->source, ".cu"))
+        return true;
+    return row->needs_chip ? !clab_target_cubin_runs(row->needs, arch)
+                           : !clab_target_ptx_runs(row->needs, arch);
+}
+
+char *clab_matrix_cause(const struct clab_error *error, const char *arch)
+{
+    struct clab_str text = {0};
+    const char *cause = error->message;
+    const char *line = error->log != NULL ? strstr(error->log, "error   : ") : NULL;
+    size_t bytes = strlen(cause);
+    if (line != NULL) {
+        cause = line + strlen("error   : ");
+        bytes = strcspn(cause, "\n");
+    }
+    for (size_t i = 0; i < bytes;) {
+        const size_t name = strlen(arch);
+        if (bytes - i >= name && strncmp(cause + i, arch, name) == 0 &&
+            (cause[i + name] == '\0' || strchr("af0123456789", cause[i + name]) == NULL)) {
+            clab_str_add(&text, "the target");
+            i += name;
+        } else
+            clab_str_add_bytes(&text, &cause[i++], 1);
+    }
+    return clab_str_take(&text);
+}
+
+void clab_matrix_judge(const struct clab_compile_result *result, struct clab_cell *cell)
+{
+    struct clab_str names = {0};
+    cell->stage = CLAB_STAGE_COMPLETE;
+    const enum clab_complete complete =
+        result->image.kind == CLAB_IMAGE_CUBIN ? clab_cubin_complete(&result->image, &names) : CLAB_COMPLETE;
+    struct clab_str reason = {0};
+    if (complete == CLAB_COMPLETE_DRIVER) {
+        cell->driver_call = true;
+        clab_str_addf(&reason, "driver calls in place of native instructions: %s", names.text);
+    } else if (complete == CLAB_INCOMPLETE) {
+        cell->stage = CLAB_STAGE_ASSEMBLED;
+        clab_str_addf(&reason, "undefined: %s", names.text);
+    }
+    cell->reason = complete != CLAB_COMPLETE ? clab_str_take(&reason) : NULL;
+    clab_str_free(&names);
+}
+
+struct clab_compile_request clab_matrix_request(const struct clab_subject_row *row,
+                                                const struct clab_target *arch, enum clab_image_kind want,
+                                                const char **options)
+{
+    struct clab_compile_request request = {.source_path = row->source,
+                                           .arch = arch->name,
+                                           .want = want,
+                                           .entry = row->entry,
+                                           .options = options};
+    for (size_t i = 0; i < json_array_size(row->options) && i < CLAB_MATRIX_OPTIONS; i++)
+        options[request.option_count++] = json_string_value(json_array_get(row->options, i));
+    return request;
+}
+
+/* One request for each cell that is tried; `want` CUBIN first, PTX for those that failed. */
+struct batch {
+    struct clab_compile_request *requests;
+    struct clab_compile_result *results;
+    struct clab_cell **cells;
+    const char **options;
+    size_t count;
+};
+
+static bool batch_new(struct batch *batch, size_t count)
+{
+    batch->requests = calloc(count + 1, sizeof *batch->requests);
+    batch->results = calloc(count + 1, sizeof *batch->results);
+    batch->cells = calloc(count + 1, sizeof(struct clab_cell *));
+    batch->options = calloc(count * CLAB_MATRIX_OPTIONS + 1, sizeof(const char *));
+    return batch->requests != NULL && batch->results != NULL && batch->cells != NULL &&
+           batch->options != NULL;
+}
+
+static void batch_free(struct batch *batch)
+{
+    for (size_t i = 0; i < batch->count; i++)
+        clab_compile_result_free(&batch->results[i]);
+    free(batch->requests);
+    free(batch->results);
+    free(batch->cells);
+    free(batch->options);
+}
+
+static void batch_add(struct batch *batch, const struct clab_subject_row *row, struct clab_cell *cell,
+                      const struct clab_target *arch, enum clab_image_kind want)
+{
+    batch->requests[batch->count] =
+        clab_matrix_request(row, arch, want, &batch->options[batch->count * CLAB_MATRIX_OPTIONS]);
+    batch->cells[batch->count++] = cell;
+}
+
+static void on_compiled(void *context, size_t done, size_t count)
+{
+    clab_matrix_progress(context, "compile", "", done, count);
+}
+
+clab_status clab_matrix_compile(struct clab_matrix *matrix, struct clab_compiler *compiler,
+                                struct clab_error *error)
+{
+    struct batch batch = {0};
+    clab_status status = CLAB_OK;
+    if (!batch_new(&batch, matrix->n_rows * matrix->n_archs))
+        status = clab_error_set(error, CLAB_NO_MEMORY, "no memory for the matrix");
+    for (size_t j = 0; j < matrix->n_archs && status == CLAB_OK; j++)
+        for (size_t i = 0; i < matrix->n_rows; i++) {
+            struct clab_subject_row *row = &matrix->rows[i];
+            row->cells[j].declared = clab_matrix_declared_out(row, matrix->archs[j]);
+            if (!row->cells[j].declared)
+                batch_add(&batch, row, &row->cells[j], matrix->archs[j], CLAB_IMAGE_CUBIN);
+        }
+    if (status == CLAB_OK)
+        clab_compile_all(compiler, batch.requests, batch.count, batch.results, on_compiled, matrix);
+    struct batch again = {0};
+    if (status == CLAB_OK && !batch_new(&again, batch.count))
+        status = clab_error_set(error, CLAB_NO_MEMORY, "no memory for the matrix");
+    for (size_t i = 0; i < batch.count && status == CLAB_OK; i++) {
+        struct clab_compile_result *result = &batch.results[i];
+        if (result->status == CLAB_OK)
+            clab_matrix_judge(result, batch.cells[i]);
+        else if (result->status == CLAB_INTERRUPTED || result->status == CLAB_NO_TOOLKIT)
+            status = (clab_error_copy(error, &result->error), result->status);
+        else {
+            batch.cells[i]->reason = clab_matrix_cause(&result->error, batch.requests[i].arch);
+            /* A wrapper of CUDA's headers that is not for this target: NVRTC went along, the assembler would
+               not. */
+            if (clab_matrix_is(batch.requests[i].source_path, ".cu") &&
+                result->status == CLAB_PTX_TARGET)
+                batch.cells[i]->stage = CLAB_STAGE_COMPILED;
+            else if (clab_matrix_is(batch.requests[i].source_path, ".cu")) {
+                again.requests[again.count] = batch.requests[i];
+                again.requests[again.count].want = CLAB_IMAGE_PTX;
+                again.cells[again.count++] = batch.cells[i];
+            }
+        }
+    }
+    if (status == CLAB_OK)
+        clab_compile_all(compiler, again.requests, again.count, again.results, on_compiled, matrix);
+    for (size_t i = 0; i < again.count && status == CLAB_OK; i++)
+        if (again.results[i].status == CLAB_OK)
+            again.cells[i]->stage = CLAB_STAGE_COMPILED;
+    batch_free(&batch);
+    batch_free(&again);
+    return status;
+}
+
