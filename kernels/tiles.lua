@@ -24,7 +24,7 @@ local profiles = {
 -- Tiles per SM: on a GPU as many as the 2 % ask for; on an emulated device fewer, which keeps the shape.
 local per_sm = {
   gpu      = { uniform = 60, remainder = 60, triangular = 96, heavy = 1000, long_last = 60 },
-  emulated = { uniform = 20, remainder = 10, triangular = 12, heavy = 24, long_last = 16 },
+  emulated = { uniform = 12, remainder = 8, triangular = 8, heavy = 16, long_last = 12 },
 }
 
 local function is_emulated(dev) return dev.emulated ~= false end
@@ -45,13 +45,18 @@ local function costs(p, dev)
   return list
 end
 
+local function block_of(p, dev)
+  if p.block > 0 then return p.block end
+  return is_emulated(dev) and 64 or 128
+end
+
 -- Rounds of a unit: of 32 steps, or of 128 bytes a thread. On a GPU a unit takes at least UNIT_NS.
 local function rounds(p, dev)
   if p.rounds > 0 then return p.rounds end
   if is_emulated(dev) then return p.memory and 8 or 40 end
   if p.memory then
     local bytes = 4800 / (dev.sms or 132) * UNIT_NS -- of an SM's share of 4.8 TB/s
-    return ceil_div(math.ceil(bytes), 128 * p.block)
+    return ceil_div(math.ceil(bytes), 128 * block_of(p, dev))
   end
   return ceil_div(UNIT_NS * ((dev.clock_khz or 1980000) // 1000), 32 * STEP_CYCLES * 1000)
 end
@@ -66,7 +71,7 @@ local function smem(dev) return (dev.shared_per_sm_bytes or 233472) // 2 end -- 
 local function launch(p, dev, grid)
   local n = tile_count(p, dev)
   return {
-    block = p.block, grid = grid, smem_bytes = smem(dev),
+    block = block_of(p, dev), grid = grid, smem_bytes = smem(dev),
     args = { "cost", "result", "done", "handed", "log", "input", "next", u32(n), u32(rounds(p, dev)), u32(words(p, dev)),
              u32(p.memory and 1 or 0) },
     companion = p.hold > 0 and {
@@ -118,14 +123,14 @@ end
 
 return {
   summary = "Tiles of different costs: a CTA each, fixed shares, a counter, cluster launch control",
-  -- tiles, rounds: 0 as the profile and the device ask for. hold: SMs that a second kernel keeps for the first hold_us.
-  params  = { block = 128, tiles = 0, rounds = 0, memory = false, hold = 0, hold_us = 1000 },
+  -- block, tiles, rounds: 0 as the profile and the device ask for. hold: SMs that a second kernel keeps for the first hold_us.
+  params  = { block = 0, tiles = 0, rounds = 0, memory = false, hold = 0, hold_us = 1000 },
   sweep   = { profile = { "uniform", "remainder", "triangular", "heavy", "long_last" } },
   check   = { tiles = 192, rounds = 2 }, -- more than a B200 holds at once: there is something to take
 
   buffers = function(p, dev)
     local cost = costs(p, dev)
-    local n, block = #cost, p.block
+    local n, block = #cost, block_of(p, dev)
     assert(block % 32 == 0 and block >= 32 and block <= 1024, "block must be a multiple of 32 from 32 to 1024")
     assert(p.hold >= 0 and p.hold_us >= 0, "hold and hold_us must not be negative")
     return {

@@ -151,8 +151,8 @@ static void remember(struct check_cluster *cl, struct check_warp *warp, const st
 static void exit_report(struct check *check, struct check_cta *cta, uint32_t agent, uint32_t lane,
                         uint32_t site, bool clc, const char *action, const char *missing);
 
-/* Who sees the copy complete knows that it was issued, and so what its issuer knew to be executed; of effects only those
-   of other copies that the issuer had waited for. */
+/* Who sees the copy complete knows that it was issued, and so what its issuer knew to be executed; of effects
+   only those of other copies that the issuer had waited for. */
 static void pass_on(struct check_warp *warp, unsigned lane, struct mbarrier *m)
 {
     const struct group *g = group_of(warp, lane);

@@ -150,8 +150,8 @@ static bool second_party(struct check *check, struct check_cluster *cl, const st
     return check->deadlock_site != site;
 }
 
-/* Whether the lanes that a warp-level operation misses wait at another such operation or a barrier, so that they never
-   come; else they are held up themselves. */
+/* Whether the lanes that a warp-level operation misses wait at another such operation or a barrier, so that
+   they never come; else they are held up themselves. */
 static bool met_elsewhere(const struct emu_warp *warp, uint32_t missing)
 {
     for (uint32_t used = warp->used; used; used &= used - 1) {

@@ -1,9 +1,9 @@
 /* mbarriers: who may use one, what its phases pass on, and whether they can complete. PTX ISA 9.0, "mbarrier";
    ptx sections of its instructions.
 
-   A phase passes on what those that arrive know, and that the copies which complete on it are done. An arrival from
-   another CTA with .cta scope (the default), or a relaxed one, passes on execution only.
-   Copies carry the agent of their mbarrier and the phase in which they were issued. */
+   A phase passes on what those that arrive know, and that the copies which complete on it are done. An
+   arrival from another CTA with .cta scope (the default), or a relaxed one, passes on execution only. Copies
+   carry the agent of their mbarrier and the phase in which they were issued. */
 #include "emu/mbarrier.h"
 
 #include <stdlib.h>
@@ -349,7 +349,8 @@ void check_mbarriers_end(struct check *check, struct check_cluster *cl, bool sto
     for (unsigned b = 0; b < 64 && !stopped; b++) {
         for (struct mbarrier *m = cl->mbarriers[b]; m; m = m->next) {
             /* A phase that was armed and gets nothing is one that nobody needed any more. */
-            if (!m->live || m->orphan || m->expect_bytes == m->done_bytes || !m->copy_site || !m->done_bytes) {
+            if (!m->live || m->orphan || m->expect_bytes == m->done_bytes || !m->copy_site ||
+                !m->done_bytes) {
                 continue;
             }
             const bool unarmed = m->expect_bytes == 0;

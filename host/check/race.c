@@ -190,7 +190,8 @@ static const char *missing_of(const struct actor *a, enum clab_hazard_kind kind,
     case CLAB_HAZARD_CLC_RESPONSE_REUSED:
         return "nothing orders the last use of the response before the request that overwrites it";
     case CLAB_HAZARD_NARROW_SCOPE:
-        return "the remote arrive that orders them is relaxed or has .cta scope, outside which the peer CTA lies: "
+        return "the remote arrive that orders them is relaxed or has .cta scope, outside which the peer CTA "
+               "lies: "
                ".release.cluster orders them by the manual";
     case CLAB_HAZARD_ASYNC_READ_EARLY:
         return a->copy ? "no wait for the copy comes before the read: here it ran before the copy was issued"

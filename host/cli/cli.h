@@ -32,7 +32,7 @@ extern const struct clab_command_info clab_commands[]; /* ends with a NULL name 
 
 clab_command clab_cmd_list, clab_cmd_devices, clab_cmd_doctor, clab_cmd_run, clab_cmd_launch,
     clab_cmd_compile, clab_cmd_check, clab_cmd_compare, clab_cmd_with_emulator, clab_cmd_inspect,
-    clab_cmd_diff;
+    clab_cmd_diff, clab_cmd_matrix;
 
 /* --- options (options.c)
  * ------------------------------------------------------------------------------------------ */

@@ -195,15 +195,43 @@ const struct clab_command_info clab_commands[] = {
      "  --json               one JSON object instead (host/inspect/README.md has its fields)\n"
      "  --records FILE       records of `run --json FILE`: measured times of both kernels beside the "
      "difference\n"
+     "  --variants A,B       which variants of the records the sides are (needed for one kernel compiled "
+     "twice)\n"
      "  -I DIR, -D NAME[=V], --option RAW   for both sides, as in compile\n"
      "\n"
      "Exit status 0 whether they differ or not; 4 when a side does not compile or has no such entry.\n"},
+    {"matrix", clab_cmd_matrix, "kernels against architectures: how far each one comes",
+     "clusterlab matrix [PATH|EXPERIMENT]... [--arch LIST] [--json FILE] [--no-run]\n"
+     "\n"
+     "Every kernel for every architecture that has clusters (17 of them): compiles (NVRTC), assembles "
+     "(nvJitLink), is\n"
+     "complete (no undefined symbols; driver calls that stand for instructions are named), runs and verifies "
+     "on the\n"
+     "emulated device, and on the GPU where there is one of that compute capability. PATH is a kernel "
+     "(FILE[:ENTRY]),\n"
+     "a .lua file or a folder with such; without any: every experiment in reach. Only experiments know how "
+     "to "
+     "run and\n"
+     "verify: they do so at their check size.\n"
+     "\n"
+     "  --arch LIST   only these: sm_90a,sm_100,sm_120f\n"
+     "  --json FILE   records of type matrix as JSON Lines; - for standard output (and no table)\n"
+     "  --no-run      do not run anything\n"
+     "\n"
+     "A kernel declares what it needs: an experiment's variant by `requires`, PTX by its .target, a cubin by "
+     "its chip.\n"
+     "Exit status: 0, or 4 when a kernel is refused for a target that it did not declare away; 1 and 5 for "
+     "kernels that\n"
+     "ran and were wrong or failed; 2 usage or experiment file; 3 no toolkit; 130 interrupted.\n"},
     {"with-emulator", clab_cmd_with_emulator, "run another program on the stand-in driver",
      "clusterlab with-emulator [--arch sm_100] -- PROGRAM ARGUMENTS...\n"
      "\n"
      "Sets LD_LIBRARY_PATH, LD_PRELOAD and CLUSTERLAB_EMU_ARCH, and becomes PROGRAM. Other options of the "
      "stand-in come\n"
      "from the environment: CLUSTERLAB_EMU_SCHEDULE, _SEED, _ISA, _INITIAL_CLUSTERS, _DECLINE, _DRIVER, "
-     "_LOG.\n"},
+     "_LOG.\n"
+     "A linker of PTX takes the place of nvJitLink, whose cubins could not run; CLUSTERLAB_NVJITLINK names "
+     "NVIDIA's own,\n"
+     "which it needs for LTO IR (default: the one that doctor finds).\n"},
     {NULL, NULL, NULL, NULL},
 };

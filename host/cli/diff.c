@@ -8,7 +8,7 @@
 #include "inspect/show_diff.h"
 #include "report/record.h"
 
-enum { ARCH, LEVEL, UNIFIED, ALL, JSON, RECORDS, A, B, INCLUDE, DEFINE, OPTION };
+enum { ARCH, LEVEL, UNIFIED, ALL, JSON, RECORDS, VARIANTS, A, B, INCLUDE, DEFINE, OPTION };
 
 /* Words for the compiler: the common ones and those of one side. */
 struct words {
@@ -50,6 +50,22 @@ static clab_status split_archs(const char *text, char *copy, size_t bytes, const
     }
     clab_status status = clab_target_parse(archs[0], &target, error);
     return status == CLAB_OK ? clab_target_parse(archs[1], &target, error) : status;
+}
+
+/* "cg,mapa": the records' names of the two sides. */
+static clab_status split_variants(const struct clab_option *option, bool with_records, char *copy,
+                                  size_t bytes, const char *variants[2], struct clab_error *error)
+{
+    const int length = snprintf(copy, bytes, "%s", option->text);
+    char *comma = strchr(copy, ',');
+    if (!with_records || length < 0 || (size_t)length >= bytes || comma == NULL || comma == copy ||
+        comma[1] == '\0')
+        return clab_error_set(error, CLAB_USAGE,
+                              "--variants wants two names of rows in --records, A,B, got '%s'", option->text);
+    *comma = '\0';
+    variants[0] = copy;
+    variants[1] = comma + 1;
+    return CLAB_OK;
 }
 
 static clab_status open_side(struct clab_compiler *compiler, const struct clab_option *o, unsigned side,
@@ -148,12 +164,16 @@ static clab_status compare(struct clab_cli *cli, const struct clab_option *o, co
     struct clab_difference difference = {.sides = {&sides[0], &sides[1]}};
     struct clab_compiler_options options = {.interrupted = cli->interrupted};
     const char *archs[2] = {NULL, NULL};
-    char copy[64], names[2][1200];
+    const char *variants[2] = {NULL, NULL};
+    char copy[64], variant_copy[256], names[2][1200];
     json_t *records = NULL, *times = NULL;
     clab_status status = o[ARCH].set ? split_archs(o[ARCH].text, copy, sizeof copy, archs, error) : CLAB_OK;
     if (status == CLAB_OK && o[LEVEL].set && strcmp(o[LEVEL].text, "ptx") != 0 &&
         strcmp(o[LEVEL].text, "sass") != 0)
         status = clab_error_set(error, CLAB_USAGE, "--level takes ptx or sass, got '%s'", o[LEVEL].text);
+    if (status == CLAB_OK && o[VARIANTS].set)
+        status =
+            split_variants(&o[VARIANTS], o[RECORDS].set, variant_copy, sizeof variant_copy, variants, error);
     if (status == CLAB_OK && o[RECORDS].set)
         status = clab_records_read(o[RECORDS].text, &records, error);
     struct clab_compiler *compiler = status == CLAB_OK ? clab_compiler_new(&options) : NULL;
@@ -176,9 +196,12 @@ static clab_status compare(struct clab_cli *cli, const struct clab_option *o, co
     if (status == CLAB_OK)
         status = choose_levels(cli, sides, o[LEVEL].text, difference.levels, error);
     if (status == CLAB_OK && records != NULL)
-        difference.times = times = clab_times_of(records, difference.sides);
+        difference.times = times = clab_times_of(records, difference.sides, variants);
     if (status == CLAB_OK && records != NULL && json_array_size(times) == 0)
-        fprintf(cli->err, "clusterlab: %s has no measured rows of both kernels with the same parameters\n",
+        fprintf(cli->err,
+                "clusterlab: %s has no measured rows that are clearly of one kernel and of the other, with "
+                "the same "
+                "parameters; --variants A,B says which\n",
                 o[RECORDS].text);
     if (status == CLAB_OK)
         status = print(cli, o, &difference, error);
@@ -199,6 +222,7 @@ int clab_cmd_diff(struct clab_cli *cli, int argc, char **argv, struct clab_error
         [ALL] = {.name = "--all", .kind = CLAB_OPTION_FLAG},
         [JSON] = {.name = "--json", .kind = CLAB_OPTION_FLAG},
         [RECORDS] = {.name = "--records", .kind = CLAB_OPTION_TEXT},
+        [VARIANTS] = {.name = "--variants", .kind = CLAB_OPTION_TEXT},
         [A] = {.name = "--a", .kind = CLAB_OPTION_LIST},
         [B] = {.name = "--b", .kind = CLAB_OPTION_LIST},
         [INCLUDE] = {.name = "--include", .kind = CLAB_OPTION_LIST},

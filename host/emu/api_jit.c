@@ -27,6 +27,9 @@ CUresult api_jit_read(unsigned count, CUjit_option *options, void **values, stru
             out_jit->error_size = &values[i];
             out_jit->error_bytes = (unsigned)(uintptr_t)values[i];
             break;
+        case CU_JIT_MAX_REGISTERS:
+            out_jit->max_registers = (unsigned)(uintptr_t)values[i];
+            break;
         case CU_JIT_WALL_TIME:
             out_jit->wall_time = &values[i];
             break;

@@ -7,6 +7,7 @@
 struct api_jit {
     char *info, *error; /* the program's log buffers, or NULL */
     size_t info_bytes, error_bytes;
+    unsigned max_registers;                      /* 0: not given */
     void **info_size, **error_size, **wall_time; /* where the call writes its answers */
 };
 

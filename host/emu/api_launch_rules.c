@@ -1,5 +1,5 @@
 /* What a launch may ask for ("Execution Control", cuLaunchKernel and cuLaunchKernelEx). The cluster rules are
-   what an H200's driver 580.159.04 answers, case by case (tests/api/data/launch_rules.txt). A launch
+   what an H200's driver 580.159.04 answers, case by case (tests/api/data/h200.txt). A launch
    attribute is honoured, is a hint that a scheduler may disregard, or is refused by name; none is silently
    ignored. */
 #include "emu/api.h"

@@ -1,8 +1,9 @@
 /* "Module Management": the JIT linker (cuLinkCreate to cuLinkDestroy). Inputs are PTX texts, or fatbins that
    hold some; linking puts them one behind the other under one header, and the parser resolves .extern
    declarations against the definitions: what comes out is PTX again, which the stand-in loads as any image.
-   Cubins, objects, archives and LTO IR are refused by name. Leaves out: renaming of file-local symbols that
-   two inputs share (reported as redefinition). */
+   Cubins, objects, archives and LTO IR are refused by name; libcudadevrt, for which there is a part of it in
+   PTX, is not. Leaves out: renaming of file-local symbols that two inputs share (reported as redefinition).
+ */
 #include "emu/api.h"
 
 #include <ctype.h>
@@ -78,6 +79,54 @@ static const char *read_header(const char *text, unsigned *out_version, char *ta
     }
 }
 
+/* ---- definitions that several inputs may have ---- */
+
+/* The end of a function's body that starts at `{`: behind its last brace. Comments and strings are stepped
+ * over. */
+static const char *body_end(const char *at)
+{
+    unsigned depth = 0;
+    for (; *at != '\0'; at++) {
+        if (at[0] == '/' && at[1] == '/') {
+            at += strcspn(at, "\n");
+            if (*at == '\0')
+                return at;
+        } else if (*at == '"') {
+            at += 1 + strcspn(at + 1, "\"\n");
+            if (*at == '\0')
+                return at;
+        } else if (*at == '{') {
+            depth++;
+        } else if (*at == '}' && --depth == 0) {
+            return at + 1;
+        }
+    }
+    return at;
+}
+
+/* Is a weak function of this header (from `.weak .func` to its `{`) in the text already, in the same words?
+   The first definition counts then (PTX ISA 9.0, ".weak"). */
+static bool is_defined(const char *text, const char *header, size_t bytes)
+{
+    for (; text != NULL && (text = strstr(text, ".weak .func")) != NULL; text++)
+        if (strncmp(text, header, bytes) == 0)
+            return true;
+    return false;
+}
+
+/* Appends a text without the weak functions that are there already. */
+static void add_text(struct clab_str *body, const char *text)
+{
+    for (const char *weak; (weak = strstr(text, ".weak .func")) != NULL;) {
+        size_t bytes = strcspn(weak, "{;");
+        const char *end = weak[bytes] == '{' ? body_end(weak + bytes) : weak + bytes;
+        bool again = weak[bytes] == '{' && is_defined(body->text, weak, bytes + 1);
+        clab_str_add_bytes(body, text, (size_t)((again ? weak : end) - text));
+        text = end;
+    }
+    clab_str_add(body, text);
+}
+
 /* ---- inputs ---- */
 
 static const char *type_name(CUjitInputType type)
@@ -134,6 +183,8 @@ static CUresult add_image(struct link *link, CUjitInputType type, const void *da
     size_t text_bytes = 0;
     struct clab_error error = {0};
     uint64_t start = clab_now_ns();
+    if (type == CU_JIT_INPUT_LIBRARY && strstr(name, "cudadevrt") != NULL)
+        return CUDA_SUCCESS; /* what is emulated of it is added at the end */
     if (type != CU_JIT_INPUT_PTX && type != CU_JIT_INPUT_FATBINARY)
         return api_set_error(
             (unsigned)type < CU_JIT_NUM_INPUT_TYPES ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE,
@@ -154,11 +205,49 @@ static CUresult add_image(struct link *link, CUjitInputType type, const void *da
         if (link->target[0] == '\0')
             snprintf(link->target, sizeof link->target, "%s", target);
         clab_str_addf(&link->body, "\n// %s\n", name);
-        clab_str_add(&link->body, rest);
+        add_text(&link->body, rest);
     }
     clab_error_clear(&error);
     free(text);
     return result;
+}
+
+/* ---- what the linked text gets besides its inputs ---- */
+
+/* The part of libcudadevrt that grid-wide synchronisation needs (CUDA C++ Programming Guide 13.0, "Grid
+   Synchronization"; numba-cuda calls it). Each barrier is a multiple of the number of CTAs, so that the
+   counter never has to be reset between complete launches. */
+static const char device_runtime[] =
+    "\n.global .align 8 .u64 clab_grid_barrier;\n"
+    ".visible .func (.param .b64 result) cudaCGGetIntrinsicHandle (.param .b32 scope)\n"
+    "{\n.reg .b32 s;\n.reg .b64 h;\nld.param.b32 s, [scope];\ncvt.u64.u32 h, s;\nst.param.b64 [result], "
+    "h;\nret;\n}\n"
+    ".visible .func (.param .b32 result) cudaCGSynchronize (.param .b64 handle, .param .b32 flags)\n"
+    "{\n.reg .pred p, q;\n.reg .b32 x, y, z;\n.reg .b64 a, b, c, at, ticket, now;\nbar.sync 0;\n"
+    "mov.u32 x, %tid.x;\nmov.u32 y, %tid.y;\nmov.u32 z, %tid.z;\nor.b32 x, x, y;\nor.b32 x, x, z;\n"
+    "setp.ne.u32 p, x, 0;\n@p bra DONE;\n"
+    "mov.u32 x, %nctaid.x;\nmov.u32 y, %nctaid.y;\nmov.u32 z, %nctaid.z;\nmul.wide.u32 a, x, y;\ncvt.u64.u32 "
+    "b, z;\n"
+    "mul.lo.u64 a, a, b;\nmov.u64 at, clab_grid_barrier;\nfence.acq_rel.gpu;\natom.global.add.u64 ticket, "
+    "[at], 1;\n"
+    "div.u64 c, ticket, a;\nadd.u64 c, c, 1;\nmul.lo.u64 c, c, a;\n"
+    "WAIT:\nld.acquire.gpu.global.u64 now, [at];\nsetp.lt.u64 q, now, c;\n@q bra WAIT;\nfence.acq_rel.gpu;\n"
+    "DONE:\nbar.sync 0;\nst.param.b32 [result], 0;\nret;\n}\n";
+
+/* Appends the inputs; each entry gets .maxnreg when the linker was asked for one. */
+static void add_body(const struct link *link, struct clab_str *all)
+{
+    const char *body = link->body.text != NULL ? link->body.text : "";
+    for (const char *entry; link->jit.max_registers > 0 && (entry = strstr(body, ".entry")) != NULL;) {
+        const char *start = entry + strcspn(entry, "{;");
+        clab_str_add_bytes(all, body, (size_t)(start - body));
+        if (*start == '{')
+            clab_str_addf(all, "\n.maxnreg %u\n", link->jit.max_registers);
+        body = start;
+    }
+    clab_str_add(all, body);
+    if (link->body.text != NULL && strstr(link->body.text, "cudaCG") != NULL)
+        clab_str_add(all, device_runtime);
 }
 
 /* ---- calls ---- */
@@ -268,7 +357,7 @@ CUresult CUDAAPI cuLinkComplete(CUlinkState state, void **cubinOut, size_t *size
         struct clab_str all = {0};
         clab_str_addf(&all, ".version %u.%u\n.target %s\n.address_size 64\n", link->version / 10,
                       link->version % 10, link->target);
-        clab_str_add(&all, link->body.text != NULL ? link->body.text : "");
+        add_body(link, &all);
         char *text = link->body.failed ? NULL : clab_str_take(&all);
         if (text == NULL) {
             clab_str_free(&all);

@@ -210,6 +210,6 @@ CUresult CUDAAPI cuTensorMapReplaceAddress(CUtensorMap *tensorMap, void *globalA
     if (address % unit != 0 || address >= MAX_ADDRESS)
         return api_fail(CUDA_ERROR_INVALID_VALUE, "address 0x%llx: wanted a multiple of %u",
                         (unsigned long long)address, unit);
-    tensorMap->opaque[0] = address;
+    memcpy(tensorMap, &address, sizeof address); /* the type asks for more alignment than the driver does */
     return api_leave();
 }

@@ -16,7 +16,7 @@ static inline void emu_count(struct emu_warp *warp, const struct emu_op *op, uin
         const uint32_t n = insn - warp->count_from;
         warp->warp_insns[op->spin] += n;
         warp->thread_insns[op->spin] += (uint64_t)n * emu_lane_count(lanes);
-        if (warp->costs) {
+        if (__builtin_expect(warp->costs != NULL, 0)) {
             warp->cycles += warp->costs[insn] - warp->costs[warp->count_from];
         }
     }

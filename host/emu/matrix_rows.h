@@ -41,7 +41,7 @@ static inline bool emu_matrix_rows(struct emu_warp *warp, const struct emu_op *o
         if (!out_rows[lane])
             return false;
         emu_access_count(warp, space, EMU_MATRIX_ROW_SIZE, mode, 1);
-        emu_access_tell(warp, op, lane, space, out_rows[lane], 16, mode);
+        emu_access_tell(warp, op, lane, space, out_rows[lane], 1u << EMU_MATRIX_ROW_SIZE, mode);
     }
     return true;
 }

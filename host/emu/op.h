@@ -74,15 +74,14 @@ struct emu_warp {
     struct emu_traffic *traffic;
     uint64_t progress;
     uint64_t *warp_insns, *thread_insns; /* the host thread's counts; [1]: inside polling loops */
-    const uint32_t
-        *costs; /* of the running function (code.h), where the schedule has a clock; NULL: it has none */
-    uint64_t clock, cycles; /* virtual time at which the slice began, and what it has taken since */
     uint32_t count_from; /* index of the first instruction of the running function that is not counted yet */
     int32_t fuel;        /* backward branches left in this slice */
     struct emu_fragment *fragments; /* EMU_LANES of them */
     uint32_t used;                  /* bit per fragment that is not EMU_FRAGMENT_FREE */
     uint32_t round;                 /* rounds of the fragments, see warp.c */
-    uint64_t state_hash;            /* registers at an earlier turn: see resident.c */
+    const uint32_t *costs;  /* of the running function (code.h), where the schedule has a clock; else NULL */
+    uint64_t clock, cycles; /* virtual time at which the slice began, and what it has taken since */
+    uint64_t state_hash;    /* registers at an earlier turn: see resident.c */
     uint32_t state_turns, state_limit, short_turns;
     bool state_same;           /* the state had not changed when it was compared last */
     struct emu_gather *gather; /* collective.c; NULL until the warp needs one */

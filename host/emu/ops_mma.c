@@ -1,6 +1,6 @@
 /* mma.sync and mma.sp.sync: D = A * B + C over the registers of a warp. PTX ISA 9.0, "Matrix
    multiply-accumulate operation using mma instruction", "… using mma.sp instruction with sparse matrix A".
-   All element types; block scaling is ops_mma_scale.c, wmma ops_wmma.c.
+   All element types; wmma is ops_wmma.c.
 
    Fragments (group g = lane / 4, thread t = lane mod 4, e elements in a 32-bit register): register r of A
    holds rows g + 8 * (r mod 2) (g for m8) and columns 4 e (r / 2) + e t up (4 e r + e t for m8); register r
@@ -11,13 +11,18 @@
    their places, two bits each: of every four elements two (for 4-bit types: of every four pairs two pairs,
    for tf32: four bits for one of every two). In a group of four lanes one, two or four lanes hold them, first
    those of row g, then those of row g + 8, then both again for the next columns; the selector names the lane
-   or pair. Places that the manual calls invalid are taken as they come. */
+   or pair. Places that the manual calls invalid are taken as they come.
+
+   Block scaling ("Block scaling for mma.sync"; sm_120 and up, UNVERIFIED on hardware, the sums too): A's rows
+   and B's columns are cut into one, two or four parts along k, each with a scale in one byte. Of row m of A
+   lane 4 * (m mod 8) + 2 * thread-id + m / 8 holds them, of column n of B lane 4 n + thread-id, from byte
+   byte-id up. */
 #include "emu/collective.h"
 #include "emu/product.h"
 
 #define MAX_M 16
 #define MAX_N 8
-#define MAX_F 64 /* k of float products, dense */
+#define MAX_F 128 /* k of float products, dense */
 
 struct mma {
     unsigned m, n, k;
@@ -30,6 +35,11 @@ struct mma {
     uint8_t mode, selector;
     uint32_t a[8], b[4], c[8], d[8]; /* rows */
     uint32_t metadata;               /* row */
+    struct scale {
+        uint32_t data, byte_id, thread_id; /* rows */
+    } a_scale, b_scale;
+    unsigned scale_parts; /* 0: no scaling */
+    bool scale_e4m3;      /* ue4m3, else ue8m0 */
 };
 
 /* Where element j of register r of a lane is in A (row, column) and in B (row). */
@@ -107,6 +117,35 @@ static unsigned dense_column(struct emu_warp *warp, const struct mma *x, unsigne
     return pairs ? step / 2 * 8 + place * 2 + column % 2 : step / 2 * 4 + place;
 }
 
+static double scale_of(struct emu_warp *warp, const struct mma *x, const struct scale *scale, unsigned lane,
+                       unsigned part)
+{
+    const unsigned byte = EMU_ROW(uint16_t, warp, scale->byte_id)[lane] + part;
+    const uint32_t code = word_of(warp, scale->data, lane) >> (8 * (byte & 3)) & 0xff;
+    if (x->scale_e4m3)
+        return emu_format_decode(code & 0x7f, &emu_e4m3);
+    return code == 0xff ? emu_bits_f64(EMU_NAN_F64) : emu_power_of_two((int)code - 127);
+}
+
+/* Multiplies A and B by their scales. place: of A's columns in the dense matrix, NULL when it is dense. */
+static void apply_scales(struct emu_warp *warp, const struct mma *x, double a[MAX_M][MAX_F],
+                         double b[MAX_N][MAX_F], unsigned place[MAX_M][MAX_F / 2])
+{
+    const unsigned part = x->k / x->scale_parts;
+    for (unsigned row = 0; row < MAX_M; row++) {
+        const unsigned quad = 4 * (row % 8);
+        const unsigned thread = EMU_ROW(uint16_t, warp, x->a_scale.thread_id)[quad] & 1;
+        for (unsigned k = 0; k < x->a_k; k++)
+            a[row][k] *= scale_of(warp, x, &x->a_scale, quad + 2 * thread + row / 8,
+                                  (x->sparse ? place[row][k] : k) / part);
+    }
+    for (unsigned column = 0; column < MAX_N; column++) {
+        const unsigned thread = EMU_ROW(uint16_t, warp, x->b_scale.thread_id)[4 * column] & 3;
+        for (unsigned k = 0; k < x->k; k++)
+            b[column][k] *= scale_of(warp, x, &x->b_scale, 4 * column + thread, k / part);
+    }
+}
+
 static const struct emu_op *mma_float(struct emu_warp *warp, const struct emu_op *op)
 {
     const struct mma *x = op->extra;
@@ -131,6 +170,8 @@ static const struct emu_op *mma_float(struct emu_warp *warp, const struct emu_op
     for (unsigned row = 0; row < MAX_M && x->sparse; row++)
         for (unsigned k = 0; k < x->a_k; k++)
             place[row][k] = dense_column(warp, x, row, k);
+    if (x->scale_parts)
+        apply_scales(warp, x, a, b, place);
     for (unsigned lane = 0; lane < EMU_LANES; lane++)
         for (unsigned i = 0; i < n_c; i++) {
             const unsigned row = lane / 4 + 8 * (i / 2);
@@ -138,8 +179,10 @@ static const struct emu_op *mma_float(struct emu_warp *warp, const struct emu_op
             double met[MAX_F];
             for (unsigned k = 0; k < x->a_k && x->sparse; k++)
                 met[k] = column[place[row][k]];
+            const double *with = x->sparse ? met : column;
             d_element(warp, x, lane, i,
-                      emu_dot(x->a_type, x->d_f16, c[lane][i], a[row], x->sparse ? met : column, x->a_k));
+                      x->scale_parts ? emu_cut_f32(emu_tensor_sum(c[lane][i], a[row], with, x->a_k))
+                                     : emu_dot(x->a_type, x->d_f16, c[lane][i], a[row], with, x->a_k));
         }
     return op + 1;
 }
@@ -285,6 +328,23 @@ static void layouts_of(const struct ptx_insn *insn, struct mma *x)
         }
 }
 
+/* scale-a-data, {byte-id-a, thread-id-a}, scale-b-data, {byte-id-b, thread-id-b}: from operand `at` on. */
+static bool scales_of(struct emu_emit *emit, const struct ptx_insn *insn, unsigned at, struct mma *x)
+{
+    struct scale *scales[] = {&x->a_scale, &x->b_scale};
+    for (unsigned i = 0; i < 2; i++) {
+        uint32_t ids[2];
+        if (at + 2 > insn->n_operands)
+            return false;
+        scales[i]->data = emu_source(emit, &insn->operands[at++], PTX_B32);
+        if (!emu_rows_of(emit, &insn->operands[at++], 2, PTX_U16, false, ids))
+            return false;
+        scales[i]->byte_id = ids[0];
+        scales[i]->thread_id = ids[1];
+    }
+    return true;
+}
+
 EMU_EMITTER(emu_mma)
 {
     struct mma *x = emu_emit_alloc(emit, sizeof *x);
@@ -307,6 +367,12 @@ EMU_EMITTER(emu_mma)
     x->sparse = ptx_has(insn, PTX_MOD_SP) || ptx_has(insn, PTX_MOD_SP__ORDERED_METADATA);
     x->a_k = x->sparse ? x->k / 2 : x->k;
     layouts_of(insn, x);
+    const bool fours = ptx_has(insn, PTX_MOD_KIND__MXF4) || ptx_has(insn, PTX_MOD_KIND__MXF4NVF4);
+    if (fours)
+        x->a_type = x->b_type = EMU_ELEMENT_E2M1_PACKED;
+    if (ptx_has(insn, PTX_MOD_BLOCK_SCALE))
+        x->scale_parts = ptx_has(insn, PTX_MOD_SCALE_VEC__4X) ? 4 : fours ? 2 : 1;
+    x->scale_e4m3 = insn->n_types > 4 && emu_type(insn, 4) == PTX_UE4M3;
     const bool f64 = x->a_type == EMU_ELEMENT_F64, is_int = emu_element_is_int(x->a_type);
     const bool quads = x->k == 4 && x->m == 8 && x->a_type == EMU_ELEMENT_F16;
     const enum ptx_type word = f64 ? PTX_F64 : PTX_B32;
@@ -324,6 +390,8 @@ EMU_EMITTER(emu_mma)
         x->metadata = emu_source(emit, &insn->operands[4], PTX_B32);
         x->selector = (uint8_t)(insn->operands[5].imm & 3);
     }
+    if (x->scale_parts && !scales_of(emit, insn, x->sparse ? 6 : 4, x))
+        return emu_unsupported(emit, "these scales of mma");
     if (!emu_rows_of(emit, &insn->operands[0], x->d_f16 ? n_c / 2 : n_c, word, true, x->d))
         return emu_unsupported(emit, "an mma result whose number of registers does not fit its shape");
     emu_handler *handler = f64 ? mma_f64 : is_int ? mma_int : quads ? mma_m8n8k4 : mma_float;

@@ -4,7 +4,7 @@
 
    tensormap.replace changes the bits that ptxas 13.0 changes (tensor_map.h has the layout). A changed map is
    used by the next copy whether or not a tensormap proxy fence follows, which is one of the orders that may
-   happen. Refused by name: .im2col::w and .im2col::w::128. */
+   happen. .im2col::w and .im2col::w::128 have no handler: the manual leaves the order of their halo open. */
 #include <string.h>
 
 #include "emu/tma.h"
@@ -75,9 +75,6 @@ static bool tensor_operand(struct emu_emit *emit, const struct ptx_operand *oper
 
 static clab_status tensor_emit(struct emu_emit *emit, const struct ptx_insn *insn, bool reduces)
 {
-    if (ptx_has(insn, PTX_MOD_IM2COL__W) || ptx_has(insn, PTX_MOD_IM2COL__W__128)) {
-        return emu_unsupported(emit, "tensor copies in im2col::w mode");
-    }
     struct emu_tensor_plan *plan = emu_emit_alloc(emit, sizeof *plan);
     if (!plan) {
         return emu_unsupported(emit, "more code than there is memory");

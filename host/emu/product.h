@@ -17,7 +17,7 @@ enum emu_element {
     EMU_ELEMENT_TF32,
     EMU_ELEMENT_E4M3,
     EMU_ELEMENT_E5M2,
-    EMU_ELEMENT_E3M2, /* these three in a byte each, or e2m1 in four bits */
+    EMU_ELEMENT_E3M2, /* these three in a byte each */
     EMU_ELEMENT_E2M3,
     EMU_ELEMENT_E2M1,
     EMU_ELEMENT_S8,
@@ -25,7 +25,8 @@ enum emu_element {
     EMU_ELEMENT_S4,
     EMU_ELEMENT_U4,
     EMU_ELEMENT_B1,
-    EMU_ELEMENT_F64
+    EMU_ELEMENT_F64,
+    EMU_ELEMENT_E2M1_PACKED
 };
 
 /* False when a type is no element of a matrix. */
@@ -44,7 +45,7 @@ static inline bool emu_element_of(enum ptx_type type, enum emu_element *out)
 /* Bits that an element takes in a register. */
 static inline unsigned emu_element_bits(enum emu_element type)
 {
-    static const uint8_t bits[] = {16, 16, 32, 8, 8, 8, 8, 8, 8, 8, 4, 4, 1, 64};
+    static const uint8_t bits[] = {16, 16, 32, 8, 8, 8, 8, 8, 8, 8, 4, 4, 1, 64, 4};
     return bits[type];
 }
 
@@ -77,6 +78,8 @@ static inline double emu_float_element(enum emu_element type, uint32_t word, uns
         return emu_format_decode(byte & 0x3f, &emu_e2m3);
     case EMU_ELEMENT_E2M1:
         return emu_format_decode(byte >> 2 & 15, &emu_e2m1);
+    case EMU_ELEMENT_E2M1_PACKED:
+        return emu_format_decode(word >> (4 * j) & 15, &emu_e2m1);
     default:
         return emu_format_decode(byte, &emu_e5m2);
     }

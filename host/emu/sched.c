@@ -31,8 +31,9 @@
 #define TIME_LEAP_NS    UINT64_C(100000) /* virtual time that passes while all wait and clocks are read */
 #define TIME_LIMIT_NS   UINT64_C(20000000000) /* and how much of it may pass without any progress */
 #define GRACE_NS        UINT64_C(1000000000)  /* real time before loops are declared dead */
-#define GRACE_SEEDED_NS UINT64_C(20000000) /* the same on the schedule of sched_seeded.c, under which nothing else runs */
-#define GRACE_HOST_NS   UINT64_C(10000000000) /* the same when the host program can write memory they see */
+#define GRACE_SEEDED_NS \
+    UINT64_C(20000000) /* the same on the schedule of sched_seeded.c, under which nothing else runs */
+#define GRACE_HOST_NS UINT64_C(10000000000) /* the same when the host program can write memory they see */
 
 enum outcome { OUTCOME_DONE, OUTCOME_STUCK, OUTCOME_DEAD, OUTCOME_STOP };
 
@@ -224,9 +225,9 @@ void emu_thread_idle(struct emu_thread *thread, uint64_t epoch)
     atomic_store(&thread->stuck_epoch, epoch);
     emu_thread_set_stuck(thread, true);
     const bool timed = pass_time(thread) && thread->idle_ns < TIME_LIMIT_NS;
-    const uint64_t grace = emu_space_host_visible(run->machine->space)     ? GRACE_HOST_NS
-                           : run->hooks && run->hooks->one_thread           ? GRACE_SEEDED_NS
-                                                                            : GRACE_NS;
+    const uint64_t grace = emu_space_host_visible(run->machine->space) ? GRACE_HOST_NS
+                           : run->hooks && run->hooks->one_thread      ? GRACE_SEEDED_NS
+                                                                       : GRACE_NS;
     if (++thread->idle_rounds > 2 && !timed && now - thread->stuck_since_ns > grace &&
         all_stuck(run, epoch)) {
         emu_run_fail(run, CLAB_DEADLOCK,

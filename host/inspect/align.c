@@ -41,7 +41,7 @@ static uint64_t shape_of(const struct clab_listing *listing, const char *operand
     uint64_t hash = hash_start;
     bool is_name;
     for (const char *at = operands; *at != '\0';) {
-        const size_t bytes = clab_token(listing->level, at, &is_name);
+        const size_t bytes = clab_token(at, &is_name);
         const struct clab_name name = is_name ? clab_name_get(listing, at, bytes) : (struct clab_name){0};
         if (is_name && name.kind != CLAB_NAME_OTHER)
             hash = hash_bytes(hash, name.prefix, strlen(name.prefix)) * 31 +

@@ -81,7 +81,7 @@ static void put_canonical(struct canon *canon, struct side *side, const char *at
 {
     bool is_name;
     while (at < end) {
-        const size_t bytes = clab_token(side->listing->level, at, &is_name);
+        const size_t bytes = clab_token(at, &is_name);
         const struct clab_name name =
             is_name ? clab_name_get(side->listing, at, bytes) : (struct clab_name){0};
         char *stop;
@@ -119,7 +119,7 @@ static void write_results(struct canon *canon, struct side *side, const struct c
     for (uint32_t k = 0; k < insn->n_written && clab_operand(insn->operands, k, &start, &bytes); k++) {
         bool is_name;
         for (const char *at = start; at < start + bytes;) {
-            const size_t token = clab_token(side->listing->level, at, &is_name);
+            const size_t token = clab_token(at, &is_name);
             const struct clab_name name =
                 is_name ? clab_name_get(side->listing, at, token) : (struct clab_name){0};
             if (name.kind == CLAB_NAME_REGISTER) {
@@ -154,7 +154,7 @@ static uint32_t count_results(const struct side *side, const struct clab_code_in
     for (uint32_t k = 0; k < insn->n_written && clab_operand(insn->operands, k, &start, &bytes); k++) {
         bool is_name;
         for (const char *at = start; at < start + bytes;) {
-            const size_t token = clab_token(side->listing->level, at, &is_name);
+            const size_t token = clab_token(at, &is_name);
             n += is_name && clab_name_get(side->listing, at, token).kind == CLAB_NAME_REGISTER;
             at += token;
         }
@@ -315,8 +315,8 @@ static void fill_row(struct canon *canon, struct clab_diff_row *row)
             x = y = "";
         while (*x != '\0' && *y != '\0') {
             bool name_x, name_y;
-            const size_t bx = clab_token(canon->sides[0].listing->level, x, &name_x);
-            const size_t by = clab_token(canon->sides[1].listing->level, y, &name_y);
+            const size_t bx = clab_token(x, &name_x);
+            const size_t by = clab_token(y, &name_y);
             if (name_x && name_y &&
                 clab_name_get(canon->sides[0].listing, x, bx).kind == CLAB_NAME_REGISTER &&
                 clab_name_get(canon->sides[1].listing, y, by).kind == CLAB_NAME_REGISTER) {

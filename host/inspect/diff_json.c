@@ -26,8 +26,8 @@ static json_t *rows_json(const struct clab_diff *diff)
                 const struct clab_code_insn *insn = &diff->sides[s]->insns[row->insn[s]];
                 char text[1024];
                 clab_code_text(insn, text, sizeof text);
-                side = json_pack("{s:s,s:s,s:s,s:i}", "text", text, "canonical", row->texts[s], "group",
-                                 clab_group_name(insn->group),
+                side = json_pack("{s:o,s:o,s:s,s:i}", "text", clab_json_string(text), "canonical",
+                                 clab_json_string(row->texts[s]), "group", clab_group_name(insn->group),
                                  diff->sides[s]->level == CLAB_LEVEL_SASS ? "address" : "line",
                                  (int)insn->address);
             }
@@ -53,7 +53,7 @@ static json_t *level_json(const struct clab_difference *d, enum clab_level level
             json_array_append_new(
                 counts,
                 json_pack("{s:s,s:o,s:b,s:i,s:i}", "group", clab_group_name(mix.rows[i].group), "kind",
-                          mix.rows[i].what[0] != '\0' ? json_string(mix.rows[i].what) : json_null(),
+                          mix.rows[i].what[0] != '\0' ? clab_json_string(mix.rows[i].what) : json_null(),
                           "critical", (int)clab_group_is_critical(mix.rows[i].group), "a",
                           (int)mix.rows[i].count[0], "b", (int)mix.rows[i].count[1]));
         clab_mix_free(&mix);
@@ -93,10 +93,12 @@ static const char *base_name(const char *path)
     return slash != NULL ? slash + 1 : path;
 }
 
-static bool is_of(const json_t *row, const struct clab_subject *side)
+static bool is_of(const json_t *row, const struct clab_subject *side, const char *variant)
 {
     const json_t *image = json_object_get(row, "image");
     const char *entry = text_of(image, "entry");
+    if (variant != NULL)
+        return strcmp(text_of(row, "type"), "row") == 0 && strcmp(text_of(row, "variant"), variant) == 0;
     return strcmp(text_of(row, "type"), "row") == 0 &&
            (strcmp(entry, side->entry) == 0 || strcmp(entry, side->lowered) == 0) &&
            strcmp(base_name(text_of(image, "source")), base_name(side->file)) == 0 &&
@@ -112,16 +114,21 @@ static double median_of(const json_t *row)
                : 0;
 }
 
-json_t *clab_times_of(const json_t *records, const struct clab_subject *const sides[2])
+json_t *clab_times_of(const json_t *records, const struct clab_subject *const sides[2],
+                      const char *const variants[2])
 {
     json_t *times = json_array();
+    for (size_t i = 0; i < json_array_size(records) && variants[0] == NULL; i++)
+        if (is_of(json_array_get(records, i), sides[0], NULL) &&
+            is_of(json_array_get(records, i), sides[1], NULL))
+            return times;
     for (size_t i = 0; i < json_array_size(records); i++) {
         const json_t *a = json_array_get(records, i);
-        if (!is_of(a, sides[0]) || median_of(a) <= 0)
+        if (!is_of(a, sides[0], variants[0]) || median_of(a) <= 0)
             continue;
         for (size_t k = 0; k < json_array_size(records); k++) {
             const json_t *b = json_array_get(records, k);
-            if (!is_of(b, sides[1]) || median_of(b) <= 0 ||
+            if (!is_of(b, sides[1], variants[1]) || median_of(b) <= 0 ||
                 !json_equal(json_object_get(a, "params"), json_object_get(b, "params")) ||
                 strcmp(text_of(a, "run"), text_of(b, "run")) != 0 ||
                 strcmp(text_of(json_object_get(a, "device"), "id"),

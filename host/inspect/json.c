@@ -1,22 +1,37 @@
 /* Inspections as JSON. */
 #include "inspect/json.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "inspect/mix.h"
 
+json_t *clab_json_string(const char *text)
+{
+    json_t *string = json_string(text);
+    char *copy = string == NULL ? strdup(text) : NULL;
+    if (copy == NULL)
+        return string != NULL ? string : json_null();
+    for (char *at = copy; *at != '\0'; at++)
+        if ((unsigned char)*at >= 0x80)
+            *at = '?';
+    string = json_string(copy);
+    free(copy);
+    return string;
+}
+
 static json_t *text_or_null(const char *text)
 {
-    return text != NULL && text[0] != '\0' ? json_string(text) : json_null();
+    return text != NULL && text[0] != '\0' ? clab_json_string(text) : json_null();
 }
 
 static json_t *insn_json(const struct clab_listing *listing, const struct clab_code_insn *insn)
 {
     char text[1024];
     clab_code_text(insn, text, sizeof text);
-    json_t *object = json_pack("{s:i,s:s,s:s,s:s}", listing->level == CLAB_LEVEL_SASS ? "address" : "line",
-                               (int)insn->address, "text", text, "opcode", insn->opcode, "group",
-                               clab_group_name(insn->group));
+    json_t *object = json_pack("{s:i,s:o,s:o,s:s}", listing->level == CLAB_LEVEL_SASS ? "address" : "line",
+                               (int)insn->address, "text", clab_json_string(text), "opcode",
+                               clab_json_string(insn->opcode), "group", clab_group_name(insn->group));
     json_object_set_new(object, "kind", text_or_null(insn->what));
     json_object_set_new(object, "file", text_or_null(insn->place.file));
     json_object_set_new(object, "file_line",
@@ -54,10 +69,10 @@ json_t *clab_subject_json(const struct clab_subject *subject, enum clab_level le
     if (clab_mix_count(subject->has[0] ? &subject->listings[0] : NULL,
                        subject->has[1] ? &subject->listings[1] : NULL, &mix, NULL) != CLAB_OK)
         return NULL;
-    json_t *object =
-        json_pack("{s:s,s:s,s:s,s:s,s:o,s:o}", "file", subject->file, "entry", subject->entry, "symbol",
-                  subject->lowered, "arch", subject->arch, "compiler", text_or_null(subject->compiler),
-                  "resources", clab_resources_json(&subject->resources));
+    json_t *object = json_pack("{s:o,s:o,s:o,s:s,s:o,s:o}", "file", clab_json_string(subject->file), "entry",
+                               clab_json_string(subject->entry), "symbol", clab_json_string(subject->lowered),
+                               "arch", subject->arch, "compiler", text_or_null(subject->compiler),
+                               "resources", clab_resources_json(&subject->resources));
     json_t *counts = json_object(), *notes = json_array(), *fences = json_array();
     for (unsigned l = 0; l < CLAB_LEVELS; l++) {
         json_object_set_new(counts, clab_level_name(l),
@@ -68,9 +83,10 @@ json_t *clab_subject_json(const struct clab_subject *subject, enum clab_level le
     }
     if (clab_fences_became(subject, &arena, &became, &n_became, NULL) == CLAB_OK)
         for (size_t i = 0; i < n_became; i++)
-            json_array_append_new(fences, json_pack("{s:s,s:s,s:i,s:i}", "ptx", became[i].ptx, "sass",
-                                                    became[i].sass, "count", (int)became[i].count,
-                                                    "first_line", (int)became[i].first_line));
+            json_array_append_new(fences,
+                                  json_pack("{s:o,s:s,s:i,s:i}", "ptx", clab_json_string(became[i].ptx),
+                                            "sass", became[i].sass, "count", (int)became[i].count,
+                                            "first_line", (int)became[i].first_line));
     json_object_set_new(object, "mix", counts);
     json_object_set_new(object, "fences", fences);
     json_object_set_new(object, "notes", notes);

@@ -10,4 +10,8 @@
    New reference; NULL when memory is out. */
 json_t *clab_subject_json(const struct clab_subject *subject, enum clab_level level);
 
+/* `text` as a JSON string; bytes that are no UTF-8 (a file's name may have some) become '?'. New reference.
+ */
+json_t *clab_json_string(const char *text);
+
 #endif

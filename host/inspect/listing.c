@@ -41,10 +41,9 @@ static bool goes_on(char c)
 
 /* A dot belongs to a SASS label (.L_x_3) at its start only: "R2.64" is a register and a suffix, "%tid.x" a
    name and a suffix. */
-size_t clab_token(enum clab_level level, const char *at, bool *out_is_name)
+size_t clab_token(const char *at, bool *out_is_name)
 {
     const char *end = at + 1;
-    (void)level;
     *out_is_name = starts_name(*at) && (*at != '.' || at[1] == 'L');
     if (*out_is_name || isdigit((unsigned char)*at))
         while (goes_on(*end))

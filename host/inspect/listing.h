@@ -98,7 +98,7 @@ void clab_listing_free(struct clab_listing *listing);
 
 /* Passes over one token of operands: a name (letters, digits, _ $ % . inside names of PTX), a number, or a
    punctuation mark. Returns its length; *out_is_name tells. */
-size_t clab_token(enum clab_level level, const char *at, bool *out_is_name);
+size_t clab_token(const char *at, bool *out_is_name);
 /* What a name is. `bytes` of text. */
 struct clab_name clab_name_get(const struct clab_listing *listing, const char *text, size_t bytes);
 /* The index-th operand (top-level commas) as [*out_start, +*out_bytes); false past the last. */

@@ -17,7 +17,8 @@ struct flow {
     bool changed;
 };
 
-#define SASS_REGISTERS 512 /* R0 to R255, then UR0 to UR255 */
+#define FLOW_LIMIT     ((size_t)1 << 28) /* marks; a kernel that needs more is left unmarked */
+#define SASS_REGISTERS 512               /* R0 to R255, then UR0 to UR255 */
 
 /* Number of a SASS register name, or UINT32_MAX. */
 static uint32_t sass_register(const char *text, size_t bytes)
@@ -44,7 +45,7 @@ static bool reads_marked(const struct flow *flow, const char *operands, uint32_t
     for (uint32_t k = first; clab_operand(operands, k, &start, &bytes); k++) {
         bool is_name, inside = false, description = false;
         for (at = start; at < start + bytes;) {
-            const size_t token = clab_token(CLAB_LEVEL_SASS, at, &is_name);
+            const size_t token = clab_token(at, &is_name);
             if (*at == '[')
                 inside = !description;
             description = is_name && token == 4 && memcmp(at, "desc", 4) == 0;
@@ -163,6 +164,8 @@ clab_status clab_listing_find_mapped(struct clab_listing *listing, struct clab_e
     struct flow flow = {.listing = listing};
     struct clab_arena arena = {0};
     flow.n_registers = listing->level == CLAB_LEVEL_PTX ? listing->function->n_regs + 1 : SASS_REGISTERS;
+    if (((size_t)listing->n_blocks + 1) * flow.n_registers > FLOW_LIMIT)
+        return CLAB_OK;
     flow.in = clab_arena_array(&arena, (size_t)listing->n_blocks + 1, flow.n_registers);
     flow.state = clab_arena_alloc(&arena, flow.n_registers);
     if (flow.in == NULL || flow.state == NULL) {
@@ -176,5 +179,12 @@ clab_status clab_listing_find_mapped(struct clab_listing *listing, struct clab_e
             follow(&flow, b);
     } while (flow.changed);
     clab_arena_free(&arena);
+    for (uint32_t i = 0; i < listing->n_insns; i++) {
+        struct clab_code_insn *insn = &listing->insns[i];
+        if (insn->is_mapped)
+            insn->what = clab_arena_printf(&listing->arena, "%s; could be .shared::cluster", insn->what);
+        if (insn->what == NULL)
+            return clab_error_set(error, CLAB_NO_MEMORY, "no memory for the listing of '%s'", listing->entry);
+    }
     return CLAB_OK;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "inspect/facts.h"
+#include "inspect/json.h"
 
 enum how { HOW_INSN, HOW_HAS, HOW_SEQ, HOW_KIND, HOW_FACT };
 
@@ -150,7 +151,8 @@ json_t *clab_notes_json(const struct clab_notes *notes, const struct clab_listin
             char place[4200];
             if (insn->place.file != NULL)
                 snprintf(place, sizeof place, "%s:%u", insn->place.file, (unsigned)insn->place.line);
-            json_object_set_new(hit, "source", insn->place.file != NULL ? json_string(place) : json_null());
+            json_object_set_new(hit, "source",
+                                insn->place.file != NULL ? clab_json_string(place) : json_null());
             json_array_append_new(at, hit);
         }
         json_array_append_new(

@@ -1,9 +1,9 @@
 /* Resources of a kernel. What a cubin says stands in attribute lists, sections .nv.info (by symbol) and
-   .nv.info.NAME. Their format is not documented; it was read off what ptxas 13.0.88 wrote and nvdisasm
-   -c'less named: one byte of format (1 no value, 2 one byte, 3 two bytes, 4 a size and that many bytes), one
-   of attribute, two of value or size. Shared memory is the size of .nv.shared.NAME, of which the first 1024
-   bytes are the system's in a linked cubin that reserves them (sm_90 and later; section .nv.shared.reserved.0
-   or symbol .nv.reservedSmem.…; the first user byte lies at 0x400). */
+   .nv.info.NAME. Their format is not documented; it was read off what ptxas 13.0.88 wrote, with the names
+   that nvdisasm gives them: one byte of format (1 no value, 2 one byte, 3 two bytes, 4 a size and that many
+   bytes), one of attribute, two of value or size. Shared memory is the size of .nv.shared.NAME, of which the
+   first 1024 bytes are the system's in a linked cubin that reserves them (sm_90 and later; section
+   .nv.shared.reserved.0 or symbol .nv.reservedSmem.…; the first user byte lies at 0x400). */
 #include "inspect/resources.h"
 
 #include <elf.h>

@@ -25,9 +25,12 @@ clab_status clab_show_unified(struct clab_show *show, const struct clab_differen
    …}; new reference, NULL when memory is out. Schema: README.md. */
 json_t *clab_difference_json(const struct clab_difference *difference);
 
-/* Times that records (JSON Lines of `run`) hold of both kernels: rows are matched to a side by entry and
-   source file name, and to each other by experiment, device and parameters. Array of {"experiment", "device",
-   "params", "a_ns", "b_ns", "ratio"} of measured medians (b / a); empty when there is none. New reference. */
-json_t *clab_times_of(const json_t *records, const struct clab_subject *const sides[2]);
+/* Times that records (JSON Lines of `run`) hold of both kernels: rows are matched to a side by variant, where
+   `variants` names one, else by entry, source file name and architecture, and to each other by run, device
+   and parameters. Array of {"experiment", "device", "params", "a_ns", "b_ns", "ratio"} of measured medians (b
+   / a); empty when there is none, or when a row could be either side's (one kernel with two sets of options).
+   New reference. */
+json_t *clab_times_of(const json_t *records, const struct clab_subject *const sides[2],
+                      const char *const variants[2]);
 
 #endif

@@ -343,15 +343,20 @@ static clab_status read_sass(const struct clab_compiler *compiler, struct clab_s
 }
 
 /* .loc names the innermost line of an inlined call, the SASS reader the innermost one of the user's: the PTX
-   gets that where SASS was made from it. */
+   gets that where SASS was made from it. Without memory it stays as it is. */
 static void share_places(const struct clab_listing *sass, struct clab_listing *ptx)
 {
+    uint32_t last = 0;
     for (uint32_t i = 0; i < ptx->n_insns; i++)
-        for (uint32_t k = 0; k < sass->n_insns; k++)
-            if (sass->insns[k].ptx_line == ptx->insns[i].address && sass->insns[k].place.file != NULL) {
-                ptx->insns[i].place = sass->insns[k].place;
-                break;
-            }
+        last = ptx->insns[i].address > last ? ptx->insns[i].address : last;
+    const struct clab_place **of_line = calloc((size_t)last + 1, sizeof *of_line);
+    for (uint32_t k = sass->n_insns; of_line != NULL && k-- > 0;)
+        if (sass->insns[k].ptx_line <= last && sass->insns[k].place.file != NULL)
+            of_line[sass->insns[k].ptx_line] = &sass->insns[k].place;
+    for (uint32_t i = 0; of_line != NULL && i < ptx->n_insns; i++)
+        if (of_line[ptx->insns[i].address] != NULL)
+            ptx->insns[i].place = *of_line[ptx->insns[i].address];
+    free(of_line);
 }
 
 clab_status clab_inspect_open(struct clab_compiler *compiler, const struct clab_inspect_request *request,

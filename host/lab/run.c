@@ -624,6 +624,12 @@ clab_status clab_run(struct clab_session *session, struct clab_compiler *compile
         !clab_json_bool(session->facts, "accepts_cubin", false))
         return clab_error_set(error, CLAB_UNSUPPORTED, "%s runs PTX: there is no --image cubin for it",
                               session->device);
+    if (session->has_run) {
+        const clab_status reopened = clab_session_reopen(session, error);
+        if (reopened != CLAB_OK)
+            return reopened;
+    }
+    session->has_run = true;
     clab_session_mark(session, "wait");
     json_t *facts = json_copy(session->facts);
     json_object_set(facts, "options", session->options != NULL ? session->options : json_null());

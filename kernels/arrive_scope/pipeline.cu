@@ -39,7 +39,7 @@ struct pipeline : together {
           at(cluster_id(), cluster_count(), tiles)
     {
     }
-    __device__ __forceinline__ void fill(u32, u32 stage, u32 full) const
+    __device__ __forceinline__ void fill(u32 stage, u32 full) const
     {
         copy_in_multicast(stage + offset, source + (u64)at.next() * tile_bytes + offset, slice_bytes, full, all());
     }

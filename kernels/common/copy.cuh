@@ -47,8 +47,10 @@ __device__ __forceinline__ u32 peer_address(u32 address, u32 rank)
     return peer;
 }
 
+/* .aligned wants the whole warp together, which a branch before it does not leave behind by itself. */
 __device__ __forceinline__ void cluster_barrier()
 {
+    __syncwarp();
     asm volatile("barrier.cluster.arrive.release.aligned;\n"
                  "barrier.cluster.wait.acquire.aligned;" ::
                      : "memory");

@@ -1,8 +1,9 @@
 /* The pipeline that multicast and arrive_scope share: a ring of stages in shared memory, filled by one thread with bulk
    copies, freed by a warp once its tile was seen. What differs is a `way`:
 
-     way.fill(round, stage, full)     start this CTA's copies of a round into the ring (one thread; every CTA of the
-                                      cluster does so, and together they bring each CTA exactly a tile)
+     way.fills(round)                 whether this CTA copies anything in a round
+     way.fill(stage, full)            start this CTA's copies of a round into the ring (one thread; together the CTAs of the
+                                      cluster bring each of them exactly a tile)
      way.hears()                      how many CTAs tell this one that their stage is free
      way.release(empty)               tell them (warp 1, all lanes)
      way.wait(barrier, parity)        a wait for a phase
@@ -23,6 +24,7 @@
 
 /* What most ways have nothing to do for. */
 struct plain_way {
+    __device__ __forceinline__ bool fills(u32) const { return true; }
     __device__ __forceinline__ void prepare(u32) const {}
     template <class Ring> __device__ __forceinline__ void help(const Ring &, u32, u32, u32) const {}
     __device__ __forceinline__ void wait(u32 barrier, u32 parity) const { wait_phase(barrier, parity); }
@@ -69,8 +71,12 @@ __device__ __forceinline__ void produce(const ring &r, u32 tiles, u32 full, u32 
 {
     place at = {0, 1}; /* the first round over the ring finds it free: parity 1 of a fresh mbarrier has completed */
     for (u32 round = 0; round < r.rounds; round++) {
-        way.wait(empty + at.stage * 8, at.parity);
-        way.fill(round, tiles + at.stage * r.tile_bytes, full + at.stage * 8);
+        /* Who has nothing to fill must not wait: the others would not wait for it, and it could fall two phases behind, where
+           parities mislead. */
+        if (way.fills(round)) {
+            way.wait(empty + at.stage * 8, at.parity);
+            way.fill(tiles + at.stage * r.tile_bytes, full + at.stage * 8);
+        }
         at.next(r.stages);
     }
 }
@@ -88,8 +94,8 @@ __device__ __forceinline__ void consume(const ring &r, u32 cta, u32 tiles, u32 f
             asm volatile("bar.sync 1, %0;" ::"n"(CONSUMER_THREADS) : "memory");
         }
         if (thread < 32) {
-            if (thread == 0)
-                arrive_expect(full + at.stage * 8, r.tile_bytes); /* the bytes of the next round */
+            if (thread == 0 && round + r.stages < r.rounds)
+                arrive_expect(full + at.stage * 8, r.tile_bytes); /* the bytes of the stage's next round */
             __syncwarp();
             way.release(empty + at.stage * 8);
         }
@@ -97,13 +103,12 @@ __device__ __forceinline__ void consume(const ring &r, u32 cta, u32 tiles, u32 f
     }
 }
 
-/* The tiles of the last `stages` rounds, by every consumer thread. */
-template <class Way>
-__device__ __forceinline__ void look_back(const ring &r, u32 cta, u32 tiles, u32 full, const Way &way)
+/* The tiles of the last `stages` rounds, by every consumer thread. requires: one of them has waited for these rounds, and a
+   CTA barrier since. */
+__device__ __forceinline__ void look_back(const ring &r, u32 cta, u32 tiles)
 {
     for (u32 i = 0; i < r.stages; i++) {
-        const u32 round = r.rounds - r.stages + i, stage = round % r.stages;
-        way.wait(full + stage * 8, (round / r.stages) & 1);
+        const u32 stage = (r.rounds - r.stages + i) % r.stages;
         digest_add(r.last + cta * r.stages + i, digest_part(tiles + stage * r.tile_bytes, r.tile_bytes, threadIdx.x - 32,
                                                             CONSUMER_THREADS, r.swizzle));
     }
@@ -137,11 +142,9 @@ template <class Way> __device__ __forceinline__ void ring_run(const ring &r, con
     else if (threadIdx.x >= 32 && (r.read_all || threadIdx.x < 64))
         consume(r, cta, tiles, full, empty, way);
     if (threadIdx.x >= 32 && threadIdx.x < RING_THREADS) {
-        /* A phase's parity says nothing to a warp that is two phases behind. */
         asm volatile("bar.sync 1, %0;" ::"n"(CONSUMER_THREADS) : "memory");
-        look_back(r, cta, tiles, full, way);
+        look_back(r, cta, tiles);
     }
-    __syncwarp();
     cluster_barrier(); /* nobody leaves while a peer may still signal it */
     guard_check(before, r.touched + cta);
     guard_check(after, r.touched + cta);

@@ -25,7 +25,7 @@ struct forward : to_receiver {
         for (u32 barrier = landed; barrier < landed + (landed - full_at) / 2; barrier += 8)
             barrier_init(barrier, 1);
     }
-    __device__ __forceinline__ void fill(u32, u32 stage, u32 full) const
+    __device__ __forceinline__ void fill(u32 stage, u32 full) const
     {
         const u32 barrier = landed + (full - full_at);
         arrive_expect(barrier, tile_bytes);

@@ -3,7 +3,7 @@
 
 struct mapped : to_receiver {
     using to_receiver::to_receiver;
-    __device__ __forceinline__ void fill(u32, u32 stage, u32 full) const
+    __device__ __forceinline__ void fill(u32 stage, u32 full) const
     {
         copy_in(peer_address(stage, receiver), source + (u64)at.next() * tile_bytes, tile_bytes,
                 peer_address(full, receiver));

@@ -15,7 +15,7 @@ struct own : plain_way {
         if (threadIdx.x % 32 == 0)
             arrive(empty);
     }
-    __device__ __forceinline__ void fill(u32, u32 stage, u32 full) const
+    __device__ __forceinline__ void fill(u32 stage, u32 full) const
     {
         copy_in(stage, source + (u64)at.next() * tile_bytes, tile_bytes, full);
     }

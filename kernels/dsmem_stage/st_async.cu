@@ -10,7 +10,8 @@ __device__ __forceinline__ void store_async(u32 to, uint4 value, u32 peer_barrie
 
 struct stores : to_receiver {
     using to_receiver::to_receiver;
-    __device__ __forceinline__ void fill(u32, u32, u32) const {} /* the producer has nothing to start */
+    __device__ __forceinline__ bool fills(u32) const { return false; } /* the helpers do it */
+    __device__ __forceinline__ void fill(u32, u32) const {}
     template <class Ring> __device__ __forceinline__ void help(const Ring &r, u32 ring_tiles, u32 full, u32 empty) const
     {
         place here = {0, 1};

@@ -10,7 +10,7 @@ struct apart : alone {
           at(cluster_id() * cluster_size() + cluster_rank(), cluster_count() * cluster_size(), tiles)
     {
     }
-    __device__ __forceinline__ void fill(u32, u32 stage, u32 full) const
+    __device__ __forceinline__ void fill(u32 stage, u32 full) const
     {
         copy_in(stage, source + (u64)at.next() * tile_bytes, tile_bytes, full);
     }

@@ -19,7 +19,7 @@ struct parts {
 struct grid_own : alone {
     parts p;
     __device__ explicit grid_own(const parts &its) : p(its) {}
-    __device__ __forceinline__ void fill(u32, u32 stage, u32 full) const
+    __device__ __forceinline__ void fill(u32 stage, u32 full) const
     {
         copy_in(stage, p.a + (u64)p.at_a.next() * p.bytes, p.bytes, full);
         copy_in(stage + p.bytes, p.b + (u64)p.at_b.next() * p.bytes, p.bytes, full);
@@ -37,7 +37,7 @@ struct grid_masks : plain_way {
     }
     __device__ __forceinline__ u32 hears() const { return p.width + p.height - 1; }
     __device__ __forceinline__ void release(u32 empty) const { release_mask(empty, row | column); }
-    __device__ __forceinline__ void fill(u32, u32 stage, u32 full) const
+    __device__ __forceinline__ void fill(u32 stage, u32 full) const
     {
         const u32 a = p.bytes / p.width, b = p.bytes / p.height;
         copy_in_multicast(stage + p.x * a, p.a + (u64)p.at_a.next() * p.bytes + p.x * a, a, full, row);

@@ -9,13 +9,11 @@ struct issuer : together {
         : source(from), tile_bytes(bytes), at(cluster_id(), cluster_count(), tiles)
     {
     }
-    __device__ __forceinline__ u32 hears() const { return rank == 0 ? size : 1; }
-    /* The issuer, and this CTA's own producer thread, which keeps in step with it. */
-    __device__ __forceinline__ void release(u32 empty) const { release_mask(empty, 1u | 1u << rank); }
-    __device__ __forceinline__ void fill(u32, u32 stage, u32 full) const
+    __device__ __forceinline__ void release(u32 empty) const { release_mask(empty, 1); }
+    __device__ __forceinline__ bool fills(u32) const { return rank == 0; }
+    __device__ __forceinline__ void fill(u32 stage, u32 full) const
     {
-        if (rank == 0)
-            copy_in_multicast(stage, source + (u64)at.next() * tile_bytes, tile_bytes, full, all());
+        copy_in_multicast(stage, source + (u64)at.next() * tile_bytes, tile_bytes, full, all());
     }
 };
 

@@ -9,7 +9,7 @@ struct own : alone {
         : source(from), tile_bytes(bytes), at(cluster_id(), cluster_count(), tiles)
     {
     }
-    __device__ __forceinline__ void fill(u32, u32 stage, u32 full) const
+    __device__ __forceinline__ void fill(u32 stage, u32 full) const
     {
         copy_in(stage, source + (u64)at.next() * tile_bytes, tile_bytes, full);
     }

@@ -15,7 +15,7 @@ struct slices : together {
           at(cluster_id(), cluster_count(), tiles)
     {
     }
-    __device__ __forceinline__ void fill(u32, u32 stage, u32 full) const
+    __device__ __forceinline__ void fill(u32 stage, u32 full) const
     {
 #if defined(PACE_CYCLES)
         const long long free_at = clock64();

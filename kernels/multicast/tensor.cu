@@ -20,7 +20,7 @@ struct part {
 struct tensor_own : alone {
     part p;
     __device__ explicit tensor_own(const part &its) : p(its) {}
-    __device__ __forceinline__ void fill(u32, u32 stage, u32 full) const
+    __device__ __forceinline__ void fill(u32 stage, u32 full) const
     {
         const u32 row = p.at.next() * p.tile_rows;
         for (u32 i = 0; i < p.boxes; i++)
@@ -31,7 +31,7 @@ struct tensor_own : alone {
 struct tensor_slices : together {
     part p;
     __device__ explicit tensor_slices(const part &its) : p(its) {}
-    __device__ __forceinline__ void fill(u32, u32 stage, u32 full) const
+    __device__ __forceinline__ void fill(u32 stage, u32 full) const
     {
         const u32 row = p.at.next() * p.tile_rows;
         for (u32 i = p.first; i < p.first + p.boxes; i++)

@@ -114,7 +114,6 @@ __device__ __forceinline__ void multiply(const tensor_map *a, const tensor_map *
             *(float2 *)(to + (u64)8 * n + i * 8) = make_float2(d[i * 4 + 2], d[i * 4 + 3]);
         }
     }
-    __syncwarp();
     if (MULTICAST)
         cluster_barrier(); /* nobody leaves while the peer may still signal it */
 }

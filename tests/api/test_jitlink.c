@@ -16,7 +16,7 @@ NVJITLINK(nvJitLinkGetLinkedCubin, (void *handle, void *cubin))
 NVJITLINK(nvJitLinkGetErrorLogSize, (void *handle, size_t *bytes))
 NVJITLINK(nvJitLinkGetErrorLog, (void *handle, char *log))
 
-enum { CUBIN = 1, PTX = 2, LTOIR = 3, FATBIN = 4 };
+enum { CUBIN = 1, PTX = 2, LTOIR = 3, FATBIN = 4, LIBRARY = 6 };
 enum {
     SUCCESS = 0,
     UNRECOGNIZED_OPTION = 1,
@@ -33,6 +33,8 @@ static const char caller[] = HEADER
     ".visible .entry k(.param .u64 out) { .reg .u64 a; .reg .u32 v; .param .b32 r; ld.param.u64 a, [out];\n"
     "  call (r), seven, (); ld.param.b32 v, [r]; st.global.u32 [a], v; ret; }\n";
 static const char callee[] = HEADER ".visible .func (.param .b32 r) seven () { st.param.b32 [r], 7; ret; }\n";
+static const char weak[] =
+    HEADER ".weak .func (.param .b32 r) shared_by_both ()\n{ { // }\n} st.param.b32 [r], 1; ret; }\n";
 static const char *arch[] = {"-arch=sm_90", "-O3"};
 
 static void test_link(void **state)
@@ -50,6 +52,9 @@ static void test_link(void **state)
     assert_int_equal(__nvJitLinkCreate_13_0(&link, 2, arch), SUCCESS);
     assert_int_equal(nvJitLinkAddData(link, PTX, caller, sizeof caller, "caller"), SUCCESS);
     assert_int_equal(nvJitLinkAddData(link, PTX, callee, sizeof callee, "callee"), SUCCESS);
+    /* of a weak function that two inputs define the first counts */
+    assert_int_equal(nvJitLinkAddData(link, PTX, weak, sizeof weak, "weak"), SUCCESS);
+    assert_int_equal(nvJitLinkAddData(link, PTX, weak, sizeof weak, "weak again"), SUCCESS);
     assert_int_equal(nvJitLinkComplete(link), SUCCESS);
     assert_int_equal(nvJitLinkGetLinkedCubinSize(link, &bytes), SUCCESS);
     image = malloc(bytes);
@@ -65,6 +70,57 @@ static void test_link(void **state)
     OK(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
     OK(cuMemcpyDtoH(&got, out, 4));
     assert_int_equal(got, 7);
+}
+
+/* Grid-wide synchronisation comes from libcudadevrt, and -maxrregcount reaches the function. */
+static void test_grid(void **state)
+{
+    static const char text[] = HEADER
+        ".extern .func (.param .b64 r) cudaCGGetIntrinsicHandle (.param .b32 scope);\n"
+        ".extern .func (.param .b32 r) cudaCGSynchronize (.param .b64 handle, .param .b32 flags);\n"
+        ".visible .entry k(.param .u64 out) { .reg .u64 a, b, h; .reg .u32 c, n, s, f<64>; .param .b32 "
+        "scope, flags, done;\n"
+        "  .param .b64 handle, given; ld.param.u64 a, [out]; mov.u32 c, %ctaid.x; mov.u32 n, %nctaid.x;\n"
+        "  mul.wide.u32 b, c, 4; add.u64 b, a, b; st.global.u32 [b], c; st.param.b32 [scope], 1;\n"
+        "  call (given), cudaCGGetIntrinsicHandle, (scope); ld.param.b64 h, [given]; st.param.b64 [handle], "
+        "h;\n"
+        "  st.param.b32 [flags], 0; call (done), cudaCGSynchronize, (handle, flags);\n"
+        "  sub.u32 s, n, 1; sub.u32 s, s, c; mul.wide.u32 h, s, 4; add.u64 h, a, h; ld.volatile.global.u32 "
+        "c, [h];\n"
+        "  st.param.b64 [handle], 1; call (done), cudaCGSynchronize, (handle, flags); st.global.u32 [b], c; "
+        "ret; }\n";
+    static const char *options[] = {"-arch=sm_90", "-maxrregcount=10"};
+    enum { CTAS = 24 };
+    (void)state;
+    void *link = NULL;
+    char image[16384];
+    uint32_t got[CTAS];
+    int registers = 0;
+    size_t bytes = 0;
+    CUmodule module;
+    CUfunction function;
+    CUdeviceptr out;
+    assert_int_equal(__nvJitLinkCreate_13_0(&link, 2, options), SUCCESS);
+    assert_int_equal(nvJitLinkAddData(link, PTX, text, sizeof text, "grid"), SUCCESS);
+    assert_int_equal(nvJitLinkAddData(link, LIBRARY, "!<arch>", 8, "lib/libcudadevrt.a"), SUCCESS);
+    assert_int_equal(nvJitLinkAddData(link, LIBRARY, "!<arch>", 8, "libother.a"), UNRECOGNIZED_INPUT);
+    assert_int_equal(nvJitLinkComplete(link), SUCCESS);
+    assert_int_equal(nvJitLinkGetLinkedCubinSize(link, &bytes), SUCCESS);
+    assert_in_range(bytes, 1, sizeof image);
+    assert_int_equal(nvJitLinkGetLinkedCubin(link, image), SUCCESS);
+    assert_int_equal(nvJitLinkDestroy(&link), SUCCESS);
+    OK(cuModuleLoadData(&module, image));
+    OK(cuModuleGetFunction(&function, module, "k"));
+    OK(cuFuncGetAttribute(&registers, CU_FUNC_ATTRIBUTE_NUM_REGS, function));
+    assert_in_range(registers, 1, 10);
+    OK(cuMemAlloc(&out, sizeof got));
+    void *params[] = {&out};
+    for (int round = 0; round < 2; round++) { /* the barrier counts on */
+        OK(cuLaunchCooperativeKernel(function, CTAS, 1, 1, 64, 1, 1, 0, NULL, params));
+        OK(cuMemcpyDtoH(got, out, sizeof got));
+        for (uint32_t i = 0; i < CTAS; i++)
+            assert_int_equal(got[i], CTAS - 1 - i);
+    }
 }
 
 static void expect_log(void *link, const char *words)
@@ -108,6 +164,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         IN_CONTEXT(test_link),
+        IN_CONTEXT(test_grid),
         IN_CONTEXT(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

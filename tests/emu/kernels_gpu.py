@@ -105,6 +105,12 @@ def one(path, faults):
     device, context = ctypes.c_int(), ctypes.c_void_p()
     if cuda.cuInit(0) or cuda.cuDeviceGet(ctypes.byref(device), 0):
         return 77
+    major, minor = ctypes.c_int(), ctypes.c_int()
+    cuda.cuDeviceGetAttribute(ctypes.byref(major), 75, device)
+    cuda.cuDeviceGetAttribute(ctypes.byref(minor), 76, device)
+    if int(re.search(r"^\.target sm_(\d+)", text, re.M)[1]) > 10 * major.value + minor.value:
+        print(f"{os.path.basename(path)}: skipped, for a newer GPU")
+        return 0
     cuda.cuCtxCreate_v2(ctypes.byref(context), 0, device)
     failures = 0
     for kind, line in items:

@@ -218,8 +218,9 @@ static void modules(void)
         cuModuleUnload((CUmodule)any(MODULE));
         break;
     case 2:
-        cuModuleGetGlobal((CUdeviceptr *)out, (size_t *)(out + 1), (CUmodule)any(MODULE), name);
-        keep(MEMORY, out[0]);
+        if (cuModuleGetGlobal((CUdeviceptr *)out, (size_t *)(out + 1), (CUmodule)any(MODULE), name) ==
+            CUDA_SUCCESS)
+            keep(MEMORY, out[0]);
         break;
     case 3:
         if (cuLibraryLoadData((CUlibrary *)out, ptx, NULL, NULL, 0, NULL, NULL, 0) == CUDA_SUCCESS)

@@ -66,6 +66,7 @@ struct linker {
     char arch[32];
     void *library, *real; /* nvJitLink itself, for LTO IR; NULL until needed */
     char log[8192], driver_log[8192];
+    void *option_values[3]; /* the driver writes the log's size here as long as the state lives */
 };
 
 static int say(struct linker *linker, int result, const char *format, ...)
@@ -168,15 +169,20 @@ static int add_ptx(struct linker *linker, CUjitInputType type, const void *data,
                linker->driver_log, (int)result);
 }
 
-static bool linker_open(struct linker *linker)
+static bool linker_open(struct linker *linker, unsigned max_registers)
 {
-    CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
-    void *values[] = {linker->driver_log, (void *)(uintptr_t)sizeof linker->driver_log};
+    CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
+                              CU_JIT_MAX_REGISTERS};
+    void **values = linker->option_values;
+    values[0] = linker->driver_log;
+    values[1] = (void *)(uintptr_t)sizeof linker->driver_log;
+    values[2] = (void *)(uintptr_t)max_registers;
     if (!driver_load(&linker->driver) || linker->driver.cuInit(0) != CUDA_SUCCESS ||
         linker->driver.cuDevicePrimaryCtxRetain(&linker->context, 0) != CUDA_SUCCESS)
         return false;
     linker->driver.cuCtxPushCurrent_v2(linker->context);
-    CUresult result = linker->driver.cuLinkCreate_v2(2, options, values, &linker->state);
+    CUresult result =
+        linker->driver.cuLinkCreate_v2(max_registers > 0 ? 3 : 2, options, values, &linker->state);
     linker->driver.cuCtxPopCurrent_v2(&(CUcontext){NULL});
     if (result != CUDA_SUCCESS)
         linker->driver.cuDevicePrimaryCtxRelease_v2(0);
@@ -224,6 +230,7 @@ FUNCTION(nvJitLinkCreate, (void **handle, uint32_t n_options, const char **optio
     if (linker == NULL)
         return INTERNAL;
     int result = MISSING_ARCH;
+    unsigned max_registers = 0;
     for (uint32_t i = 0; i < n_options; i++) {
         const char *option = options[i] != NULL ? options[i] : "";
         if (strncmp(option, "-arch=", 6) == 0) {
@@ -231,11 +238,13 @@ FUNCTION(nvJitLinkCreate, (void **handle, uint32_t n_options, const char **optio
             result = result == MISSING_ARCH ? SUCCESS : result;
         } else if (strcmp(option, "-lto") == 0 || strcmp(option, "-dlto") == 0) {
             linker->lto = true;
+        } else if (strncmp(option, "-maxrregcount=", 14) == 0) {
+            max_registers = (unsigned)strtoul(option + 14, NULL, 10);
         } else if (option[0] != '-') {
             result = UNRECOGNIZED_OPTION;
         }
     }
-    if (result == SUCCESS && !linker_open(linker))
+    if (result == SUCCESS && !linker_open(linker, max_registers))
         result = INTERNAL;
     if (result != SUCCESS) {
         free(linker);
@@ -277,9 +286,12 @@ FUNCTION(nvJitLinkAddData, (void *handle, int type, const void *data, size_t byt
         return add_ptx(linker, CU_JIT_INPUT_FATBINARY, data, bytes, name);
     case INPUT_LTOIR:
         return linker->lto ? lto_add(linker, data, bytes, name) : LTO_NOT_ENABLED;
+    case INPUT_LIBRARY:
+        if (name != NULL && strstr(name, "cudadevrt") != NULL)
+            return add_ptx(linker, CU_JIT_INPUT_LIBRARY, data, bytes, name);
+        /* fall through */
     case INPUT_CUBIN:
     case INPUT_OBJECT:
-    case INPUT_LIBRARY:
         return say(linker, UNRECOGNIZED_INPUT,
                    "%s: a %s holds machine code; the stand-in driver executes PTX: link PTX instead\n",
                    name != NULL ? name : "<unnamed>",

@@ -3,6 +3,7 @@ import os
 import sys
 
 os.environ.setdefault("DEV", "CUDA")
+os.environ.setdefault("TRAINING", "1")
 try:
     import numpy as np
     from tinygrad import Device, Tensor, nn
@@ -34,7 +35,6 @@ optimiser = nn.optim.SGD(nn.state.get_parameters(net), lr=0.05)
 inputs = Tensor(random.standard_normal((32, 4)).astype(np.float32))
 targets = inputs.sum(axis=1, keepdim=True)
 losses = []
-Tensor.training = True
 for _ in range(6):
     optimiser.zero_grad()
     loss = ((net(inputs) - targets) ** 2).mean().backward()

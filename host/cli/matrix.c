@@ -1,0 +1,434 @@
+/* clusterlab matrix: kernels against architectures. Each cell says how far the kernel comes: compiles
+   (NVRTC), assembles (nvJitLink), is complete, runs and verifies on the emulated device and, where it is
+   here, on the GPU. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/matrix.h"
+#include "inspect/complete.h"
+#include "lab/run.h"
+#include "lab/wire.h"
+#include "report/record.h"
+
+#define MAX_WORDS   256
+#define MAX_OPTIONS 32
+#define GPU_SAMPLES 20 /* the times are not shown: few do */
+
+/* --- targets */
+
+static clab_status read_archs(const char *text, struct clab_matrix *matrix, struct clab_error *error)
+{
+    for (size_t i = 0; text == NULL && clab_target_at(i) != NULL; i++)
+        matrix->archs[matrix->n_archs++] = clab_target_at(i);
+    for (const char *p = text; p != NULL; p = *p == ',' ? p + 1 : NULL) {
+        char name[32];
+        const size_t bytes = strcspn(p, ",");
+        const struct clab_target *target;
+        snprintf(name, sizeof name, "%.*s", (int)(bytes < sizeof name ? bytes : sizeof name - 1), p);
+        clab_status status = clab_target_parse(name, &target, error);
+        if (status != CLAB_OK)
+            return status;
+        if (!target->has_clusters)
+            return clab_error_set(error, CLAB_USAGE, "%s has no clusters: the matrix begins with sm_90",
+                                  target->name);
+        bool twice = false;
+        for (size_t i = 0; i < matrix->n_archs; i++)
+            twice = twice || matrix->archs[i] == target;
+        if (!twice)
+            matrix->archs[matrix->n_archs++] = target;
+        p += bytes;
+    }
+    return CLAB_OK;
+}
+
+/* Whether the kernel says itself that it is not for this target. What needs a family's instructions cannot be
+   compiled for a plain target of it, though PTX made for the family assembles there. */
+static bool declared_out(const struct clab_subject_row *row, const struct clab_target *arch)
+{
+    const char *dot = strrchr(row->source, '.');
+    if (row->needs == NULL)
+        return false;
+    if (row->needs->reach == CLAB_REACH_FAMILY && arch->reach == CLAB_REACH_FORWARD && dot != NULL &&
+        strcmp(dot, ".cu") == 0)
+        return true;
+    return row->needs_chip ? !clab_target_cubin_runs(row->needs, arch)
+                           : !clab_target_ptx_runs(row->needs, arch);
+}
+
+/* --- progress */
+
+static void show_progress(struct clab_matrix *matrix, const char *stage, const char *what, size_t done,
+                          size_t count)
+{
+    if (!matrix->cli->err_is_terminal || count == 0)
+        return;
+    fprintf(matrix->cli->err, "\r\033[K%s %zu/%zu %s", stage, done, count, what);
+    fflush(matrix->cli->err);
+    matrix->progress_shown = true;
+}
+
+static void on_compiled(void *context, size_t done, size_t count)
+{
+    show_progress(context, "compile", "", done, count);
+}
+
+static void on_stage(void *context, const char *stage, const char *what, size_t done, size_t count)
+{
+    show_progress(context, stage, what, done, count);
+}
+
+/* --- compile, assemble, complete */
+
+/* The first line of the log that is an error, else the message: what twelve cells with the same cause share.
+   Names of targets give way to "the target". */
+static char *cause_of(const struct clab_error *error, const char *arch)
+{
+    struct clab_str text = {0};
+    const char *cause = error->message;
+    const char *line = error->log != NULL ? strstr(error->log, "error   : ") : NULL;
+    size_t bytes = strlen(cause);
+    if (line != NULL) {
+        cause = line + strlen("error   : ");
+        bytes = strcspn(cause, "\n");
+    }
+    for (size_t i = 0; i < bytes;) {
+        const size_t name = strlen(arch);
+        if (bytes - i >= name && strncmp(cause + i, arch, name) == 0 &&
+            strchr("af0123456789", cause[i + name]) == NULL) {
+            clab_str_add(&text, "the target");
+            i += name;
+        } else
+            clab_str_add_bytes(&text, &cause[i++], 1);
+    }
+    return clab_str_take(&text);
+}
+
+static void judge_cubin(const struct clab_compile_result *result, struct clab_cell *cell)
+{
+    struct clab_str names = {0};
+    cell->stage = CLAB_STAGE_COMPLETE;
+    const enum clab_complete complete =
+        result->image.kind == CLAB_IMAGE_CUBIN ? clab_cubin_complete(&result->image, &names) : CLAB_COMPLETE;
+    struct clab_str reason = {0};
+    if (complete == CLAB_COMPLETE_DRIVER) {
+        cell->driver_call = true;
+        clab_str_addf(&reason, "driver calls in place of native instructions: %s", names.text);
+    } else if (complete == CLAB_INCOMPLETE) {
+        cell->stage = CLAB_STAGE_ASSEMBLED;
+        clab_str_addf(&reason, "undefined: %s", names.text);
+    }
+    cell->reason = complete != CLAB_COMPLETE ? clab_str_take(&reason) : NULL;
+    clab_str_free(&names);
+}
+
+/* One request for each cell that is tried; `want` CUBIN first, PTX for those that failed. */
+struct batch {
+    struct clab_compile_request *requests;
+    struct clab_compile_result *results;
+    struct clab_cell **cells;
+    const char **options;
+    size_t count;
+};
+
+static bool batch_new(struct batch *batch, size_t count)
+{
+    batch->requests = calloc(count + 1, sizeof *batch->requests);
+    batch->results = calloc(count + 1, sizeof *batch->results);
+    batch->cells = calloc(count + 1, sizeof(struct clab_cell *));
+    batch->options = calloc(count * MAX_OPTIONS + 1, sizeof(const char *));
+    return batch->requests != NULL && batch->results != NULL && batch->cells != NULL &&
+           batch->options != NULL;
+}
+
+static void batch_free(struct batch *batch)
+{
+    for (size_t i = 0; i < batch->count; i++)
+        clab_compile_result_free(&batch->results[i]);
+    free(batch->requests);
+    free(batch->results);
+    free(batch->cells);
+    free(batch->options);
+}
+
+static void batch_add(struct batch *batch, const struct clab_subject_row *row, struct clab_cell *cell,
+                      const struct clab_target *arch, enum clab_image_kind want)
+{
+    struct clab_compile_request *request = &batch->requests[batch->count];
+    const char **options = &batch->options[batch->count * MAX_OPTIONS];
+    *request = (struct clab_compile_request){.source_path = row->source,
+                                             .arch = arch->name,
+                                             .want = want,
+                                             .entry = row->entry,
+                                             .options = options};
+    for (size_t i = 0; i < json_array_size(row->options) && i < MAX_OPTIONS; i++)
+        options[request->option_count++] = json_string_value(json_array_get(row->options, i));
+    batch->cells[batch->count++] = cell;
+}
+
+static clab_status compile_all(struct clab_matrix *matrix, struct clab_compiler *compiler,
+                               struct clab_error *error)
+{
+    struct batch batch = {0};
+    clab_status status = CLAB_OK;
+    if (!batch_new(&batch, matrix->n_rows * matrix->n_archs))
+        status = clab_error_set(error, CLAB_NO_MEMORY, "no memory for the matrix");
+    for (size_t j = 0; j < matrix->n_archs && status == CLAB_OK; j++)
+        for (size_t i = 0; i < matrix->n_rows; i++) {
+            struct clab_subject_row *row = &matrix->rows[i];
+            row->cells[j].declared = declared_out(row, matrix->archs[j]);
+            if (!row->cells[j].declared)
+                batch_add(&batch, row, &row->cells[j], matrix->archs[j], CLAB_IMAGE_CUBIN);
+        }
+    if (status == CLAB_OK)
+        clab_compile_all(compiler, batch.requests, batch.count, batch.results, on_compiled, matrix);
+    struct batch again = {0};
+    if (status == CLAB_OK && !batch_new(&again, batch.count))
+        status = clab_error_set(error, CLAB_NO_MEMORY, "no memory for the matrix");
+    for (size_t i = 0; i < batch.count && status == CLAB_OK; i++) {
+        struct clab_compile_result *result = &batch.results[i];
+        if (result->status == CLAB_OK)
+            judge_cubin(result, batch.cells[i]);
+        else if (result->status == CLAB_INTERRUPTED || result->status == CLAB_NO_TOOLKIT)
+            status = (clab_error_copy(error, &result->error), result->status);
+        else {
+            batch.cells[i]->reason = cause_of(&result->error, batch.requests[i].arch);
+            const char *dot = strrchr(batch.requests[i].source_path, '.');
+            if (dot != NULL && strcmp(dot, ".cu") == 0) {
+                again.requests[again.count] = batch.requests[i];
+                again.requests[again.count].want = CLAB_IMAGE_PTX;
+                again.cells[again.count++] = batch.cells[i];
+            }
+        }
+    }
+    if (status == CLAB_OK)
+        clab_compile_all(compiler, again.requests, again.count, again.results, on_compiled, matrix);
+    for (size_t i = 0; i < again.count && status == CLAB_OK; i++)
+        if (again.results[i].status == CLAB_OK)
+            again.cells[i]->stage = CLAB_STAGE_COMPILED;
+    batch_free(&batch);
+    batch_free(&again);
+    return status;
+}
+
+/* --- run and verify */
+
+/* What the rows of a run say of a variant. */
+static void judge_rows(struct clab_cell *cell, const char *variant, const json_t *rows,
+                       enum clab_stage reached)
+{
+    const char *where = reached == CLAB_STAGE_GPU ? "the GPU" : "the emulated device";
+    const char *waived = NULL, *failed = NULL;
+    bool ok = false;
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *row = json_array_get(rows, i);
+        const char *status = clab_json_text(row, "status", ""), *reason = clab_json_text(row, "reason", "");
+        if (strcmp(clab_json_text(row, "variant", ""), variant) != 0)
+            continue;
+        if (strcmp(status, "ok") == 0)
+            ok = true;
+        else if (strcmp(status, "waived") == 0)
+            waived = waived != NULL ? waived : reason;
+        else if (failed == NULL) {
+            failed = reason;
+            cell->failed =
+                strcmp(status, "wrong") == 0 ? clab_status_exit(CLAB_WRONG) : clab_status_exit(CLAB_FAULT);
+        }
+    }
+    struct clab_str text = {0};
+    if (failed != NULL)
+        clab_str_addf(&text, "on %s: %s", where, failed);
+    else if (ok)
+        cell->stage = reached;
+    else if (waived != NULL) {
+        cell->waived = true;
+        clab_str_addf(&text, "not run on %s: %s", where, waived);
+    }
+    if (text.text != NULL) {
+        free(cell->reason);
+        cell->reason = clab_str_take(&text);
+    }
+    clab_str_free(&text);
+}
+
+/* Runs the variants of the experiment of row `first` that are complete for target j, on one device. */
+static clab_status run_experiment(struct clab_matrix *matrix, size_t first, size_t j,
+                                  struct clab_session *session, struct clab_compiler *compiler,
+                                  enum clab_stage reached, struct clab_error *error)
+{
+    const char *experiment = matrix->rows[first].experiment;
+    const char **variants = calloc(matrix->n_rows, sizeof(const char *));
+    size_t count = 0;
+    if (variants == NULL)
+        return clab_error_set(error, CLAB_NO_MEMORY, "no memory for the matrix");
+    for (size_t i = first; i < matrix->n_rows; i++) {
+        const struct clab_subject_row *row = &matrix->rows[i];
+        if (row->experiment != NULL && strcmp(row->experiment, experiment) == 0 &&
+            row->cells[j].stage >= CLAB_STAGE_COMPLETE && row->cells[j].failed == 0)
+            variants[count++] = row->variant;
+    }
+    const struct clab_run_options options = {
+        .request = {.experiment = experiment, .variants = variants, .n_variants = count, .check = true},
+        .arch = matrix->archs[j]->name,
+        .samples = GPU_SAMPLES,
+        .timeout_ms = 30000,
+        .interrupted = matrix->cli->interrupted,
+        .progress = on_stage,
+        .context = matrix,
+    };
+    json_t *rows = NULL, *predictions = NULL;
+    int ignored = 0;
+    clab_status status =
+        count == 0 ? CLAB_OK : clab_run(session, compiler, &options, &rows, &predictions, &ignored, error);
+    for (size_t i = first; i < matrix->n_rows && count > 0 && status == CLAB_OK; i++) {
+        struct clab_subject_row *row = &matrix->rows[i];
+        if (row->experiment != NULL && strcmp(row->experiment, experiment) == 0 &&
+            row->cells[j].stage >= CLAB_STAGE_COMPLETE && row->cells[j].failed == 0)
+            judge_rows(&row->cells[j], row->variant, rows, reached);
+    }
+    json_decref(rows);
+    json_decref(predictions);
+    free(variants);
+    return status;
+}
+
+static bool first_of_experiment(const struct clab_matrix *matrix, size_t i)
+{
+    for (size_t k = 0; k < i; k++)
+        if (matrix->rows[k].experiment != NULL && matrix->rows[i].experiment != NULL &&
+            strcmp(matrix->rows[k].experiment, matrix->rows[i].experiment) == 0)
+            return false;
+    return matrix->rows[i].experiment != NULL;
+}
+
+static clab_status run_on(struct clab_matrix *matrix, size_t j, struct clab_session *session,
+                          struct clab_compiler *compiler, enum clab_stage reached, struct clab_error *error)
+{
+    clab_status status = CLAB_OK;
+    for (size_t i = 0; i < matrix->n_rows && status == CLAB_OK && !*matrix->cli->interrupted; i++)
+        if (first_of_experiment(matrix, i))
+            status = run_experiment(matrix, i, j, session, compiler, reached, error);
+    return status;
+}
+
+static clab_status run_all(struct clab_matrix *matrix, struct clab_compiler *compiler,
+                           struct clab_error *error)
+{
+    struct clab_session gpu;
+    struct clab_error no_gpu = {0};
+    const bool has_gpu =
+        clab_session_open(&gpu, "cuda:0", NULL, matrix->cli->interrupted, &no_gpu) == CLAB_OK;
+    clab_error_clear(&no_gpu);
+    int major = 0, minor = 0;
+    if (has_gpu)
+        (void)sscanf(clab_json_text(gpu.facts, "cc", ""), "%d.%d", &major, &minor);
+    clab_status status = CLAB_OK;
+    for (size_t j = 0; j < matrix->n_archs && status == CLAB_OK && !*matrix->cli->interrupted; j++) {
+        const struct clab_target *arch = matrix->archs[j];
+        struct clab_session session;
+        char device[32];
+        snprintf(device, sizeof device, "emu:%s", arch->name);
+        status = clab_session_open(&session, device, NULL, matrix->cli->interrupted, error);
+        if (status == CLAB_OK) {
+            status = run_on(matrix, j, &session, compiler, CLAB_STAGE_VERIFIED, error);
+            clab_session_close(&session);
+        }
+        if (status == CLAB_OK && has_gpu && arch->major == major && arch->minor == minor)
+            status = run_on(matrix, j, &gpu, compiler, CLAB_STAGE_GPU, error);
+    }
+    if (has_gpu)
+        clab_session_close(&gpu);
+    return status;
+}
+
+/* --- what it says */
+
+static const char *stage_name(const struct clab_cell *cell)
+{
+    static const char *const names[] = {"none", "compiled", "assembled", "complete", "verified", "gpu"};
+    return cell->declared ? "declared" : names[cell->stage];
+}
+
+static void write_records(const struct clab_matrix *matrix, struct clab_record_writer *writer)
+{
+    for (size_t i = 0; i < matrix->n_rows; i++)
+        for (size_t j = 0; j < matrix->n_archs; j++) {
+            const struct clab_subject_row *row = &matrix->rows[i];
+            const struct clab_cell *cell = &row->cells[j];
+            const char letter[2] = {clab_matrix_letter(cell), '\0'};
+            json_t *record = json_pack(
+                "{s:s,s:s,s:s?,s:s?,s:s?,s:s,s:s?,s:s,s:s,s:b,s:b,s:b,s:s?}", "kernel", row->label, "source",
+                clab_path_shown(row->source), "entry", row->entry, "experiment",
+                row->experiment != NULL ? clab_path_shown(row->experiment) : NULL, "variant", row->variant,
+                "arch", matrix->archs[j]->name, "needs", row->needs != NULL ? row->needs->name : NULL,
+                "stage", stage_name(cell), "letter", letter, "driver_calls", (int)cell->driver_call, "waived",
+                (int)cell->waived, "failed", (int)(cell->failed != 0), "reason", cell->reason);
+            clab_record_write(writer, "matrix", NULL, record);
+            json_decref(record);
+        }
+}
+
+/* 4 for what a kernel did not declare; 1 and 5 for what ran and was wrong or failed. */
+static int exit_of(const struct clab_matrix *matrix)
+{
+    int status = 0;
+    for (size_t i = 0; i < matrix->n_rows; i++)
+        for (size_t j = 0; j < matrix->n_archs; j++) {
+            const struct clab_cell *cell = &matrix->rows[i].cells[j];
+            if (!cell->declared && cell->stage < CLAB_STAGE_COMPLETE)
+                status = clab_exit_worse(status, clab_status_exit(CLAB_LOAD));
+            status = clab_exit_worse(status, cell->failed);
+        }
+    return status;
+}
+
+int clab_cmd_matrix(struct clab_cli *cli, int argc, char **argv, struct clab_error *error)
+{
+    struct clab_option o[] = {{.name = "--arch", .kind = CLAB_OPTION_TEXT},
+                              {.name = "--json", .kind = CLAB_OPTION_TEXT},
+                              {.name = "--no-run", .kind = CLAB_OPTION_FLAG},
+                              {0}};
+    const char *words[MAX_WORDS];
+    size_t count;
+    struct clab_matrix matrix = {.cli = cli};
+    struct clab_record_writer writer = {0};
+    struct clab_session session;
+    struct clab_compiler_options compiler_options = {.interrupted = cli->interrupted};
+    clab_status status = clab_options_parse(o, argc, argv, words, MAX_WORDS, &count, error);
+    const char *json = clab_option_get(o, "--json")->text;
+    if (status == CLAB_OK)
+        status = read_archs(clab_option_get(o, "--arch")->text, &matrix, error);
+    if (status == CLAB_OK)
+        status = clab_records_open(&writer, json, error);
+    if (status != CLAB_OK)
+        return clab_status_exit(status);
+    struct clab_compiler *compiler = clab_compiler_new(&compiler_options);
+    if (compiler == NULL)
+        status = clab_error_set(error, CLAB_NO_MEMORY, "no memory for the compile service");
+    if (status == CLAB_OK)
+        status = clab_session_open(&session, "emu:sm_90", NULL, cli->interrupted, error);
+    if (status == CLAB_OK) {
+        status = clab_matrix_collect(&matrix, words, count, session.facts, error);
+        clab_session_close(&session);
+    }
+    if (status == CLAB_OK)
+        status = compile_all(&matrix, compiler, error);
+    if (status == CLAB_OK && !clab_option_get(o, "--no-run")->set)
+        status = run_all(&matrix, compiler, error);
+    if (matrix.progress_shown)
+        fputs("\r\033[K", cli->err);
+    int exit_status = clab_status_exit(status);
+    if (status == CLAB_OK || (status == CLAB_INTERRUPTED && matrix.n_rows > 0)) {
+        json_t *run = clab_run_record(cli->argc, cli->argv, NULL);
+        clab_record_write(&writer, "run", NULL, run);
+        json_decref(run);
+        write_records(&matrix, &writer);
+        if (json == NULL || strcmp(json, "-") != 0)
+            clab_matrix_print(&matrix);
+        exit_status = status == CLAB_OK ? exit_of(&matrix) : exit_status;
+    }
+    if (clab_records_close(&writer, error->status == CLAB_OK ? error : NULL) != CLAB_OK)
+        exit_status = clab_exit_worse(exit_status, clab_status_exit(CLAB_OUTPUT));
+    clab_compiler_free(compiler);
+    clab_matrix_free(&matrix);
+    return exit_status;
+}
