@@ -29,9 +29,16 @@ char *clab_matrix_cause(const struct clab_error *error, const char *arch)
         cause = line + strlen("error   : ");
         bytes = strcspn(cause, "\n");
     }
+    static const char named[] = ".target '";
     for (size_t i = 0; i < bytes;) {
         const size_t name = strlen(arch);
-        if (bytes - i >= name && strncmp(cause + i, arch, name) == 0 &&
+        /* The assembler names what the PTX says, which for CUDA sources is another one in each cell. */
+        if (strncmp(cause + i, named, sizeof named - 1) == 0) {
+            clab_str_add(&text, "this .target");
+            i += sizeof named - 1;
+            i += strcspn(cause + i, "'\n");
+            i += cause[i] == '\'';
+        } else if (bytes - i >= name && strncmp(cause + i, arch, name) == 0 &&
             (cause[i + name] == '\0' || strchr("af0123456789", cause[i + name]) == NULL)) {
             clab_str_add(&text, "the target");
             i += name;
