@@ -15,6 +15,14 @@
 
 static struct clab_toolkit toolkit;
 
+/* nvJitLink 13.0 loses some kB for each driver call that it puts in place of an instruction; elsewhere it
+   runs in a worker. LeakSanitizer asks for this by name. */
+const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void)
+{
+    return "leak:libnvJitLink";
+}
+
 #define HEAD ".version 8.6\n.target sm_90\n.address_size 64\n"
 
 static const char plain[] = HEAD ".visible .entry k(.param .u64 p)\n{\n.reg .b64 %a;\n"
@@ -79,7 +87,7 @@ static void driver_calls_are_named(void **state)
     clab_image_free(&image);
 }
 
-/* Calls back for every place where `text` is found. */
+/* Every `text` becomes `by`, which is as long. */
 static void replace(struct clab_image *image, const char *text, const char *by)
 {
     const size_t bytes = strlen(text);
@@ -135,12 +143,9 @@ static void cut_anywhere(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_is_open),
-        cmocka_unit_test(what_every_driver_has_is_not_open),
-        cmocka_unit_test(driver_calls_are_named),
-        cmocka_unit_test(a_name_that_nobody_has_is_open),
-        cmocka_unit_test(no_symbols_no_open_ones),
-        cmocka_unit_test(cut_anywhere),
+        cmocka_unit_test(nothing_is_open),         cmocka_unit_test(what_every_driver_has_is_not_open),
+        cmocka_unit_test(driver_calls_are_named),  cmocka_unit_test(a_name_that_nobody_has_is_open),
+        cmocka_unit_test(no_symbols_no_open_ones), cmocka_unit_test(cut_anywhere),
     };
     clab_toolkit_find(&toolkit);
     if (!toolkit.parts[CLAB_PART_NVJITLINK].found) {
