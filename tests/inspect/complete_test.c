@@ -18,7 +18,7 @@ static struct clab_toolkit toolkit;
 /* nvJitLink 13.0 loses some kB for each driver call that it puts in place of an instruction; elsewhere it
    runs in a worker. LeakSanitizer asks for this by name. */
 const char *__lsan_default_suppressions(void);
-const char *__lsan_default_suppressions(void)
+__attribute__((visibility("default"))) const char *__lsan_default_suppressions(void)
 {
     return "leak:libnvJitLink";
 }
