@@ -201,7 +201,7 @@ const struct clab_command_info clab_commands[] = {
      "\n"
      "Exit status 0 whether they differ or not; 4 when a side does not compile or has no such entry.\n"},
     {"matrix", clab_cmd_matrix, "kernels against architectures: how far each one comes",
-     "clusterlab matrix [PATH|EXPERIMENT]... [--arch LIST] [--json FILE] [--no-run]\n"
+     "clusterlab matrix [PATH|EXPERIMENT]... [--arch LIST] [--json FILE] [--no-run] [--forward] [--jit]\n"
      "\n"
      "Every kernel for every architecture that has clusters (17 of them): compiles (NVRTC), assembles "
      "(nvJitLink), is\n"
@@ -217,12 +217,21 @@ const struct clab_command_info clab_commands[] = {
      "  --arch LIST   only these: sm_90a,sm_100,sm_120f\n"
      "  --json FILE   records of type matrix as JSON Lines; - for standard output (and no table)\n"
      "  --no-run      do not run anything\n"
+     "  --forward     also PTX forward compatibility: what is built for each target, assembled for every "
+     "target that may\n"
+     "                run it\n"
+     "  --jit         also each PTX through the own compiler of this machine's GPU (cuda:0), with the time "
+     "it "
+     "took; its log\n"
+     "                is in the records. Without a GPU: one line, the rest as ever, and exit status 3\n"
+     "  --all         every kernel under a reason, however many\n"
      "\n"
      "A kernel declares what it needs: an experiment's variant by `requires`, PTX by its .target, a cubin by "
      "its chip.\n"
      "Exit status: 0, or 4 when a kernel is refused for a target that it did not declare away; 1 and 5 for "
      "kernels that\n"
-     "ran and were wrong or failed; 2 usage or experiment file; 3 no toolkit; 130 interrupted.\n"},
+     "ran and were wrong or failed; 2 usage or experiment file; 3 no toolkit, or --jit without a GPU; 130 "
+     "interrupted.\n"},
     {"with-emulator", clab_cmd_with_emulator, "run another program on the stand-in driver",
      "clusterlab with-emulator [--arch sm_100] -- PROGRAM ARGUMENTS...\n"
      "\n"

@@ -202,10 +202,10 @@ static void write_cell(struct clab_record_writer *writer, const struct clab_subj
                        const char *built_for, const char *arch, const struct clab_cell *cell)
 {
     const char letter[2] = {clab_matrix_letter(cell), '\0'};
-    json_t *more = json_pack("{s:s?,s:s,s:s,s:s,s:b,s:b,s:b,s:s?}", "built_for", built_for, "arch", arch,
-                             "stage", clab_matrix_stage(cell), "letter", letter, "driver_calls",
-                             (int)cell->driver_call, "waived", (int)cell->waived, "failed",
-                             (int)(cell->failed != 0), "reason", cell->reason);
+    json_t *more =
+        json_pack("{s:s?,s:s,s:s,s:s,s:b,s:b,s:b,s:s?}", "built_for", built_for, "arch", arch, "stage",
+                  clab_matrix_stage(cell), "letter", letter, "driver_calls", (int)cell->driver_call, "waived",
+                  (int)cell->waived, "failed", (int)(cell->failed != 0), "reason", cell->reason);
     json_t *record = row_record(row);
     json_object_update(record, more);
     clab_record_write(writer, "matrix", NULL, record);
@@ -223,11 +223,10 @@ static void write_records(const struct clab_matrix *matrix, struct clab_record_w
                    matrix->pairs[i].target->name, &matrix->pairs[i].cell);
     for (size_t i = 0; i < matrix->n_tries; i++) {
         const struct clab_jit_try *try = &matrix->tries[i];
-        json_t *more =
-            json_pack("{s:s,s:O,s:b,s:o,s:s?,s:s?,s:O?}", "built_for", try->built_for->name, "device",
-                      matrix->gpu, "taken", (int)try->taken, "compile_ms",
-                      try->taken ? json_real(try->ms) : json_null(), "log", try->log, "reason", try->reason,
-                      "error", try->error);
+        json_t *more = json_pack("{s:s,s:O,s:b,s:o,s:s?,s:s?,s:O?}", "built_for", try->built_for->name,
+                                 "device", matrix->gpu, "taken", (int)try->taken, "compile_ms",
+                                 try->taken ? json_real(try->ms) : json_null(), "log", try->log, "reason",
+                                 try->reason, "error", try->error);
         json_t *record = row_record(&matrix->rows[try->row]);
         json_object_update(record, more);
         clab_record_write(writer, "jit", NULL, record);

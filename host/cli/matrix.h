@@ -63,7 +63,7 @@ struct clab_matrix {
     const struct clab_target *archs[CLAB_MATRIX_ARCHS];
     size_t n_archs, n_rows;
     struct clab_subject_row *rows;
-    struct clab_pair *pairs; /* --forward */
+    struct clab_pair *pairs;    /* --forward */
     struct clab_jit_try *tries; /* --jit */
     size_t n_pairs, n_tries;
     json_t *gpu; /* facts of the GPU of the tries, NULL none */
@@ -90,7 +90,8 @@ bool clab_matrix_declared_out(const struct clab_subject_row *row, const struct c
    what a kernel is refused for is in its cell. */
 clab_status clab_matrix_compile(struct clab_matrix *matrix, struct clab_compiler *compiler,
                                 struct clab_error *error);
-/* A request for the row with its entry and options; `options` (room for CLAB_MATRIX_OPTIONS) must outlive it. */
+/* A request for the row with its entry and options; `options` (room for CLAB_MATRIX_OPTIONS) must outlive it.
+ */
 struct clab_compile_request clab_matrix_request(const struct clab_subject_row *row,
                                                 const struct clab_target *arch, enum clab_image_kind want,
                                                 const char **options);
@@ -131,7 +132,7 @@ struct clab_reasons {
         const char *reason, *kernel; /* borrowed */
         char *where;                 /* "sm_100, sm_103" */
         bool shown;
-    } *list;
+    } * list;
     size_t count;
 };
 /* Adds `place`, after `joint`, to what the kernel has of that reason: a kernel's places come one after the

@@ -29,10 +29,17 @@ char *clab_matrix_cause(const struct clab_error *error, const char *arch)
         cause = line + strlen("error   : ");
         bytes = strcspn(cause, "\n");
     }
+    static const char named[] = ".target '";
     for (size_t i = 0; i < bytes;) {
         const size_t name = strlen(arch);
-        if (bytes - i >= name && strncmp(cause + i, arch, name) == 0 &&
-            (cause[i + name] == '\0' || strchr("af0123456789", cause[i + name]) == NULL)) {
+        /* The assembler names what the PTX says, which for CUDA sources is another one in each cell. */
+        if (strncmp(cause + i, named, sizeof named - 1) == 0) {
+            clab_str_add(&text, "this .target");
+            i += sizeof named - 1;
+            i += strcspn(cause + i, "'\n");
+            i += cause[i] == '\'';
+        } else if (bytes - i >= name && strncmp(cause + i, arch, name) == 0 &&
+                   (cause[i + name] == '\0' || strchr("af0123456789", cause[i + name]) == NULL)) {
             clab_str_add(&text, "the target");
             i += name;
         } else
@@ -144,8 +151,7 @@ clab_status clab_matrix_compile(struct clab_matrix *matrix, struct clab_compiler
             batch.cells[i]->reason = clab_matrix_cause(&result->error, batch.requests[i].arch);
             /* A wrapper of CUDA's headers that is not for this target: NVRTC went along, the assembler would
                not. */
-            if (clab_matrix_is(batch.requests[i].source_path, ".cu") &&
-                result->status == CLAB_PTX_TARGET)
+            if (clab_matrix_is(batch.requests[i].source_path, ".cu") && result->status == CLAB_PTX_TARGET)
                 batch.cells[i]->stage = CLAB_STAGE_COMPILED;
             else if (clab_matrix_is(batch.requests[i].source_path, ".cu")) {
                 again.requests[again.count] = batch.requests[i];
@@ -163,4 +169,3 @@ clab_status clab_matrix_compile(struct clab_matrix *matrix, struct clab_compiler
     batch_free(&again);
     return status;
 }
-

@@ -1,6 +1,6 @@
-/* Forward compatibility: the PTX of a kernel, built for one target, assembled for every target that may run it
-   (PTX ISA 9.0, "PTX Module Directives: .target"), as the driver's JIT does with PTX that is older than the GPU.
-   The assembler is nvJitLink's, which need not be the driver's. */
+/* Forward compatibility: the PTX of a kernel, built for one target, assembled for every target that may run
+   it (PTX ISA 9.0, "PTX Module Directives: .target"), as the driver's JIT does with PTX that is older than
+   the GPU. The assembler is nvJitLink's, which need not be the driver's. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -79,9 +79,8 @@ static clab_status build_all(struct clab_matrix *matrix, struct clab_compiler *c
     struct clab_compile_result *results = calloc(most + 1, sizeof *results);
     size_t *rows = calloc(most + 1, sizeof *rows), count = 0;
     const char **options = calloc(most * CLAB_MATRIX_OPTIONS + 1, sizeof(const char *));
-    clab_status status = requests != NULL && results != NULL && rows != NULL && options != NULL
-                             ? CLAB_OK
-                             : no_memory(error);
+    clab_status status =
+        requests != NULL && results != NULL && rows != NULL && options != NULL ? CLAB_OK : no_memory(error);
     for (size_t i = 0; i < matrix->n_rows && status == CLAB_OK; i++) {
         const struct clab_subject_row *row = &matrix->rows[i];
         for (size_t j = 0; j <= matrix->n_archs; j++) {
@@ -93,8 +92,8 @@ static clab_status build_all(struct clab_matrix *matrix, struct clab_compiler *c
             if (target == NULL || again || !builds_for(row, target, j < matrix->n_archs))
                 continue;
             rows[count] = i;
-            requests[count] = clab_matrix_request(row, target, CLAB_IMAGE_PTX,
-                                                  &options[count * CLAB_MATRIX_OPTIONS]);
+            requests[count] =
+                clab_matrix_request(row, target, CLAB_IMAGE_PTX, &options[count * CLAB_MATRIX_OPTIONS]);
             count++;
         }
     }
@@ -122,8 +121,8 @@ static void judge(const struct clab_compile_result *result, struct clab_pair *pa
         pair->cell.reason = clab_matrix_cause(&result->error, pair->target->name);
 }
 
-/* Pairs [first, end) in one batch: as many as one build has, so that no more than a target's cubins are held at a
- * time. */
+/* Pairs [first, end) in one batch: as many as one build has, so that no more than a target's cubins are held
+ * at a time. */
 static clab_status assemble(struct clab_matrix *matrix, struct clab_compiler *compiler,
                             const struct builds *builds, const size_t *of, size_t first, size_t end,
                             struct clab_error *error)
@@ -139,8 +138,7 @@ static clab_status assemble(struct clab_matrix *matrix, struct clab_compiler *co
                                                     .arch = matrix->pairs[first + i].target->name,
                                                     .want = CLAB_IMAGE_CUBIN};
     }
-    struct place place = {
-        .matrix = matrix, .stage = "assemble", .before = first, .count = matrix->n_pairs};
+    struct place place = {.matrix = matrix, .stage = "assemble", .before = first, .count = matrix->n_pairs};
     if (status == CLAB_OK)
         clab_compile_all(compiler, requests, count, results, on_done, &place);
     for (size_t i = 0; results != NULL && i < count; i++) {
@@ -240,7 +238,10 @@ static const char *cell_text(const struct clab_matrix *matrix, const struct clab
         snprintf(text, bytes, "%c", letter);
     else
         snprintf(text, bytes, "%zu/%zu", complete, tried);
-    return clab_matrix_colour(tried == 0 ? '-' : matrix->n_rows == 1 ? letter : complete == tried ? 'K' : 'C');
+    return clab_matrix_colour(tried == 0            ? '-'
+                              : matrix->n_rows == 1 ? letter
+                              : complete == tried   ? 'K'
+                                                    : 'C');
 }
 
 static void print_pairs(const struct clab_matrix *matrix, const struct clab_target *const *built,

@@ -69,8 +69,7 @@ static clab_status try_row(struct clab_matrix *matrix, size_t i, const struct cl
         if (target == NULL || !clab_target_ptx_runs(target, gpu) ||
             (!is_ptx && clab_matrix_declared_out(row, target)))
             continue;
-        const struct clab_compile_request request =
-            clab_matrix_request(row, target, CLAB_IMAGE_PTX, options);
+        const struct clab_compile_request request = clab_matrix_request(row, target, CLAB_IMAGE_PTX, options);
         /* What does not come to PTX has its reason in the grid. */
         struct clab_error ignored = {0};
         status = clab_compile(compiler, &request, &ptx, &ignored);

@@ -105,8 +105,9 @@ static clab_status add_file(struct clab_matrix *matrix, const char *word, bool u
         status = clab_error_set(error, CLAB_USAGE, "cannot read %s: %s", file, strerror(errno));
     if (status == CLAB_OK && !is_kernel_file(file)) {
         clab_error_set(error, CLAB_USAGE, "%s is no .cu, .ptx or .cubin file", file);
-        status = clab_error_remedy(error, "fatbins, object files and programs hold several images: `clusterlab "
-                                          "inspect FILE --arch A` looks into them");
+        status =
+            clab_error_remedy(error, "fatbins, object files and programs hold several images: `clusterlab "
+                                     "inspect FILE --arch A` looks into them");
     }
     if (status == CLAB_OK && !(unless_there && is_row(matrix, real))) {
         struct clab_subject_row *row = add_row(matrix, word, real, entry);

@@ -92,8 +92,8 @@ static void print_reasons(const struct clab_matrix *matrix)
     for (size_t i = 0; i < matrix->n_rows; i++)
         for (size_t j = 0; j < matrix->n_archs; j++)
             if (matrix->rows[i].cells[j].reason != NULL)
-                clab_reasons_add(&reasons, matrix->rows[i].cells[j].reason, matrix->rows[i].label,
-                                 ", ", matrix->archs[j]->name);
+                clab_reasons_add(&reasons, matrix->rows[i].cells[j].reason, matrix->rows[i].label, ", ",
+                                 matrix->archs[j]->name);
     clab_reasons_print(&reasons, matrix->cli->out, matrix->all);
 }
 

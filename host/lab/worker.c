@@ -720,8 +720,7 @@ static clab_status do_jit(struct worker *worker, const json_t *request, json_t *
     const json_t *text = json_object_get(request, "ptx");
     const char *source = clab_json_text(request, "source", "");
     if (!worker->device.accepts_cubin)
-        return clab_error_set(error, CLAB_UNSUPPORTED, "the driver of %s makes no cubins",
-                              worker->device.id);
+        return clab_error_set(error, CLAB_UNSUPPORTED, "the driver of %s makes no cubins", worker->device.id);
     clab_status status =
         clab_image_from_bytes(source, json_string_value(text), json_string_length(text), &ptx, error);
     if (status == CLAB_OK && ptx.source_path == NULL)
