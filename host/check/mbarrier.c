@@ -1,5 +1,5 @@
-/* mbarriers: who may use one, what its phases pass on, and whether they can complete. PTX ISA 9.0, "mbarrier";
-   ptx sections of its instructions.
+/* mbarriers: who may use one, what its phases pass on, and whether they can complete. PTX ISA 9.0,
+   "mbarrier"; ptx sections of its instructions.
 
    A phase passes on what those that arrive know, and that the copies which complete on it are done. An
    arrival from another CTA with .cta scope (the default), or a relaxed one, passes on execution only. Copies
@@ -63,17 +63,19 @@ void check_mbarriers_free(struct check_cluster *cl)
     }
 }
 
-static void place(struct check *check, struct clab_hazard *h, const struct check_cta *actor, const struct mbarrier *m)
+static void place(struct check *check, struct clab_hazard *h, const struct check_cta *actor,
+                  const struct mbarrier *m)
 {
     check_place_shared(check, h, actor, m->cta, m->offset, 8);
     check_barrier_state(h, m);
 }
 
-void check_init_visible(struct check *check, struct check_warp *warp, unsigned lane, struct mbarrier *m, uint32_t site,
-                        bool async)
+void check_init_visible(struct check *check, struct check_warp *warp, unsigned lane, struct mbarrier *m,
+                        uint32_t site, bool async)
 {
     const uint32_t agent = m->cta->rank * 32 + m->init_warp, bit = UINT32_C(1) << m->init_lane;
-    bool own = agent == warp->self.agent && lane == m->init_lane, visible = own, executed = own, fenced = m->init_fenced;
+    bool own = agent == warp->self.agent && lane == m->init_lane, visible = own, executed = own,
+         fenced = m->init_fenced;
     EACH_GROUP(g, warp, UINT32_C(1) << lane)
     {
         visible |= known_covers(&g->mem, &warp->self, agent, bit, m->init_time);
@@ -92,12 +94,14 @@ void check_init_visible(struct check *check, struct check_warp *warp, unsigned l
     check_party(check, &h->parties[1], warp->self.cluster, agent, bit, m->init_site, NULL);
     check_within(h);
     place(check, h, warp->cta, m);
-    check_say(h->missing, sizeof h->missing, "%s",
-              !executed ? "no barrier stands between mbarrier.init and this use by another thread"
-              : async   ? "no fence.mbarrier_init (or fence.proxy.async) follows mbarrier.init, so that the copy that "
-                          "signals it need not see it"
-                        : "the barrier between mbarrier.init and this use is relaxed, and no fence.mbarrier_init "
-                          "precedes it");
+    check_say(
+        h->missing, sizeof h->missing, "%s",
+        !executed ? "no barrier stands between mbarrier.init and this use by another thread"
+        : async
+            ? "no fence.mbarrier_init (or fence.proxy.async) follows mbarrier.init, so that the copy that "
+              "signals it need not see it"
+            : "the barrier between mbarrier.init and this use is relaxed, and no fence.mbarrier_init "
+              "precedes it");
 }
 
 static void init(struct check *check, struct check_warp *warp, const struct emu_warp *emu_warp, unsigned lane,
@@ -106,12 +110,14 @@ static void init(struct check *check, struct check_warp *warp, const struct emu_
     if (event->wait && m->live) {
         struct clab_hazard *h = check_report(check, CLAB_HAZARD_MBARRIER_REINIT, site, m->init_site, 0);
         if (h) {
-            check_party(check, &h->parties[0], warp->self.cluster, warp->self.agent, UINT32_C(1) << lane, site, NULL);
+            check_party(check, &h->parties[0], warp->self.cluster, warp->self.agent, UINT32_C(1) << lane,
+                        site, NULL);
             check_party(check, &h->parties[1], warp->self.cluster, m->cta->rank * 32 + m->init_warp,
                         UINT32_C(1) << m->init_lane, m->init_site, NULL);
             check_within(h);
             place(check, h, warp->cta, m);
-            check_say(h->missing, sizeof h->missing, "no mbarrier.inval comes before the second mbarrier.init");
+            check_say(h->missing, sizeof h->missing,
+                      "no mbarrier.inval comes before the second mbarrier.init");
         }
     }
     clear(&m->mem, &m->exec, &m->proxy, m->fenced);
@@ -150,8 +156,8 @@ static void init(struct check *check, struct check_warp *warp, const struct emu_
     check_shared_mark(m->cta, m->offset, m->agent, CHECK_ASYNC_TIME | CHECK_LIVE_OBJECT, lane, site);
 }
 
-void check_object(const struct actor *a, unsigned lane, const struct earlier *e, const struct check_cta *owner,
-                  uint32_t offset)
+void check_object(const struct actor *a, unsigned lane, const struct earlier *e,
+                  const struct check_cta *owner, uint32_t offset)
 {
     struct check_cta *cta = &a->cl->ctas[owner->rank];
     struct mbarrier *m = check_mbarrier_get(cta, offset & ~7u, false);
@@ -159,7 +165,8 @@ void check_object(const struct actor *a, unsigned lane, const struct earlier *e,
     if (!h) {
         return;
     }
-    check_party(a->check, &h->parties[0], a->cl->index, a->warp->self.agent, UINT32_C(1) << lane, a->site, NULL);
+    check_party(a->check, &h->parties[0], a->cl->index, a->warp->self.agent, UINT32_C(1) << lane, a->site,
+                NULL);
     if (m) {
         check_party(a->check, &h->parties[1], a->cl->index, owner->rank * 32 + m->init_warp,
                     UINT32_C(1) << m->init_lane, m->init_site, NULL);
@@ -170,14 +177,16 @@ void check_object(const struct actor *a, unsigned lane, const struct earlier *e,
               "no mbarrier.inval comes before an ordinary access to the bytes of a live mbarrier");
 }
 
-static void arrive(struct check *check, struct check_warp *warp, unsigned lane, struct mbarrier *m, uint32_t site)
+static void arrive(struct check *check, struct check_warp *warp, unsigned lane, struct mbarrier *m,
+                   uint32_t site)
 {
     const struct site *s = &check->sites.list[site];
     const bool remote = m->cta != warp->cta, narrow = remote && (!s->release || s->scope == SCOPE_CTA);
     if (m->seen_phase < m->phase) {
         struct clab_hazard *h = check_report(check, CLAB_HAZARD_MBARRIER_AHEAD, site, 0, 0);
         if (h) {
-            check_party(check, &h->parties[0], warp->self.cluster, warp->self.agent, UINT32_C(1) << lane, site, NULL);
+            check_party(check, &h->parties[0], warp->self.cluster, warp->self.agent, UINT32_C(1) << lane,
+                        site, NULL);
             place(check, h, warp->cta, m);
             check_say(h->missing, sizeof h->missing,
                       "no thread has waited for the phase before the one that this arrives for");
@@ -201,8 +210,8 @@ static void arrive(struct check *check, struct check_warp *warp, unsigned lane, 
 
 static void in_flight(struct check *check, struct mbarrier *m)
 {
-    struct clab_hazard *h =
-        check_report(check, CLAB_HAZARD_MBARRIER_TX, m->copy_site, m->expect_site ? m->expect_site : m->arrive_site, 0);
+    struct clab_hazard *h = check_report(check, CLAB_HAZARD_MBARRIER_TX, m->copy_site,
+                                         m->expect_site ? m->expect_site : m->arrive_site, 0);
     if (!h) {
         return;
     }
@@ -212,7 +221,8 @@ static void in_flight(struct check *check, struct mbarrier *m)
     check_within(h);
     place(check, h, m->cta, m);
     check_say(h->missing, sizeof h->missing,
-              "the phase completes with %u cop%s still in flight to it: it expected %lld bytes, and no expect_tx counts "
+              "the phase completes with %u cop%s still in flight to it: it expected %lld bytes, and no "
+              "expect_tx counts "
               "theirs",
               m->copies_open, m->copies_open == 1 ? "y" : "ies", (long long)m->expect_bytes);
 }
@@ -225,7 +235,8 @@ static void phase(struct check *check, struct mbarrier *m)
     }
     m->phase++;
     if (m->copy_time && m->copy_time <= m->phase) {
-        clock_add(&m->mem, m->cta->cluster->index, CHECK_KEY_AGENT + m->agent, UINT32_MAX, CHECK_ASYNC_TIME | m->phase);
+        clock_add(&m->mem, m->cta->cluster->index, CHECK_KEY_AGENT + m->agent, UINT32_MAX,
+                  CHECK_ASYNC_TIME | m->phase);
         clock_add(&m->exec, m->cta->cluster->index, CHECK_KEY_AGENT + m->agent, UINT32_MAX,
                   CHECK_ASYNC_TIME | m->phase);
     }
@@ -240,8 +251,8 @@ static void phase(struct check *check, struct mbarrier *m)
     m->expect_site = 0;
 }
 
-static void test(struct check *check, struct check_warp *warp, unsigned lane, struct mbarrier *m, uint32_t site,
-                 bool done)
+static void test(struct check *check, struct check_warp *warp, unsigned lane, struct mbarrier *m,
+                 uint32_t site, bool done)
 {
     warp->polled = done ? NULL : m;
     warp->polled_site = site;
@@ -255,19 +266,19 @@ static void test(struct check *check, struct check_warp *warp, unsigned lane, st
     if (m->phase && *seen == m->phase && (m->done_bytes || m->copies_open)) {
         struct clab_hazard *h = check_report(check, CLAB_HAZARD_MBARRIER_PARITY, site, 0, 0);
         if (h) {
-            check_party(check, &h->parties[0], warp->self.cluster, warp->self.agent, UINT32_C(1) << lane, site, NULL);
+            check_party(check, &h->parties[0], warp->self.cluster, warp->self.agent, UINT32_C(1) << lane,
+                        site, NULL);
             place(check, h, warp->cta, m);
             check_say(h->missing, sizeof h->missing,
-                      "the thread waits again for a phase that it saw complete before, while the next one is under way: "
+                      "the thread waits again for a phase that it saw complete before, while the next one is "
+                      "under way: "
                       "the parity must flip with every phase");
         }
     }
     *seen = m->phase;
     m->seen_phase = m->phase;
-    struct tidings told = {.mem = m->done_mem,
-                           .exec = m->done_exec,
-                           .proxy = m->done_proxy,
-                           .narrow_site = m->narrow_site};
+    struct tidings told = {
+        .mem = m->done_mem, .exec = m->done_exec, .proxy = m->done_proxy, .narrow_site = m->narrow_site};
     for (unsigned s = 0; s < SCOPES; s++) {
         told.fenced[s] = m->done_fenced[s];
     }
@@ -361,13 +372,15 @@ void check_mbarriers_end(struct check *check, struct check_cluster *cl, bool sto
             if (!h) {
                 continue;
             }
-            check_party(check, &h->parties[0], cl->index, m->issuer, UINT32_C(1) << m->copy_lane, m->copy_site, "copy");
+            check_party(check, &h->parties[0], cl->index, m->issuer, UINT32_C(1) << m->copy_lane,
+                        m->copy_site, "copy");
             check_party_cta(check, &h->parties[1], cl->index, m->cta->rank, "mbarrier");
             check_within(h);
             place(check, h, m->cta, m);
-            check_say(h->missing, sizeof h->missing,
-                      "the mbarrier's last phase expects %lld bytes, and %lld were delivered: it cannot complete",
-                      (long long)m->expect_bytes, (long long)m->done_bytes);
+            check_say(
+                h->missing, sizeof h->missing,
+                "the mbarrier's last phase expects %lld bytes, and %lld were delivered: it cannot complete",
+                (long long)m->expect_bytes, (long long)m->done_bytes);
         }
     }
 }

@@ -1,5 +1,5 @@
-/* Whether two accesses are ordered, and what it is called when they are not. PTX ISA 9.0, "Memory Consistency Model":
-   causality order, morally strong operations; "Proxies". */
+/* Whether two accesses are ordered, and what it is called when they are not. PTX ISA 9.0, "Memory Consistency
+   Model": causality order, morally strong operations; "Proxies". */
 #include <string.h>
 
 #include "check/state.h"
@@ -32,9 +32,9 @@ uint32_t check_earlier_lanes(const struct check *check, const struct earlier *e)
     return threads - first >= EMU_LANES ? UINT32_MAX : (UINT32_C(1) << (threads - first)) - 1;
 }
 
-/* Generic writes reach the async proxy through a proxy fence only. A response of cluster launch control asks the same
-   of reads before it is overwritten; other copies refill a buffer after a plain release and acquire, as is done
-   everywhere. */
+/* Generic writes reach the async proxy through a proxy fence only. A response of cluster launch control asks
+   the same of reads before it is overwritten; other copies refill a buffer after a plain release and acquire,
+   as is done everywhere. */
 static bool fenced(const struct actor *a, const struct earlier *e)
 {
     return !a->async_proxy || !(e->write || a->clc) || e->agent >= CHECK_CP_AGENT + CHECK_WARP_AGENTS ||
@@ -65,8 +65,8 @@ bool check_morally_strong(const struct actor *a, const struct earlier *e)
 
 /* --- same values */
 
-static bool lane_value(const struct emu_warp *warp, const struct site *site, unsigned lane, unsigned char *out,
-                       uint32_t *out_bytes)
+static bool lane_value(const struct emu_warp *warp, const struct site *site, unsigned lane,
+                       unsigned char *out, uint32_t *out_bytes)
 {
     const struct ptx_insn *insn = site_insn(site);
     if (!insn || insn->n_operands < 2 || !site->store || warp->fragment->frame->code != site->code) {
@@ -94,8 +94,8 @@ static bool lane_value(const struct emu_warp *warp, const struct site *site, uns
     return true;
 }
 
-static bool same_value(const struct actor *a, unsigned lane, const struct earlier *e, const unsigned char *host,
-                       uint32_t bytes)
+static bool same_value(const struct actor *a, unsigned lane, const struct earlier *e,
+                       const unsigned char *host, uint32_t bytes)
 {
     const struct check *check = a->check;
     const struct site *site = &check->sites.list[a->site], *other = &check->sites.list[e->site];
@@ -115,8 +115,9 @@ static bool same_value(const struct actor *a, unsigned lane, const struct earlie
 
 /* --- reports */
 
-/* After a relaxed read that saw a release, stores that depend on it come after what was released, even without an
-   acquire fence: the hardware speculates no stores. The model asks for the fence only for reads. */
+/* After a relaxed read that saw a release, stores that depend on it come after what was released, even
+   without an acquire fence: the hardware speculates no stores. The model asks for the fence only for reads.
+ */
 static bool depends(const struct actor *a, const struct earlier *e)
 {
     if (a->copy || !a->write || !a->group) {
@@ -178,7 +179,8 @@ static enum clab_hazard_kind kind_of(const struct actor *a, unsigned lane, const
     if (space == CLAB_SPACE_GLOBAL) {
         return CLAB_HAZARD_RACE_GLOBAL;
     }
-    return owner == a->warp->cta && e->agent >> 5 == owner->rank ? CLAB_HAZARD_RACE_SHARED : CLAB_HAZARD_RACE_REMOTE;
+    return owner == a->warp->cta && e->agent >> 5 == owner->rank ? CLAB_HAZARD_RACE_SHARED
+                                                                 : CLAB_HAZARD_RACE_REMOTE;
 }
 
 static const char *missing_of(const struct actor *a, enum clab_hazard_kind kind, const struct earlier *e)
@@ -195,18 +197,21 @@ static const char *missing_of(const struct actor *a, enum clab_hazard_kind kind,
                ".release.cluster orders them by the manual";
     case CLAB_HAZARD_ASYNC_READ_EARLY:
         return a->copy ? "no wait for the copy comes before the read: here it ran before the copy was issued"
-               : e->agent >= CHECK_MBAR_AGENT
-                   ? "no successful wait on the mbarrier phase in which the copy completes comes before the access"
+               : e->agent >= CHECK_MBAR_AGENT ? "no successful wait on the mbarrier phase in which the copy "
+                                                "completes comes before the access"
                : bulk_group ? "no cp.async.bulk.wait_group for the copy's group comes before the access"
-                            : "no cp.async.wait_group for the copy's group, followed by a barrier where another thread "
+                            : "no cp.async.wait_group for the copy's group, followed by a barrier where "
+                              "another thread "
                               "copied, comes before the access";
     case CLAB_HAZARD_ASYNC_SOURCE:
-        return bulk_group ? "no cp.async.bulk.wait_group (.read suffices) for the copy's group comes before the store"
+        return bulk_group ? "no cp.async.bulk.wait_group (.read suffices) for the copy's group comes before "
+                            "the store"
                           : "no wait for the copy comes before the store to its source";
     case CLAB_HAZARD_ASYNC_OVERWRITE:
         return e->agent >= CHECK_WARP_AGENTS
                    ? "no wait for the earlier copy comes before the copy that overwrites its destination"
-                   : "nothing orders the earlier access before the copy: the buffer is refilled without word from those "
+                   : "nothing orders the earlier access before the copy: the buffer is refilled without word "
+                     "from those "
                      "who use it";
     case CLAB_HAZARD_RACE_SCOPE:
         return level(a, e) == SCOPE_CLUSTER
@@ -216,7 +221,8 @@ static const char *missing_of(const struct actor *a, enum clab_hazard_kind kind,
         break;
     }
     if (executed(a, e)) {
-        return "the two are ordered in execution, but only by relaxed operations: a release before and an acquire after "
+        return "the two are ordered in execution, but only by relaxed operations: a release before and an "
+               "acquire after "
                "are missing";
     }
     if (e->cluster == a->cl->index && e->agent == a->warp->self.agent) {
@@ -226,10 +232,12 @@ static const char *missing_of(const struct actor *a, enum clab_hazard_kind kind,
     case SCOPE_CTA:
         return "no barrier of the CTA, and no release and acquire, stands between the two accesses";
     case SCOPE_CLUSTER:
-        return "no cluster barrier (release, acquire), and no release and acquire of .cluster scope, stands between the "
+        return "no cluster barrier (release, acquire), and no release and acquire of .cluster scope, stands "
+               "between the "
                "two accesses";
     default:
-        return "no release of .gpu scope by the one, seen by an acquire of the other, stands between the two accesses";
+        return "no release of .gpu scope by the one, seen by an acquire of the other, stands between the two "
+               "accesses";
     }
 }
 
@@ -252,8 +260,8 @@ void check_race(const struct actor *a, unsigned lane, const struct earlier *e, e
     if (kind == CLAB_HAZARD_NARROW_SCOPE && e->agent >= CHECK_WARP_AGENTS) {
         return; /* what the copies' users did in between is reported */
     }
-    struct clab_hazard *h = check_report(a->check, kind, a->site, e->site,
-                                         level(a, e) << 2 | (uint32_t)e->write << 1 | a->write);
+    struct clab_hazard *h =
+        check_report(a->check, kind, a->site, e->site, level(a, e) << 2 | (uint32_t)e->write << 1 | a->write);
     if (!h) {
         return;
     }

@@ -16,7 +16,7 @@ struct clab_session {
     struct clab_line_reader reader;
     const char *const *wrapper; /* what starts the worker, or NULL */
     bool alive;
-    bool has_run; /* an experiment's images are in the worker: the next one starts afresh */
+    bool has_run;   /* an experiment's images are in the worker: the next one starts afresh */
     int64_t at_row; /* id of the row that the worker last said it launches, -1 none; kept when it dies */
     const volatile sig_atomic_t *interrupted; /* checked while waiting; may be NULL */
     json_t *stages;                           /* milliseconds by stage, in order; reference held */
