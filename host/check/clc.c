@@ -26,7 +26,8 @@ void check_clc_query(struct check *check, struct check_warp *warp, const struct 
     if (!declined) {
         return;
     }
-    warp->cta->clc_declined = site;
+    /* By warp: another may be a round ahead of the one that asks, which has not seen the answer yet. */
+    warp->clc_declined = site;
 }
 
 void check_clc_request(struct check *check, struct check_warp *warp, uint32_t site,
@@ -34,9 +35,9 @@ void check_clc_request(struct check *check, struct check_warp *warp, uint32_t si
 {
     struct check_cta *cta = warp->cta;
     check->clc_used = site;
-    if (cta->clc_declined) {
+    if (warp->clc_declined) {
         report(check, CLAB_HAZARD_CLC_AFTER_DECLINE, warp, UINT32_C(1) << t->lane, site, warp->self.agent,
-               UINT32_C(1) << t->lane, cta->clc_declined,
+               UINT32_C(1) << t->lane, warp->clc_declined,
                "the loop goes on after a declined response was seen: no request may follow it");
     }
     for (const struct check_copy *copy = cta->cluster->copies; copy; copy = copy->next) {

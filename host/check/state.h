@@ -46,6 +46,7 @@ struct check_warp {
     uint32_t used_cp;
     struct mbarrier *polled; /* its last test of an mbarrier found the phase incomplete, there */
     uint32_t polled_site;
+    uint32_t clc_declined; /* it saw a declined response: site of the query */
     /* Barriers that want the whole warp at one place. */
     uint32_t aligned_site, aligned_lanes;
 };
@@ -83,7 +84,6 @@ struct check_cta {
     uint32_t n_remote, remote_capacity;
     struct clock *exit_known; /* exec knowledge of threads at their exit, once there was something to know */
     uint32_t exit_site;
-    uint32_t clc_declined; /* a declined response was seen: site of the query */
 };
 
 /* An asynchronous operation under way. */
