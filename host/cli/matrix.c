@@ -331,7 +331,7 @@ int clab_cmd_matrix(struct clab_cli *cli, int argc, char **argv, struct clab_err
         json_decref(run);
         write_records(&matrix, &writer);
         if (json == NULL || strcmp(json, "-") != 0)
-            print_all(&matrix, clab_option_get(o, "--forward")->set);
+            print_all(&matrix, status == CLAB_OK && clab_option_get(o, "--forward")->set);
         exit_status = status == CLAB_OK ? clab_exit_worse(exit_of(&matrix), jit_exit) : exit_status;
     }
     if (clab_records_close(&writer, error->status == CLAB_OK ? error : NULL) != CLAB_OK)
