@@ -69,7 +69,8 @@ static void judge_rows(struct clab_cell *cell, const char *variant, const json_t
     for (size_t i = 0; i < json_array_size(rows); i++) {
         const json_t *row = json_array_get(rows, i);
         const char *status = clab_json_text(row, "status", ""), *reason = clab_json_text(row, "reason", "");
-        if (strcmp(clab_json_text(row, "variant", ""), variant) != 0)
+        if (strcmp(clab_json_text(row, "variant", ""), variant) != 0 ||
+            strcmp(clab_json_text(json_object_get(row, "error"), "status", ""), "INTERRUPTED") == 0)
             continue;
         if (strcmp(status, "ok") == 0)
             ok = true;
