@@ -69,7 +69,8 @@ static void judge_rows(struct clab_cell *cell, const char *variant, const json_t
     for (size_t i = 0; i < json_array_size(rows); i++) {
         const json_t *row = json_array_get(rows, i);
         const char *status = clab_json_text(row, "status", ""), *reason = clab_json_text(row, "reason", "");
-        if (strcmp(clab_json_text(row, "variant", ""), variant) != 0)
+        if (strcmp(clab_json_text(row, "variant", ""), variant) != 0 ||
+            strcmp(clab_json_text(json_object_get(row, "error"), "status", ""), "INTERRUPTED") == 0)
             continue;
         if (strcmp(status, "ok") == 0)
             ok = true;
@@ -331,7 +332,7 @@ int clab_cmd_matrix(struct clab_cli *cli, int argc, char **argv, struct clab_err
         json_decref(run);
         write_records(&matrix, &writer);
         if (json == NULL || strcmp(json, "-") != 0)
-            print_all(&matrix, clab_option_get(o, "--forward")->set);
+            print_all(&matrix, status == CLAB_OK && clab_option_get(o, "--forward")->set);
         exit_status = status == CLAB_OK ? clab_exit_worse(exit_of(&matrix), jit_exit) : exit_status;
     }
     if (clab_records_close(&writer, error->status == CLAB_OK ? error : NULL) != CLAB_OK)

@@ -5,7 +5,7 @@
 #include "base/str.h"
 #include "cli/matrix.h"
 
-#define FEW 8 /* of a list that is longer by more than one, so many are shown */
+#define FEW 8 /* so many of a longer list are shown without --all */
 
 void clab_reasons_add(struct clab_reasons *reasons, const char *reason, const char *kernel, const char *joint,
                       const char *place)
@@ -76,7 +76,7 @@ void clab_reasons_print(struct clab_reasons *reasons, FILE *out, bool all)
             }
         }
         if (kept_back > 0)
-            fprintf(out, "    and %zu more kernels at other places (--all)\n", kept_back);
+            fprintf(out, "    and %zu more, elsewhere\n", kept_back);
     }
     for (size_t i = 0; i < reasons->count; i++)
         free(reasons->list[i].where);
