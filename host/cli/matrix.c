@@ -316,6 +316,7 @@ int clab_cmd_matrix(struct clab_cli *cli, int argc, char **argv, struct clab_err
     }
     if (status == CLAB_OK)
         status = clab_matrix_compile(&matrix, compiler, error);
+    const bool compiled = status == CLAB_OK; /* else a cell that was not reached would look refused */
     if (status == CLAB_OK && clab_option_get(o, "--forward")->set)
         status = clab_matrix_forward(&matrix, compiler, error);
     if (status == CLAB_OK && !clab_option_get(o, "--no-run")->set)
@@ -326,7 +327,7 @@ int clab_cmd_matrix(struct clab_cli *cli, int argc, char **argv, struct clab_err
     if (matrix.progress_shown)
         fputs("\r\033[K", cli->err);
     int exit_status = clab_status_exit(status);
-    if (status == CLAB_OK || (status == CLAB_INTERRUPTED && matrix.n_rows > 0)) {
+    if (status == CLAB_OK || (status == CLAB_INTERRUPTED && compiled)) {
         json_t *run = clab_run_record(cli->argc, cli->argv, NULL);
         clab_record_write(&writer, "run", NULL, run);
         json_decref(run);

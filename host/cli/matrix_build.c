@@ -55,14 +55,22 @@ void clab_matrix_judge(const struct clab_compile_result *result, struct clab_cel
     const enum clab_complete complete =
         result->image.kind == CLAB_IMAGE_CUBIN ? clab_cubin_complete(&result->image, &names) : CLAB_COMPLETE;
     struct clab_str reason = {0};
-    if (complete == CLAB_COMPLETE_DRIVER) {
+    char **entries = NULL;
+    size_t n_entries = 1;
+    if (result->image.ptx != NULL && /* made here: a cubin that is given may be stripped of its names */
+        clab_image_entries(&result->image, &entries, &n_entries, NULL) == CLAB_OK)
+        clab_image_names_free(entries, n_entries);
+    if (n_entries == 0) {
+        cell->stage = CLAB_STAGE_NONE;
+        clab_str_add(&reason, "there is no kernel in it");
+    } else if (complete == CLAB_COMPLETE_DRIVER) {
         cell->driver_call = true;
         clab_str_addf(&reason, "driver calls in place of native instructions: %s", names.text);
     } else if (complete == CLAB_INCOMPLETE) {
         cell->stage = CLAB_STAGE_ASSEMBLED;
         clab_str_addf(&reason, "undefined: %s", names.text);
     }
-    cell->reason = complete != CLAB_COMPLETE ? clab_str_take(&reason) : NULL;
+    cell->reason = reason.text != NULL ? clab_str_take(&reason) : NULL;
     clab_str_free(&names);
 }
 

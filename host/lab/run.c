@@ -617,7 +617,7 @@ clab_status clab_run(struct clab_session *session, struct clab_compiler *compile
     struct clab_run_state run = {.session = session, .compiler = compiler, .options = options};
     struct clab_lab_request request = options->request;
     request.device = session->facts;
-    request.check = options->seeds != 0;
+    request.check = options->request.check || options->seeds != 0;
     run.timed = clab_json_bool(session->facts, "timed", false) && options->seeds == 0;
     *out_rows = *out_predictions = NULL;
     if (options->image != NULL && strcmp(options->image, "cubin") == 0 &&
