@@ -28,17 +28,27 @@ static const char *file_end(const char *word)
     return end;
 }
 
+/* The file of FILE[:ENTRY], as it was named and as a path without links. USAGE when it cannot be read. */
+static clab_status real_file(const char *word, char file[PATH_MAX], char real[PATH_MAX],
+                             struct clab_error *error)
+{
+    snprintf(file, PATH_MAX, "%.*s", (int)(file_end(word) - word), word);
+    if (realpath(file, real) == NULL || access(real, R_OK) != 0)
+        return clab_error_set(error, CLAB_USAGE, "cannot read %s: %s", file, strerror(errno));
+    return CLAB_OK;
+}
+
 /* FILE[:ENTRY] as a variant of a plan (host/lab/README.md). */
 static clab_status add_file(const char *word, const char *entry, const json_t *row, json_t *variants,
                             json_t *rows, struct clab_error *error)
 {
     char file[PATH_MAX], real[PATH_MAX];
     const char *end = file_end(word);
-    snprintf(file, sizeof file, "%.*s", (int)(end - word), word);
+    clab_status status = real_file(word, file, real, error);
+    if (status != CLAB_OK)
+        return status;
     if (*end == ':')
         entry = end + 1;
-    if (realpath(file, real) == NULL || access(real, R_OK) != 0)
-        return clab_error_set(error, CLAB_USAGE, "cannot read %s: %s", file, strerror(errno));
     const char *base = strrchr(file, '/') != NULL ? strrchr(file, '/') + 1 : file;
     json_t *name = json_stringn(base, (size_t)(strrchr(base, '.') - base));
     json_t *variant =
@@ -61,7 +71,13 @@ static clab_status plan_files(const struct clab_option *o, const char *const *wo
     json_t *row = NULL, *buffers = NULL, *variants = json_array(), *rows = json_array();
     const char *entry = clab_option_get(o, "--entry")->text;
     *out_plan = NULL;
-    clab_status status = clab_cli_launch_row(o, &row, &buffers, error);
+    clab_status status = CLAB_OK;
+    for (size_t i = 0; i < count && status == CLAB_OK; i++) { /* a file that is not there needs no launch */
+        char file[PATH_MAX], real[PATH_MAX];
+        status = real_file(words[i], file, real, error);
+    }
+    if (status == CLAB_OK)
+        status = clab_cli_launch_row(o, &row, &buffers, error);
     if (status == CLAB_OK && (!clab_option_get(o, "--grid")->set || !clab_option_get(o, "--block")->set)) {
         clab_error_set(error, CLAB_USAGE, "a bare file needs its launch: --grid X --block X");
         status = clab_error_remedy(
