@@ -329,6 +329,18 @@ static void cta_end(struct check_cta *cta)
                               .remote_capacity = cta->remote_capacity};
 }
 
+void check_arrived_clocks_drop(struct check_cluster *cl, unsigned phase)
+{
+    clock_drop(cl->arrived_mem[phase]);
+    clock_drop(cl->arrived_exec[phase]);
+    clock_drop(cl->arrived_proxy[phase]);
+    cl->arrived_mem[phase] = cl->arrived_exec[phase] = cl->arrived_proxy[phase] = NULL;
+    for (unsigned s = 0; s < SCOPES; s++) {
+        clock_drop(cl->arrived_fenced[phase][s]);
+        cl->arrived_fenced[phase][s] = NULL;
+    }
+}
+
 void check_cluster_end(struct check *check, struct emu_cluster *cluster)
 {
     struct check_cluster *cl = cluster->observed;
@@ -354,14 +366,7 @@ void check_cluster_end(struct check *check, struct emu_cluster *cluster)
     cl->n_flags = 0;
     for (unsigned p = 0; p < 2; p++) {
         memset(cl->arrivals[p], 0, (size_t)cl->size * cl->n_warps * sizeof *cl->arrivals[p]);
-        clock_drop(cl->arrived_mem[p]);
-        clock_drop(cl->arrived_exec[p]);
-        clock_drop(cl->arrived_proxy[p]);
-        cl->arrived_mem[p] = cl->arrived_exec[p] = cl->arrived_proxy[p] = NULL;
-        for (unsigned s = 0; s < SCOPES; s++) {
-            clock_drop(cl->arrived_fenced[p][s]);
-            cl->arrived_fenced[p][s] = NULL;
-        }
+        check_arrived_clocks_drop(cl, p);
         cl->all_release[p] = false;
         cl->arrived_phase[p] = 0;
     }

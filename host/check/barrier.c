@@ -287,14 +287,7 @@ void check_cluster_arrive(struct check *check, struct check_warp *warp, uint32_t
     }
     if (cl->arrived_phase[p] != phase + 1) {
         cl->arrived_phase[p] = phase + 1;
-        clock_drop(cl->arrived_mem[p]);
-        clock_drop(cl->arrived_exec[p]);
-        clock_drop(cl->arrived_proxy[p]);
-        cl->arrived_mem[p] = cl->arrived_exec[p] = cl->arrived_proxy[p] = NULL;
-        for (unsigned s = 0; s < SCOPES; s++) {
-            clock_drop(cl->arrived_fenced[p][s]);
-            cl->arrived_fenced[p][s] = NULL;
-        }
+        check_arrived_clocks_drop(cl, p);
         for (uint32_t w = 0; w < cl->size * cl->n_warps; w++) {
             cl->arrivals[p][w] = (struct check_arrival){0};
         }

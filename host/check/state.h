@@ -327,6 +327,8 @@ void check_mbarrier(struct check *check, const struct emu_cta *cta, const struct
 struct mbarrier *check_mbarrier_get(struct check_cta *cta, uint32_t offset, bool make);
 /* At the end of a cluster: what its mbarriers still expect. */
 void check_mbarriers_end(struct check *check, struct check_cluster *cl, bool stopped);
+/* Lets go of what those that arrived at the cluster barrier in phases of this parity knew. */
+void check_arrived_clocks_drop(struct check_cluster *cl, unsigned phase);
 void check_mbarriers_free(struct check_cluster *cl);
 /* Reports when the init of an mbarrier need not be visible to who uses it; `async`: a copy. */
 /* Time of the cells of a live mbarrier: ordinary accesses never know it. */

@@ -9,10 +9,10 @@
 
 #include "emu/builtin.h"
 #include "emu/log.h"
+#include "base/fatbin.h"
 #include "emu/module.h"
 
 #define ELF_MAGIC     UINT32_C(0x464c457f)
-#define FATBIN_MAGIC  UINT32_C(0xba55ed50) /* what bin2c and nvcc write; nvFatbin too */
 #define WRAPPER_MAGIC UINT32_C(0x466243b1) /* __fatBinC_Wrapper_t of fatbinary_section.h */
 
 struct wrapper {
@@ -53,7 +53,7 @@ CUresult api_image_ptx(const void *image, size_t bytes, const struct emu_model *
             return api_set_error(CUDA_ERROR_INVALID_IMAGE, "the fatbin wrapper has no data");
         return api_image_ptx(wrapper.data, SIZE_MAX, model, out_text, out_bytes);
     }
-    if (magic == FATBIN_MAGIC)
+    if (magic == CLAB_FATBIN_MAGIC)
         return api_fatbin_ptx(image, bytes, model, out_text, out_bytes);
     if (magic == ELF_MAGIC) {
         static const char words[] = "this image is a cubin; the stand-in driver executes PTX: compile to PTX "

@@ -1,13 +1,7 @@
-/* Fatbins and host object files. Neither layout is documented. A fatbin is a header and entries (read off
-   files of fatbinary 13.0, with each kind of compression):
-
-     header  u32 magic 0xba55ed50, u16 version, u16 header bytes, u64 bytes of all entries
-     entry   u16 kind (1 PTX, 2 cubin), u16 version, u32 header bytes, u64 payload bytes, u32 compressed
-   bytes, u32, u16 minor, u16 major, u32 architecture, u32 name offset, u32 name bytes, u64 flags, u64, u64
-   unpacked bytes
-
-   Payloads are plain, LZ4 blocks (flag 0x2000) or zstd frames (0x8000). nvcc puts fatbins one after another
-   into section .nv_fatbin of an object or program, or __nv_relfatbin with -rdc=true. */
+/* Fatbins and host object files. Their layout is in base/fatbin.h; neither is documented. Payloads are plain,
+   LZ4 blocks or zstd frames. nvcc puts fatbins one after another into section .nv_fatbin of an object or
+   program, or
+   __nv_relfatbin with -rdc=true. */
 #include "inspect/container.h"
 
 #include <elf.h>
@@ -17,29 +11,9 @@
 #include <string.h>
 #include <zstd.h>
 
-#define FATBIN_MAGIC UINT32_C(0xba55ed50)
-#define MACHINE_CUDA 190
-#define KIND_PTX     1
-#define KIND_CUBIN   2
-#define FLAG_LZ4     UINT64_C(0x2000)
-#define FLAG_ZSTD    UINT64_C(0x8000)
-#define UNPACK_LIMIT ((uint64_t)1 << 30)
+#include "base/fatbin.h"
 
-struct header {
-    uint32_t magic;
-    uint16_t version, header_bytes;
-    uint64_t bytes;
-};
-struct entry {
-    uint16_t kind, version;
-    uint32_t header_bytes;
-    uint64_t payload_bytes;
-    uint32_t compressed_bytes, options_offset;
-    uint16_t minor, major;
-    uint32_t arch, name_offset, name_bytes;
-    uint64_t flags, zero, unpacked_bytes;
-};
-_Static_assert(sizeof(struct header) == 16 && sizeof(struct entry) == 64, "as in the file");
+#define MACHINE_CUDA 190
 
 struct images {
     const char *name;
@@ -59,7 +33,7 @@ static bool is_fatbin(const char *data, size_t bytes)
     if (bytes < sizeof magic)
         return false;
     memcpy(&magic, data, sizeof magic);
-    return magic == FATBIN_MAGIC;
+    return magic == CLAB_FATBIN_MAGIC;
 }
 
 static bool is_host_elf(const char *data, size_t bytes)
@@ -76,12 +50,14 @@ bool clab_container_is(const void *data, size_t bytes)
     return is_fatbin(data, bytes) || is_host_elf(data, bytes);
 }
 
-static clab_status add_image(struct images *images, const struct entry *entry, const char *payload)
+static clab_status add_image(struct images *images, const struct clab_fatbin_entry *entry,
+                             const char *payload)
 {
-    const bool lz4 = (entry->flags & FLAG_LZ4) != 0, zstd = (entry->flags & FLAG_ZSTD) != 0;
+    const bool lz4 = (entry->flags & CLAB_FATBIN_FLAG_LZ4) != 0,
+               zstd = (entry->flags & CLAB_FATBIN_FLAG_ZSTD) != 0;
     const uint64_t packed = lz4 || zstd ? entry->compressed_bytes : entry->payload_bytes;
     uint64_t bytes = lz4 || zstd ? entry->unpacked_bytes : entry->payload_bytes;
-    if (packed > entry->payload_bytes || bytes > UNPACK_LIMIT || packed > INT32_MAX)
+    if (packed > entry->payload_bytes || bytes > CLAB_FATBIN_UNPACK_LIMIT || packed > INT32_MAX)
         return damaged(images, "sizes of an entry");
     char *unpacked = malloc(bytes + 1);
     struct clab_image *grown = realloc(images->list, (images->count + 1) * sizeof *grown);
@@ -96,7 +72,7 @@ static clab_status add_image(struct images *images, const struct entry *entry, c
         status = damaged(images, "a compressed entry");
     if (status == CLAB_OK && !lz4 && !zstd)
         memcpy(unpacked, payload, bytes);
-    if (status == CLAB_OK && entry->kind == KIND_PTX)
+    if (status == CLAB_OK && entry->kind == CLAB_FATBIN_PTX)
         bytes = strnlen(unpacked, bytes); /* padded with zeros */
     if (status == CLAB_OK)
         status =
@@ -109,7 +85,7 @@ static clab_status add_image(struct images *images, const struct entry *entry, c
 /* One fatbin; *out_bytes is its length. */
 static clab_status read_fatbin(struct images *images, const char *data, size_t bytes, size_t *out_bytes)
 {
-    struct header header;
+    struct clab_fatbin_header header;
     if (bytes < sizeof header)
         return damaged(images, "it ends in its header");
     memcpy(&header, data, sizeof header);
@@ -118,14 +94,14 @@ static clab_status read_fatbin(struct images *images, const char *data, size_t b
         return damaged(images, "sizes of its header");
     const uint64_t end = header.header_bytes + header.bytes;
     for (uint64_t at = header.header_bytes; at < end;) {
-        struct entry entry;
+        struct clab_fatbin_entry entry;
         if (end - at < sizeof entry)
             return damaged(images, "it ends in an entry");
         memcpy(&entry, data + at, sizeof entry);
         if (entry.header_bytes < sizeof entry || entry.header_bytes > end - at ||
             entry.payload_bytes > end - at - entry.header_bytes)
             return damaged(images, "sizes of an entry");
-        if (entry.kind == KIND_PTX || entry.kind == KIND_CUBIN) {
+        if (entry.kind == CLAB_FATBIN_PTX || entry.kind == CLAB_FATBIN_CUBIN) {
             clab_status status = add_image(images, &entry, data + at + entry.header_bytes);
             if (status != CLAB_OK)
                 return status;
@@ -139,7 +115,7 @@ static clab_status read_fatbin(struct images *images, const char *data, size_t b
 /* Fatbins one after another, padded to eight bytes. */
 static clab_status read_section(struct images *images, const char *data, size_t bytes)
 {
-    for (size_t at = 0; at + sizeof(struct header) <= bytes;) {
+    for (size_t at = 0; at + sizeof(struct clab_fatbin_header) <= bytes;) {
         size_t length = 0;
         if (!is_fatbin(data + at, bytes - at)) {
             at += 8;
