@@ -24,9 +24,9 @@ static unsigned numbers(const char *value, long long *out, unsigned max)
     return n;
 }
 
-#define COPY(to, type)                                                                                       \
-    for (unsigned i = 0; i < n; i++)                                                                         \
-        (to)[i] = (type)v[i]
+#define COPY(to, type)               \
+    for (unsigned i = 0; i < n; i++) \
+    (to)[i] = (type)v[i]
 
 static bool key_set(struct tensor_case *c, const char *key, const char *value, unsigned *n_at)
 {
@@ -111,8 +111,8 @@ static bool case_parse(const char *line, struct tensor_case *out)
         }
     }
     out->text = strdup(line);
-    return out->text && out->map_rank >= 1 && out->rank >= 1 && out->rank <= TENSOR_MAX_RANK && n_at == out->rank &&
-           (!out->im2col || out->rank >= 3);
+    return out->text && out->map_rank >= 1 && out->rank >= 1 && out->rank <= TENSOR_MAX_RANK &&
+           n_at == out->rank && (!out->im2col || out->rank >= 3);
 }
 
 struct list {
@@ -216,11 +216,12 @@ static void instruction(FILE *to, const struct tensor_case *c)
     }
     const char *hint = c->hint ? ".L2::cache_hint" : "", *policy = c->hint ? ", %policy" : "";
     if (c->verb == TENSOR_LOAD) {
-        fprintf(to,
-                "@%%p cp.async.bulk.tensor.%ud.shared::cluster.global.%s.mbarrier::complete_tx::bytes%s [%%box], "
-                "[%%map, {%s}], [bar]%s%s%s%s;\n",
-                c->rank, c->im2col ? "im2col" : "tile", hint, coordinates, c->im2col ? ", {" : "",
-                c->im2col ? offsets : "", c->im2col ? "}" : "", policy);
+        fprintf(
+            to,
+            "@%%p cp.async.bulk.tensor.%ud.shared::cluster.global.%s.mbarrier::complete_tx::bytes%s [%%box], "
+            "[%%map, {%s}], [bar]%s%s%s%s;\n",
+            c->rank, c->im2col ? "im2col" : "tile", hint, coordinates, c->im2col ? ", {" : "",
+            c->im2col ? offsets : "", c->im2col ? "}" : "", policy);
         fprintf(to, "mov.u32 %%i, 0;\n"
                     "again: mbarrier.try_wait.parity.shared.b64 %%q, [bar], 0;\n"
                     "add.u32 %%i, %%i, 1;\n"
@@ -228,10 +229,12 @@ static void instruction(FILE *to, const struct tensor_case *c)
                     "@%%r bra again;\n");
         return;
     }
-    fprintf(to, "@%%p cp.%sasync.bulk.tensor.%ud.global.shared::cta%s%s.%s.bulk_group%s [%%map, {%s}], [%%box]%s;\n",
-            c->verb == TENSOR_REDUCE ? "reduce." : "", c->rank, c->verb == TENSOR_REDUCE ? "." : "",
-            c->verb == TENSOR_REDUCE ? c->operation : "", c->im2col ? "im2col_no_offs" : "tile", hint, coordinates,
-            policy);
+    fprintf(
+        to,
+        "@%%p cp.%sasync.bulk.tensor.%ud.global.shared::cta%s%s.%s.bulk_group%s [%%map, {%s}], [%%box]%s;\n",
+        c->verb == TENSOR_REDUCE ? "reduce." : "", c->rank, c->verb == TENSOR_REDUCE ? "." : "",
+        c->verb == TENSOR_REDUCE ? c->operation : "", c->im2col ? "im2col_no_offs" : "tile", hint,
+        coordinates, policy);
     fprintf(to, "cp.async.bulk.commit_group;\n"
                 "cp.async.bulk.wait_group 0;\n"
                 "setp.eq.u32 %%q, %%t, %%t;\n");
@@ -245,29 +248,32 @@ char *tensor_case_ptx(const struct tensor_case *c)
     if (!to) {
         return NULL;
     }
-    fprintf(to, ".version 8.0\n.target sm_90\n.address_size 64\n"
-                ".visible .entry copy(.param .u64 src, .param .u64 out, .param .align 4 .b8 at[20], "
-                ".param .align 4 .b8 off[12], .param .u32 bytes, .param .u32 to, .param .align 64 .b8 map[128])\n{\n"
-                ".shared .align 1024 .b8 boxes[16384];\n.shared .align 8 .b64 bar;\n"
-                ".reg .b64 %%src, %%out, %%map, %%policy;\n.reg .b32 %%box, %%i, %%t, %%v, %%w, %%s, %%c<5>, %%o;\n"
-                ".reg .b16 %%h<3>;\n.reg .pred %%p, %%q, %%r;\n"
-                "ld.param.u64 %%src, [src];\nld.param.u64 %%out, [out];\ncvta.to.global.u64 %%src, %%src;\n"
-                "cvta.to.global.u64 %%out, %%out;\n"
-                "mov.b64 %%map, map;\ncvta.param.u64 %%map, %%map;\nmov.u32 %%t, %%tid.x;\n"
-                "ld.param.u32 %%o, [to];\nmov.u32 %%box, boxes;\n");
+    fprintf(
+        to,
+        ".version 8.0\n.target sm_90\n.address_size 64\n"
+        ".visible .entry copy(.param .u64 src, .param .u64 out, .param .align 4 .b8 at[20], "
+        ".param .align 4 .b8 off[12], .param .u32 bytes, .param .u32 to, .param .align 64 .b8 map[128])\n{\n"
+        ".shared .align 1024 .b8 boxes[16384];\n.shared .align 8 .b64 bar;\n"
+        ".reg .b64 %%src, %%out, %%map, %%policy;\n.reg .b32 %%box, %%i, %%t, %%v, %%w, %%s, %%c<5>, %%o;\n"
+        ".reg .b16 %%h<3>;\n.reg .pred %%p, %%q, %%r;\n"
+        "ld.param.u64 %%src, [src];\nld.param.u64 %%out, [out];\ncvta.to.global.u64 %%src, %%src;\n"
+        "cvta.to.global.u64 %%out, %%out;\n"
+        "mov.b64 %%map, map;\ncvta.param.u64 %%map, %%map;\nmov.u32 %%t, %%tid.x;\n"
+        "ld.param.u32 %%o, [to];\nmov.u32 %%box, boxes;\n");
     for (unsigned k = 0; k < TENSOR_MAX_RANK; k++) {
         fprintf(to, "ld.param.b32 %%c%u, [at+%u];\n", k, 4 * k);
     }
     for (unsigned k = 0; k < 3; k++) {
         fprintf(to, "ld.param.b32 %%v, [off+%u];\ncvt.u16.u32 %%h%u, %%v;\n", 4 * k, k);
     }
-    fprintf(to, "mad.wide.u32 %%src, %%t, 4, %%src;\nmad.wide.u32 %%out, %%t, 4, %%out;\n"
-                "mad.lo.u32 %%s, %%t, 4, %%box;\nadd.u32 %%box, %%box, %%o;\nmov.u32 %%i, 0;\n"
-                "fill: ld.global.b32 %%v, [%%src];\nst.shared.b32 [%%s], %%v;\nadd.u64 %%src, %%src, 512;\n"
-                "add.u32 %%s, %%s, 512;\nadd.u32 %%i, %%i, 1;\nsetp.lt.u32 %%q, %%i, 32;\n@%%q bra fill;\n"
-                "setp.eq.u32 %%p, %%t, 0;\nld.param.u32 %%w, [bytes];\n@%%p mbarrier.init.shared.b64 [bar], 1;\n"
-                "fence.proxy.async;\nbar.sync 0;\n"
-                "createpolicy.fractional.L2::evict_first.b64 %%policy, 1.0;\n");
+    fprintf(to,
+            "mad.wide.u32 %%src, %%t, 4, %%src;\nmad.wide.u32 %%out, %%t, 4, %%out;\n"
+            "mad.lo.u32 %%s, %%t, 4, %%box;\nadd.u32 %%box, %%box, %%o;\nmov.u32 %%i, 0;\n"
+            "fill: ld.global.b32 %%v, [%%src];\nst.shared.b32 [%%s], %%v;\nadd.u64 %%src, %%src, 512;\n"
+            "add.u32 %%s, %%s, 512;\nadd.u32 %%i, %%i, 1;\nsetp.lt.u32 %%q, %%i, 32;\n@%%q bra fill;\n"
+            "setp.eq.u32 %%p, %%t, 0;\nld.param.u32 %%w, [bytes];\n@%%p mbarrier.init.shared.b64 [bar], 1;\n"
+            "fence.proxy.async;\nbar.sync 0;\n"
+            "createpolicy.fractional.L2::evict_first.b64 %%policy, 1.0;\n");
     if (c->verb == TENSOR_LOAD) {
         fprintf(to, "@%%p mbarrier.arrive.expect_tx.shared.b64 _, [bar], %%w;\n");
     }

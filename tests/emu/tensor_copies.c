@@ -1,21 +1,23 @@
 /* Tensor copies, one a case (tensor_copies.h), on any libcuda: what each wrote where, or its error.
 
-   usage: tensor_copies [--driver LIBCUDA] [--jobs N] [--record FILE | --check FILE] CASES…
+   usage: tensor_copies [--driver LIBCUDA] [--jobs N] [--seconds N] [--record FILE | --check FILE] CASES…
 
-   A result is one line, `case | words`. For a load, the words of shared memory that were written; for stores and
-   reductions, those of global memory that changed, counted from the tensor's address. `i..j=v` words of one value,
-   `i..j=v+` each one more than the last, hexadecimal values. Before a case, word i of shared memory is a0000 + i for
-   stores and eeeeeeee for loads, and word i of the tensor 500000 + i; both are other for reductions (pattern).
-   `encode N`, `load N`, `launch N`: that call failed with CUresult N; `error N`: the kernel did; `timeout`; `!done`
-   after the words: the copy's bytes had not all been counted.
+   A result is one line, `case | words`. For a load, the words of shared memory that were written; for stores
+   and reductions, those of global memory that changed, counted from the tensor's address. `i..j=v` words of
+   one value, `i..j=v+` each one more than the last, hexadecimal values. Before a case, word i of shared
+   memory is a0000 + i for stores and eeeeeeee for loads, and word i of the tensor 500000 + i; both are other
+   for reductions (pattern). `encode N`, `load N`, `launch N`: that call failed with CUresult N; `error N`:
+   the kernel did; `timeout`; `!done` after the words: the copy's bytes had not all been counted.
 
-   The cases run in processes, a fresh one after each failure, which takes its context with it. --check compares with a
-   file of such lines. Exit status: 0, 1 a line differs, 2 usage, 77 no device. */
+   The cases run in processes, a fresh one after each failure, which takes its context with it; after
+   --seconds N those left get the result `not run`. --check compares with a file of such lines. Exit status:
+   0, 1 a line differs, 2 usage, 77 no device. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,6 +31,7 @@
 #define SHARED_WORDS  (TENSOR_SHARED_BYTES / 4)
 #define RESULT_BYTES  2048
 #define TIME_LIMIT_S  20
+#define MAX_JOBS      64
 #define UNTOUCHED     UINT32_C(0xeeeeeeee)
 #define STATUS_BROKEN 3 /* of a worker: the context is spoilt, the case's result is written */
 #define STATUS_NONE   4 /* no device */
@@ -88,12 +91,12 @@ static CUresult encode(const struct device *device, const struct tensor_case *c,
     memset(out, 0, sizeof *out);
     const CUresult result =
         c->map_im2col
-            ? d->cuTensorMapEncodeIm2col(out, (CUtensorMapDataType)c->type, c->map_rank, address, c->dims, c->strides,
-                                         c->lower, c->upper, c->channels, c->pixels, c->steps,
+            ? d->cuTensorMapEncodeIm2col(out, (CUtensorMapDataType)c->type, c->map_rank, address, c->dims,
+                                         c->strides, c->lower, c->upper, c->channels, c->pixels, c->steps,
                                          (CUtensorMapInterleave)c->interleave, (CUtensorMapSwizzle)c->swizzle,
                                          CU_TENSOR_MAP_L2_PROMOTION_NONE, (CUtensorMapFloatOOBfill)c->fill)
-            : d->cuTensorMapEncodeTiled(out, (CUtensorMapDataType)c->type, c->map_rank, address, c->dims, c->strides,
-                                        c->box, c->steps, (CUtensorMapInterleave)c->interleave,
+            : d->cuTensorMapEncodeTiled(out, (CUtensorMapDataType)c->type, c->map_rank, address, c->dims,
+                                        c->strides, c->box, c->steps, (CUtensorMapInterleave)c->interleave,
                                         (CUtensorMapSwizzle)c->swizzle, CU_TENSOR_MAP_L2_PROMOTION_NONE,
                                         (CUtensorMapFloatOOBfill)c->fill);
     for (unsigned i = 0; i < c->n_pokes; i++) {
@@ -107,7 +110,8 @@ static bool fill(const struct device *device, const struct tensor_case *c)
     const struct clab_driver *d = device->driver;
     for (uint32_t i = 0; i < DATA_WORDS; i++) {
         const uint32_t word = i - TENSOR_AT / 4;
-        device->before[i] = c->verb == TENSOR_REDUCE ? pattern(c->type, word & 0xffff) : UINT32_C(0x500000) + word;
+        device->before[i] =
+            c->verb == TENSOR_REDUCE ? pattern(c->type, word & 0xffff) : UINT32_C(0x500000) + word;
     }
     for (uint32_t i = 0; i < SHARED_WORDS; i++) {
         device->shared_words[i] = c->verb == TENSOR_LOAD     ? UNTOUCHED
@@ -132,7 +136,8 @@ static void run_append(struct writer *w, int first, int last, uint32_t value, ui
     if (first == last) {
         n = snprintf(w->text + w->length, room, " %d=%x", first, (unsigned)value);
     } else {
-        n = snprintf(w->text + w->length, room, " %d..%d=%x%s", first, last, (unsigned)value, step ? "+" : "");
+        n = snprintf(w->text + w->length, room, " %d..%d=%x%s", first, last, (unsigned)value,
+                     step ? "+" : "");
     }
     w->length += (size_t)n < room ? (size_t)n : room - 1;
 }
@@ -241,6 +246,7 @@ static int supervise(const struct work *work)
     while (from < work->last) {
         const pid_t child = fork();
         if (child == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
             _exit(worker(work, from));
         }
         int status = 0;
@@ -263,11 +269,19 @@ static int supervise(const struct work *work)
     return 0;
 }
 
-static int run_all(struct work all, unsigned jobs)
+static void wake(int signal)
+{
+    (void)signal;
+}
+
+/* `seconds` 0: as long as it takes. */
+static int run_all(struct work all, unsigned jobs, unsigned seconds)
 {
     const size_t n = all.last;
     int worst = 0;
     unsigned started = 0;
+    pid_t children[MAX_JOBS];
+    const struct sigaction at_alarm = {.sa_handler = wake}; /* wait is interrupted */
     for (unsigned job = 0; job < jobs; job++, started++) {
         struct work part = all;
         part.first = n * job / jobs;
@@ -280,10 +294,26 @@ static int run_all(struct work all, unsigned jobs)
             worst = 1;
             break;
         }
+        children[job] = child;
     }
-    for (int status; started; started--) {
-        if (wait(&status) > 0 && WIFEXITED(status) && WEXITSTATUS(status) > worst) {
+    sigaction(SIGALRM, &at_alarm, NULL);
+    alarm(seconds);
+    for (unsigned job = 0; job < started; job++) {
+        int status = 0;
+        if (waitpid(children[job], &status, 0) < 0) { /* time is up */
+            for (unsigned left = job; left < started; left++) {
+                kill(children[left], SIGKILL);
+            }
+            waitpid(children[job], &status, 0);
+        }
+        if (WIFEXITED(status) && WEXITSTATUS(status) > worst) {
             worst = WEXITSTATUS(status);
+        }
+    }
+    alarm(0);
+    for (size_t i = 0; i < n; i++) {
+        if (!all.results[i][0]) {
+            snprintf(all.results[i], RESULT_BYTES, "not run");
         }
     }
     return worst;
@@ -292,7 +322,8 @@ static int run_all(struct work all, unsigned jobs)
 /* --- the record */
 
 /* Compares with the file's lines, in any order. Returns how many cases differ or are not in it. */
-static size_t check(const char *path, const struct tensor_case *cases, size_t n, char (*results)[RESULT_BYTES])
+static size_t check(const char *path, const struct tensor_case *cases, size_t n,
+                    char (*results)[RESULT_BYTES])
 {
     size_t wrong = 0, same = 0;
     char line[512 + RESULT_BYTES];
@@ -345,7 +376,8 @@ static bool record(const char *path, const struct tensor_case *cases, size_t n, 
 
 static int usage(void)
 {
-    fprintf(stderr, "usage: tensor_copies [--driver LIBCUDA] [--jobs N] [--record FILE | --check FILE] CASES\n");
+    fprintf(stderr, "usage: tensor_copies [--driver LIBCUDA] [--jobs N] [--seconds N] [--record FILE | "
+                    "--check FILE] CASES\n");
     return 2;
 }
 
@@ -353,7 +385,7 @@ int main(int argc, char **argv)
 {
     struct work work = {0};
     const char *to = NULL, *against = NULL, *path = NULL;
-    unsigned jobs = 1;
+    unsigned jobs = 1, seconds = 0;
     for (int i = 1; i < argc; i++) {
         if (argv[i][0] != '-') {
             path = argv[i];
@@ -363,6 +395,8 @@ int main(int argc, char **argv)
             work.library = argv[++i];
         } else if (!strcmp(argv[i], "--jobs")) {
             jobs = (unsigned)atoi(argv[++i]);
+        } else if (!strcmp(argv[i], "--seconds")) {
+            seconds = (unsigned)atoi(argv[++i]);
         } else if (!strcmp(argv[i], "--record")) {
             to = argv[++i];
         } else if (!strcmp(argv[i], "--check")) {
@@ -371,7 +405,7 @@ int main(int argc, char **argv)
             return usage();
         }
     }
-    if (!path || jobs == 0 || jobs > 64) {
+    if (!path || jobs == 0 || jobs > MAX_JOBS) {
         return usage();
     }
     struct tensor_case *cases;
@@ -381,12 +415,13 @@ int main(int argc, char **argv)
         return 2;
     }
     work.cases = cases;
-    work.results = mmap(NULL, (work.last + 1) * RESULT_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    work.results =
+        mmap(NULL, (work.last + 1) * RESULT_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (work.results == MAP_FAILED) {
         perror("mmap");
         return 1;
     }
-    int status = run_all(work, jobs);
+    int status = run_all(work, jobs, seconds);
     if (status == STATUS_NONE) {
         status = 77;
     } else if (to) {

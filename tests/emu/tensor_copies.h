@@ -8,7 +8,8 @@
    poke=   W:V sets 32-bit word W of the encoded map to V afterwards; several with commas
    at=     coordinates; off= im2col offsets
    to=     offset of the box in shared memory, bytes; default 0, which is 1024-aligned
-   hint=1  with .L2::cache_hint; rank= and mode= (tile, im2col) of the instruction where not those of the map */
+   hint=1  with .L2::cache_hint; rank= and mode= (tile, im2col) of the instruction where not those of the map
+ */
 #ifndef CLAB_TESTS_TENSOR_COPIES_H
 #define CLAB_TESTS_TENSOR_COPIES_H
 
@@ -41,7 +42,8 @@ struct tensor_case {
     bool hint;
 };
 
-/* The cases of a file; *out_cases is the caller's to give back. NULL, or what is wrong, with the line's number. */
+/* The cases of a file; *out_cases is the caller's to give back. NULL, or what is wrong, with the line's
+ * number. */
 const char *tensor_cases_read(const char *path, struct tensor_case **out_cases, size_t *out_count);
 void tensor_cases_free(struct tensor_case *cases, size_t count);
 
@@ -50,9 +52,9 @@ unsigned tensor_element_bytes(unsigned type);
 /* What a load counts on its mbarrier: the whole box. */
 uint32_t tensor_box_bytes(const struct tensor_case *c);
 
-/* PTX of a kernel that fills 16 KiB of shared memory from `src`, executes the case's instruction in one thread,
-   waits for it a while, and writes shared memory, and after it 1 when the copy had completed, to `out`:
-   copy(src, out, coordinates[5], offsets[3], bytes, to, map). The caller frees the text. */
+/* PTX of a kernel that fills 16 KiB of shared memory from `src`, executes the case's instruction in one
+   thread, waits for it a while, and writes shared memory, and after it 1 when the copy had completed, to
+   `out`: copy(src, out, coordinates[5], offsets[3], bytes, to, map). The caller frees the text. */
 char *tensor_case_ptx(const struct tensor_case *c);
 #define TENSOR_SHARED_BYTES 16384
 
