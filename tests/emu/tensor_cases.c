@@ -193,11 +193,15 @@ uint32_t tensor_box_bytes(const struct tensor_case *c)
 {
     const uint32_t unit = c->interleave ? 16 * c->interleave : tensor_element_bytes(c->type);
     if (c->map_im2col) {
-        return unit * c->channels * c->pixels;
+        return unit * c->pixels * (c->interleave ? 1 : c->channels);
     }
-    uint32_t bytes = unit * c->box[0];
-    for (unsigned k = 1; k < c->map_rank; k++) {
-        bytes *= (c->box[k] + c->steps[k] - 1) / c->steps[k];
+    uint32_t bytes = unit;
+    for (unsigned k = 0; k < c->map_rank; k++) {
+        if (k == 0 && !c->interleave) {
+            bytes *= c->box[0];
+        } else if (!c->interleave || k != c->map_rank - 2) {
+            bytes *= (c->box[k] + c->steps[k] - 1) / c->steps[k];
+        }
     }
     return bytes;
 }

@@ -49,7 +49,7 @@ void tensor_cases_free(struct tensor_case *cases, size_t count);
 
 /* Bytes of an element of a CUtensorMapDataType up to TFLOAT32_FTZ. */
 unsigned tensor_element_bytes(unsigned type);
-/* What a load counts on its mbarrier: the whole box. */
+/* What a load counts on its mbarrier: the whole box; of an interleaved map, one slice of channels. */
 uint32_t tensor_box_bytes(const struct tensor_case *c);
 
 /* PTX of a kernel that fills 16 KiB of shared memory from `src`, executes the case's instruction in one
