@@ -179,6 +179,9 @@ static bool tensor_fill(struct emu_warp *warp, const struct emu_op *op, unsigned
         return refuse(warp, op, lane, CLAB_FAULT, 0,
                       "the reduction does not exist for the tensor map's element type");
     }
+    if (t->direction != EMU_TENSOR_LOAD && t->map.type == EMU_TENSOR_U4X16_ALIGN16) {
+        return refuse(warp, op, lane, CLAB_FAULT, 0, "4-bit elements with padding can be loaded only");
+    }
     const uint32_t bytes = emu_tensor_room(t);
     if (plan->direction == EMU_TENSOR_LOAD) {
         return emu_bulk_target_get(warp, op, lane, &plan->shared, &plan->mbarrier, bytes, 128, multicast,

@@ -65,6 +65,8 @@ static bool key_set(struct tensor_case *c, const char *key, const char *value, u
         COPY(c->upper, int);
     } else if (!strcmp(key, "channels")) {
         c->channels = (uint32_t)v[0];
+    } else if (!strcmp(key, "wide")) {
+        c->wide = (unsigned)v[0];
     } else if (!strcmp(key, "pixels")) {
         c->pixels = (uint32_t)v[0];
     } else if (!strcmp(key, "interleave")) {
@@ -183,30 +185,39 @@ void tensor_cases_free(struct tensor_case *cases, size_t count)
 
 /* --- figures */
 
-unsigned tensor_element_bytes(unsigned type)
+/* Of a CUtensorMapDataType. */
+static unsigned element_bits(unsigned type)
 {
-    static const unsigned bytes[] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4};
-    return bytes[type < sizeof bytes / sizeof *bytes ? type : 0];
+    static const unsigned bits[] = {8, 16, 32, 32, 64, 64, 16, 32, 64, 16, 32, 32, 32, 4, 4, 6};
+    return bits[type < sizeof bits / sizeof *bits ? type : 0];
 }
 
 uint32_t tensor_box_bytes(const struct tensor_case *c)
 {
-    const uint32_t unit = c->interleave ? 16 * c->interleave : tensor_element_bytes(c->type);
+    const uint32_t unit = c->interleave ? 128 * c->interleave : element_bits(c->type);
     if (c->map_im2col) {
-        return unit * c->pixels * (c->interleave ? 1 : c->channels);
+        const uint32_t halo = (uint32_t)c->off[0], pixels = c->wide == 2   ? 128 + 4 * halo
+                                                            : c->wide == 1 ? c->pixels + halo
+                                                                           : c->pixels;
+        return unit * pixels * (c->interleave ? 1 : c->channels) / 8;
     }
-    uint32_t bytes = unit;
+    uint32_t bits = unit;
     for (unsigned k = 0; k < c->map_rank; k++) {
         if (k == 0 && !c->interleave) {
-            bytes *= c->box[0];
+            bits *= c->box[0];
         } else if (!c->interleave || k != c->map_rank - 2) {
-            bytes *= (c->box[k] + c->steps[k] - 1) / c->steps[k];
+            bits *= (c->box[k] + c->steps[k] - 1) / c->steps[k];
         }
     }
-    return bytes;
+    return bits / 8;
 }
 
 /* --- the kernel */
+
+static const char *mode_word(const struct tensor_case *c)
+{
+    return c->wide == 2 ? "im2col::w::128" : c->wide ? "im2col::w" : c->im2col ? "im2col" : "tile";
+}
 
 static void instruction(FILE *to, const struct tensor_case *c)
 {
@@ -215,7 +226,7 @@ static void instruction(FILE *to, const struct tensor_case *c)
         snprintf(coordinates + strlen(coordinates), sizeof coordinates - strlen(coordinates), "%s%%c%u",
                  k ? ", " : "", k);
     }
-    for (unsigned k = 0; k + 2 < c->rank; k++) {
+    for (unsigned k = 0; c->im2col && k < (c->wide ? 2 : c->rank - 2); k++) {
         snprintf(offsets + strlen(offsets), sizeof offsets - strlen(offsets), "%s%%h%u", k ? ", " : "", k);
     }
     const char *hint = c->hint ? ".L2::cache_hint" : "", *policy = c->hint ? ", %policy" : "";
@@ -224,8 +235,8 @@ static void instruction(FILE *to, const struct tensor_case *c)
             to,
             "@%%p cp.async.bulk.tensor.%ud.shared::cluster.global.%s.mbarrier::complete_tx::bytes%s [%%box], "
             "[%%map, {%s}], [bar]%s%s%s%s;\n",
-            c->rank, c->im2col ? "im2col" : "tile", hint, coordinates, c->im2col ? ", {" : "",
-            c->im2col ? offsets : "", c->im2col ? "}" : "", policy);
+            c->rank, mode_word(c), hint, coordinates, c->im2col ? ", {" : "", c->im2col ? offsets : "",
+            c->im2col ? "}" : "", policy);
         fprintf(to, "mov.u32 %%i, 0;\n"
                     "again: mbarrier.try_wait.parity.shared.b64 %%q, [bar], 0;\n"
                     "add.u32 %%i, %%i, 1;\n"
@@ -252,9 +263,11 @@ char *tensor_case_ptx(const struct tensor_case *c)
     if (!to) {
         return NULL;
     }
+    const bool later = c->wide || c->type > 12 || c->swizzle > 3;
+    fprintf(to, later ? ".version 8.6\n.target sm_100a\n" : ".version 8.0\n.target sm_90\n");
     fprintf(
         to,
-        ".version 8.0\n.target sm_90\n.address_size 64\n"
+        ".address_size 64\n"
         ".visible .entry copy(.param .u64 src, .param .u64 out, .param .align 4 .b8 at[20], "
         ".param .align 4 .b8 off[12], .param .u32 bytes, .param .u32 to, .param .align 64 .b8 map[128])\n{\n"
         ".shared .align 1024 .b8 boxes[16384];\n.shared .align 8 .b64 bar;\n"

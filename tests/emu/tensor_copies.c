@@ -89,6 +89,14 @@ static CUresult encode(const struct device *device, const struct tensor_case *c,
     const struct clab_driver *d = device->driver;
     void *address = (void *)(uintptr_t)(device->data + TENSOR_AT); /* a device address */
     memset(out, 0, sizeof *out);
+    if (c->wide) {
+        return d->cuTensorMapEncodeIm2colWide(
+            out, (CUtensorMapDataType)c->type, c->map_rank, address, c->dims, c->strides, c->lower[0],
+            c->upper[0], c->channels, c->pixels, c->steps, (CUtensorMapInterleave)c->interleave,
+            c->wide == 1 ? CU_TENSOR_MAP_IM2COL_WIDE_MODE_W : CU_TENSOR_MAP_IM2COL_WIDE_MODE_W128,
+            (CUtensorMapSwizzle)c->swizzle, CU_TENSOR_MAP_L2_PROMOTION_NONE,
+            (CUtensorMapFloatOOBfill)c->fill);
+    }
     const CUresult result =
         c->map_im2col
             ? d->cuTensorMapEncodeIm2col(out, (CUtensorMapDataType)c->type, c->map_rank, address, c->dims,

@@ -4,7 +4,8 @@
    VERB    load, store, or the operation of a reduction: add min max inc dec and or xor
    map     type= dims= strides= box= steps= interleave= swizzle= fill= as cuTensorMapEncodeTiled takes them
            (numbers of the enumerations; strides in bytes, of dimension 1 and up; steps: element strides);
-           lower= upper= channels= pixels= instead of box=: cuTensorMapEncodeIm2col
+           lower= upper= channels= pixels= instead of box=: cuTensorMapEncodeIm2col; with wide=1 or wide=2 (128 pixels)
+           cuTensorMapEncodeIm2colWide, off= then being halo and offset
    poke=   W:V sets 32-bit word W of the encoded map to V afterwards; several with commas
    at=     coordinates; off= im2col offsets
    to=     offset of the box in shared memory, bytes; default 0, which is 1024-aligned
@@ -28,6 +29,7 @@ struct tensor_case {
     char operation[8]; /* of a reduction */
     unsigned type, map_rank;
     bool map_im2col;
+    unsigned wide;
     uint64_t dims[TENSOR_MAX_RANK], strides[TENSOR_MAX_RANK];
     uint32_t box[TENSOR_MAX_RANK], steps[TENSOR_MAX_RANK];
     int lower[3], upper[3];
@@ -47,8 +49,6 @@ struct tensor_case {
 const char *tensor_cases_read(const char *path, struct tensor_case **out_cases, size_t *out_count);
 void tensor_cases_free(struct tensor_case *cases, size_t count);
 
-/* Bytes of an element of a CUtensorMapDataType up to TFLOAT32_FTZ. */
-unsigned tensor_element_bytes(unsigned type);
 /* What a load counts on its mbarrier: the whole box; of an interleaved map, one slice of channels. */
 uint32_t tensor_box_bytes(const struct tensor_case *c);
 
