@@ -129,7 +129,7 @@ static struct emu_cluster *cluster_start(struct emu_thread *thread, uint64_t ind
     }
     cluster->next = thread->residents;
     thread->residents = cluster;
-    emu_hook_event(&cluster->ctas[0], NULL, NULL, (struct emu_event){.kind = EMU_EVENT_CLUSTER_START});
+    emu_hook_event(&cluster->ctas[0], NULL, NULL, &(struct emu_event){.kind = EMU_EVENT_CLUSTER_START});
     return cluster;
 }
 
@@ -207,7 +207,7 @@ void emu_cluster_end(struct emu_thread *thread, struct emu_cluster *cluster)
         struct emu_async *item = pending_take(cluster);
         item->complete(item, NULL);
     }
-    emu_hook_event(&cluster->ctas[0], NULL, NULL, (struct emu_event){.kind = EMU_EVENT_CLUSTER_END});
+    emu_hook_event(&cluster->ctas[0], NULL, NULL, &(struct emu_event){.kind = EMU_EVENT_CLUSTER_END});
     for (uint32_t rank = 0; rank < cluster->size; rank++) {
         for (uint32_t w = 0; w < cluster->ctas[rank].n_warps; w++) {
             warp_abandon(&cluster->ctas[rank].warps[w]);
@@ -303,7 +303,7 @@ static bool start_warp(struct emu_warp *warp)
     cta->started |= UINT32_C(1) << warp->index;
     if (first) {
         cta->state = EMU_CTA_RUNNING;
-        emu_hook_event(cta, NULL, NULL, (struct emu_event){.kind = EMU_EVENT_CTA_START, .rank = cta->rank});
+        emu_hook_event(cta, NULL, NULL, &(struct emu_event){.kind = EMU_EVENT_CTA_START, .rank = cta->rank});
     }
     emu_warp_start(warp, frame);
     return true;
