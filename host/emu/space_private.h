@@ -12,6 +12,7 @@ struct space_allocation {
     uint64_t base, bytes;
     enum emu_memory_kind kind;
     bool internal; /* parameter blocks: not the program's, not counted */
+    int file;      /* 0, or 1 + the descriptor of the file that its pages are; owned */
 };
 
 struct space_host {
@@ -48,6 +49,14 @@ struct emu_space_private {
 
 /* Index of the first allocation whose base is above `address`. Under the lock. */
 size_t emu_space_above(const struct emu_space_private *p, uint64_t address);
+/* The allocation that holds `address`, or NULL. Under the lock. */
+struct space_allocation *emu_space_allocation_of(const struct emu_space_private *p, uint64_t address);
+/* The granule map: `bytes` from `base` may be accessed, with these flags; or are freed. Under the lock. */
+void emu_space_map_set(struct emu_space *space, uint64_t base, uint64_t bytes, uint16_t flags);
+void emu_space_map_clear(struct emu_space *space, uint64_t base, uint64_t bytes);
+/* Gives a range of whole pages back to the host; those of files are replaced by private ones. Under the lock.
+ */
+void emu_space_unback(struct emu_space *space, uint64_t base, uint64_t bytes);
 /* Room for one more item; false when memory is out. */
 bool emu_space_grow(void **items, size_t count, size_t *capacity, size_t size);
 
