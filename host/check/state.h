@@ -69,10 +69,6 @@ struct check_named {                                   /* a named barrier's phas
     uint32_t counts[2], sites[2]; /* two different thread counts, 1 + count, and who gave them */
 };
 
-struct cell { /* of 4 bytes of shared memory: the last write, and what read since (shared.c) */
-    uint64_t w, r;
-};
-
 struct check_cta {
     struct check_cluster *cluster;
     const struct emu_cta *cta;
@@ -81,8 +77,8 @@ struct check_cta {
     bool early_exit; /* some threads have exited */
     struct check_warp *warps;
     struct check_named named[EMU_NAMED_BARRIERS];
-    struct cell *cells;
-    uint32_t n_cells, cells_capacity;
+    uint64_t *cell_w, *cell_r; /* of 4 bytes of shared memory: the last write, what read since (shared.c) */
+    uint32_t n_cells, cells_capacity, cells_used;
     struct check_remote *remote;
     uint32_t n_remote, remote_capacity;
     struct clock *exit_known; /* exec knowledge of threads at their exit, once there was something to know */
