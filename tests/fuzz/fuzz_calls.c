@@ -53,9 +53,19 @@ enum kind {
 #define SLOTS 12
 static uintptr_t slots[KINDS][SLOTS];
 
+/* One that holds something, if there is one: most calls want a valid handle. */
+static uintptr_t held(enum kind kind)
+{
+    unsigned first = below(SLOTS);
+    for (unsigned i = 0; i < SLOTS; i++)
+        if (slots[kind][(first + i) % SLOTS] != 0)
+            return slots[kind][(first + i) % SLOTS];
+    return 0;
+}
+
 static uintptr_t any(enum kind kind)
 {
-    switch (below(16)) {
+    switch (below(24)) {
     case 0:
         return 0;
     case 1:
@@ -67,7 +77,7 @@ static uintptr_t any(enum kind kind)
     case 4:
         return slots[kind][below(SLOTS)] ^ ((uintptr_t)1 << below(48));
     default:
-        return slots[kind][below(SLOTS)];
+        return held(kind);
     }
 }
 
@@ -116,9 +126,23 @@ static void forget(enum kind kind, uintptr_t value)
 static void keep(enum kind kind, uintptr_t value)
 {
     uintptr_t *slot = &slots[kind][below(SLOTS)];
+    for (unsigned i = 0; i < SLOTS && *slot != 0; i++)
+        if (slots[kind][i] == 0)
+            slot = &slots[kind][i];
     if (*slot != 0 && *slot != value)
         forget(kind, *slot);
     *slot = value;
+}
+
+/* Large allocations go back at once: sets and copies would make all of them real. */
+static void keep_memory(CUdeviceptr address)
+{
+    CUdeviceptr base;
+    size_t bytes = 0;
+    if (cuMemGetAddressRange(&base, &bytes, address) == CUDA_SUCCESS && base == address && bytes > 16u << 20)
+        cuMemFree(address);
+    else
+        keep(MEMORY, address);
 }
 
 static uint64_t size(void)
@@ -202,8 +226,13 @@ static void launch_some(void)
         config.gridDimY = 70000;
     if (config.gridDimZ > 64)
         config.gridDimZ = 70000;
-    cuLaunchKernelEx(nullable(&config), (CUfunction)any(chance(4) ? KERNEL : FUNCTION), nullable(params),
-                     NULL);
+    CUfunction function = (CUfunction)any(chance(4) ? KERNEL : FUNCTION);
+    if (chance(8))
+        cuLaunchCooperativeKernel(function, config.gridDimX, config.gridDimY, config.gridDimZ,
+                                  config.blockDimX, config.blockDimY, config.blockDimZ, config.sharedMemBytes,
+                                  config.hStream, nullable(params));
+    else
+        cuLaunchKernelEx(nullable(&config), function, nullable(params), NULL);
 }
 
 static void modules(void)
@@ -220,7 +249,7 @@ static void modules(void)
     case 2:
         if (cuModuleGetGlobal((CUdeviceptr *)out, (size_t *)(out + 1), (CUmodule)any(MODULE), name) ==
             CUDA_SUCCESS)
-            keep(MEMORY, out[0]);
+            keep_memory(out[0]);
         break;
     case 3:
         if (cuLibraryLoadData((CUlibrary *)out, ptx, NULL, NULL, 0, NULL, NULL, 0) == CUDA_SUCCESS)
@@ -283,7 +312,7 @@ static void memory(void)
     case 0:
     case 1:
         if (cuMemAlloc(nullable(out), size()) == CUDA_SUCCESS)
-            keep(MEMORY, out[0]);
+            keep_memory(out[0]);
         break;
     case 2:
         cuMemFree(b);
@@ -312,7 +341,7 @@ static void memory(void)
         break;
     case 10:
         if (cuMemAllocAsync(nullable(out), size(), STREAM_ARG) == CUDA_SUCCESS)
-            keep(MEMORY, out[0]);
+            keep_memory(out[0]);
         break;
     case 11:
         cuMemFreeAsync(b, STREAM_ARG);
@@ -567,12 +596,12 @@ static void contexts(void)
 /* ---- calls that need no arranging, by a table (waits for a value that may never come are not among them)
  * ---- */
 
-/* Each argument is a letter: i a small number, z a size, d a device, t a name, o where something is written,
-   O the same but never NULL, b a host buffer, h a host function, a a device address, r a structure of zeros
-   with a random first word; handles: C context, M module, F function, S stream, E event, G graph, N node, X
-   instance, L library, K kernel, J linker, P pool, U user object. All are of integer class, so that one type
-   of function can stand for all of them: a call with more arguments than parameters is what the calling
-   conventions of x86-64 and arm64 allow. */
+/* Each argument is a letter: i a small number, z a size, c a count, n none, d a device, t a name, o where
+   something is written, O the same but never NULL, b a host buffer, h a host function, a a device address, r
+   a structure of zeros with a random first word; handles: C context, M module, F function, S stream, E event,
+   G graph, N node, X instance, L library, K kernel, J linker, P pool, U user object. All are of integer
+   class, so that one type of function can stand for all of them: a call with more arguments than parameters
+   is what the calling conventions of x86-64 and arm64 allow. */
 typedef CUresult any_call(uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t,
                           uintptr_t);
 #define CALL(name, arguments)                  \
@@ -673,7 +702,7 @@ static const struct {
     CALL(cuMemAdvise, "azir"),
     CALL(cuMemHostGetFlags, "ob"),
     CALL(cuMemPoolGetAccess, "oPr"),
-    CALL(cuMemPoolSetAccess, "Pri"),
+    CALL(cuMemPoolSetAccess, "Prc"),
     CALL(cuMemPoolSetAttribute, "PiO"),
     CALL(cuMemPoolTrimTo, "Pz"),
     CALL(cuMemPrefetchAsync, "azriS"),
@@ -696,7 +725,7 @@ static const struct {
     CALL(cuProfilerStop, ""),
     CALL(cuStreamAddCallback, "Shoi"),
     CALL(cuStreamAttachMemAsync, "Sazi"),
-    CALL(cuStreamBeginCaptureToGraph, "SGoozi"),
+    CALL(cuStreamBeginCaptureToGraph, "SGooci"),
     CALL(cuStreamCopyAttributes, "SS"),
     CALL(cuStreamCreate, "oi"),
     CALL(cuStreamGetDevice, "So"),
@@ -707,11 +736,10 @@ static const struct {
     CALL(cuStreamIsCapturing, "So"),
     CALL(cuStreamSetAttribute, "Sir"),
     CALL(cuStreamWriteValue64, "Saii"),
-    CALL(cuStreamUpdateCaptureDependencies, "Soozi"),
+    CALL(cuStreamUpdateCaptureDependencies, "Sooci"),
     CALL(cuThreadExchangeStreamCaptureMode, "O"),
     CALL(cuTensorMapReplaceAddress, "oa"),
-    CALL(cuLinkAddFile, "Jitioo"),
-    CALL(cuLaunchCooperativeKernel, "Fiiiiiii"),
+    CALL(cuLinkAddFile, "Jitnoo"),
 };
 
 static uintptr_t argument(char letter)
@@ -722,6 +750,10 @@ static uintptr_t argument(char letter)
         return small();
     case 'z':
         return size();
+    case 'n':
+        return 0;
+    case 'c':
+        return below(40);
     case 'd':
         return chance(6) ? small() : 0;
     case 't':
@@ -836,10 +868,10 @@ static void copies(void)
                            CU_USER_OBJECT_NO_DESTRUCTOR_SYNC) == CUDA_SUCCESS)
         user_object = out[0];
     if (chance(4) && cuMemAllocManaged(nullable(out), below(1 << 16), small()) == CUDA_SUCCESS)
-        keep(MEMORY, out[0]);
+        keep_memory(out[0]);
     if (chance(4) && cuMemAllocPitch(nullable(out), (size_t *)(out + 1), below(5000), below(64),
                                      chance(4) ? small() : 4) == CUDA_SUCCESS)
-        keep(MEMORY, out[0]);
+        keep_memory(out[0]);
 }
 
 /* A usable context again: a fault ends most of the fun. */
@@ -871,6 +903,73 @@ static void clear(void)
     fresh();
 }
 
+/* Something of each kind, so that most calls have what they need. */
+static void arrange(void)
+{
+    CUmodule module;
+    CUlibrary library;
+    CUkernel kernel;
+    CUlinkState link;
+    CUdeviceptr address = 0;
+    uint32_t n = 3;
+    void *params[] = {&address, &n};
+    CUgraphNode first = NULL;
+    CUgraph graph = NULL;
+    CUstream stream = NULL;
+    if (cuModuleLoadData(&module, ptx) == CUDA_SUCCESS) {
+        keep(MODULE, (uintptr_t)module);
+        for (unsigned i = 0; i < 4; i++)
+            if (cuModuleGetFunction((CUfunction *)out, module, names[i]) == CUDA_SUCCESS)
+                keep(FUNCTION, out[0]);
+    }
+    if (cuLibraryLoadData(&library, ptx, NULL, NULL, 0, NULL, NULL, 0) == CUDA_SUCCESS) {
+        keep(LIBRARY, (uintptr_t)library);
+        if (cuLibraryGetKernel(&kernel, library, "touch") == CUDA_SUCCESS)
+            keep(KERNEL, (uintptr_t)kernel);
+    }
+    if (cuLinkCreate(0, NULL, NULL, &link) == CUDA_SUCCESS)
+        keep(LINK, (uintptr_t)link);
+    for (unsigned i = 0; i < 3; i++)
+        if (cuMemAlloc(&address, 65536) == CUDA_SUCCESS)
+            keep(MEMORY, address);
+    if (cuMemHostAlloc((void **)out, 65536, 0) == CUDA_SUCCESS)
+        keep(HOST, out[0]);
+    for (unsigned i = 0; i < 2; i++) {
+        if (cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS)
+            keep(STREAM, (uintptr_t)stream);
+        if (cuEventCreate((CUevent *)out, 0) == CUDA_SUCCESS)
+            keep(EVENT, out[0]);
+    }
+    if (cuGraphCreate(&graph, 0) != CUDA_SUCCESS)
+        return;
+    keep(GRAPH, (uintptr_t)graph);
+    CUDA_KERNEL_NODE_PARAMS node = {.func = (CUfunction)slots[FUNCTION][0],
+                                    .gridDimX = 1,
+                                    .gridDimY = 1,
+                                    .gridDimZ = 1,
+                                    .blockDimX = 32,
+                                    .blockDimY = 1,
+                                    .blockDimZ = 1,
+                                    .kernelParams = params};
+    CUDA_MEMSET_NODE_PARAMS fill = {
+        .dst = address, .value = 1, .elementSize = 4, .width = 64, .height = 1, .pitch = 256};
+    CUDA_MEMCPY3D copy = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+                          .srcDevice = address,
+                          .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                          .dstDevice = slots[MEMORY][0],
+                          .WidthInBytes = 256,
+                          .Height = 1,
+                          .Depth = 1};
+    if (cuGraphAddKernelNode(&first, graph, NULL, 0, &node) == CUDA_SUCCESS)
+        keep(NODE, (uintptr_t)first);
+    if (cuGraphAddMemsetNode((CUgraphNode *)out, graph, &first, 1, &fill, NULL) == CUDA_SUCCESS)
+        keep(NODE, out[0]);
+    if (cuGraphAddMemcpyNode((CUgraphNode *)out, graph, NULL, 0, &copy, NULL) == CUDA_SUCCESS)
+        keep(NODE, out[0]);
+    if (cuGraphInstantiate((CUgraphExec *)out, graph, 0) == CUDA_SUCCESS)
+        keep(EXEC, out[0]);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     static void (*const groups[])(void) = {
@@ -883,6 +982,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     fresh();
     cuMemGetInfo(&before, &total);
     source = (struct fuzz_source){.data = data, .bytes = bytes};
+    if (!chance(8))
+        arrange();
     while (source.at < source.bytes) {
         groups[below(sizeof groups / sizeof groups[0])]();
         CUcontext current = NULL;
