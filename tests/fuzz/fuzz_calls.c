@@ -11,6 +11,8 @@
 #include <cuda.h>
 #include <cudaProfiler.h>
 
+#include "check/hazard.h"
+#include "driver/channel.h"
 #include "generate.h"
 #include "target.h"
 
@@ -530,6 +532,133 @@ static void graphs(void)
         keep(NODE, out[0]);
 }
 
+/* A legal map but for one of its numbers. */
+static void tensor_maps(void)
+{
+    static CUtensorMap map;
+    static const unsigned bytes_of[] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4};
+    CUtensorMapDataType type = (CUtensorMapDataType)below(13);
+    CUtensorMapSwizzle swizzle = (CUtensorMapSwizzle)below(4);
+    CUtensorMapInterleave interleave = chance(4) ? (CUtensorMapInterleave)below(3) : 0;
+    cuuint32_t rank = chance(3) ? 1 + below(5) : 3 + below(3), channels = 16 / bytes_of[type],
+               pixels = 1 + below(64);
+    cuuint64_t dims[] = {64, 32, 16, 8, 4}, strides[] = {512, 1 << 14, 1 << 18, 1 << 21};
+    cuuint32_t box[] = {16 / bytes_of[type], 4, 2, 2, 1}, steps[] = {1, 1, 1, 1, 1};
+    int lower[] = {-1, -1, -1}, upper[] = {(int)below(2), -1, 0};
+    CUdeviceptr address = held(MEMORY);
+    unsigned spoilt = below(16), k = below(5);
+    switch (spoilt) {
+    case 0:
+        type = (CUtensorMapDataType)small();
+        break;
+    case 1:
+        rank = small();
+        break;
+    case 2:
+        address = chance(2) ? address + below(32) : any(MEMORY);
+        break;
+    case 3:
+        dims[k] = size();
+        break;
+    case 4:
+        strides[k & 3] = size();
+        break;
+    case 5:
+        box[k] = small();
+        break;
+    case 6:
+        steps[k] = small();
+        break;
+    case 7:
+        swizzle = (CUtensorMapSwizzle)small();
+        interleave = (CUtensorMapInterleave)small();
+        break;
+    case 8:
+        channels = small();
+        break;
+    case 9:
+        pixels = small();
+        break;
+    case 10:
+        lower[k % 3] = (int)small();
+        break;
+    case 11:
+        upper[k % 3] = (int)small();
+        break;
+    default:
+        break;
+    }
+    CUtensorMapL2promotion promotion = (CUtensorMapL2promotion)below(spoilt == 12 ? 7 : 4);
+    CUtensorMapFloatOOBfill fill = (CUtensorMapFloatOOBfill)below(spoilt == 13 ? 4 : 2);
+    if (below(2))
+        cuTensorMapEncodeTiled(nullable(&map), type, rank, (void *)(uintptr_t)address, nullable(dims),
+                               nullable(strides), nullable(box), nullable(steps), interleave, swizzle,
+                               promotion, fill);
+    else if (below(2))
+        cuTensorMapEncodeIm2col(nullable(&map), type, rank, (void *)(uintptr_t)address, nullable(dims),
+                                nullable(strides), nullable(lower), nullable(upper), channels, pixels,
+                                nullable(steps), interleave, swizzle, promotion, fill);
+    else
+        cuTensorMapEncodeIm2colWide(nullable(&map), type, rank, (void *)(uintptr_t)address, nullable(dims),
+                                    nullable(strides), lower[0], upper[0], channels, pixels, nullable(steps),
+                                    interleave, (CUtensorMapIm2ColWideMode)below(3), swizzle, promotion,
+                                    fill);
+    cuTensorMapReplaceAddress(nullable(&map), (void *)any(MEMORY));
+}
+
+/* What clusterlab itself asks of the library. */
+static void channel(void)
+{
+    static const char *const options[] = {"schedule", "seed",    "isa",    "initial_clusters",
+                                          "decline",  "driver",  "trace",  "trace_file",
+                                          "source",   "threads", "nothing"};
+    static const char *const values[] = {"fast", "fair", "12.8",      "13.0", "3", "base",
+                                         "auto", "0,0",  "/dev/null", "x",    ""};
+    const struct clab_channel *own = NULL;
+    struct clab_error error = {0};
+    struct clab_counters counters;
+    if (cuGetExportTable((const void **)&own, (const CUuuid *)CLAB_CHANNEL_UUID) != CUDA_SUCCESS)
+        return;
+    switch (below(4)) {
+    case 0:
+        own->last_counters(&counters);
+        break;
+    case 1:
+        own->last_error(&error);
+        break;
+    case 2:
+        own->set_option(options[below(10)], nullable((char *)(uintptr_t)values[below(11)]), &error);
+        break;
+    default: {
+        struct clab_hazard *hazards = NULL;
+        size_t n = 0;
+        own->hazards->enable((int)below(2));
+        own->hazards->enable_kind(small(), (int)below(2));
+        own->hazards->take(&hazards, &n);
+        free(hazards);
+        break;
+    }
+    }
+    clab_error_clear(&error);
+}
+
+/* As it was before the first call. */
+static void channel_reset(void)
+{
+    static const char *const options[] = {
+        "schedule", "seed", "isa", "initial_clusters", "decline", "driver", "trace_file", "source", "trace"};
+    const struct clab_channel *own = NULL;
+    if (cuGetExportTable((const void **)&own, (const CUuuid *)CLAB_CHANNEL_UUID) != CUDA_SUCCESS)
+        abort();
+    for (unsigned i = 0; i < sizeof options / sizeof options[0]; i++)
+        own->set_option(options[i], NULL, NULL);
+    own->set_option("threads", "1", NULL);
+    own->set_option("trace_file", "/dev/null", NULL);
+    own->hazards->enable(0);
+    for (unsigned kind = 0; kind < CLAB_HAZARD_KINDS; kind++)
+        own->hazards->enable_kind(kind, 1);
+}
+
 static void contexts(void)
 {
     switch (below(12)) {
@@ -563,17 +692,9 @@ static void contexts(void)
     case 8:
         cuDeviceGetAttribute(nullable(out), (CUdevice_attribute)below(160), chance(6) ? (int)small() : 0);
         break;
-    case 9: {
-        static CUtensorMap map;
-        cuuint64_t dims[] = {size(), size(), size(), size(), size()},
-                   strides[] = {size(), size(), size(), size()};
-        cuuint32_t box[] = {small(), small(), small(), small(), small()}, steps[] = {1, 1, 1, small(), 1};
-        cuTensorMapEncodeTiled(nullable(&map), (CUtensorMapDataType)below(18), below(7), (void *)any(MEMORY),
-                               nullable(dims), nullable(strides), nullable(box), nullable(steps),
-                               (CUtensorMapInterleave)below(4), (CUtensorMapSwizzle)below(8),
-                               (CUtensorMapL2promotion)below(5), (CUtensorMapFloatOOBfill)below(3));
+    case 9:
+        tensor_maps();
         break;
-    }
     case 10: {
         CUmemPoolProps props = {.allocType = (CUmemAllocationType)below(3),
                                 .location = {.type = (CUmemLocationType)below(4), .id = (int)below(2)}};
@@ -975,10 +1096,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     static void (*const groups[])(void) = {
         launch_some, launch_some, modules,   linker,    memory,    memory,    memory,   memory,    streams,
         streams,     streams,     graphs,    graphs,    graphs,    contexts,  contexts, questions, questions,
-        questions,   questions,   questions, questions, questions, questions, copies,   copies};
+        questions,   questions,   questions, questions, questions, questions, copies,   copies,    channel};
     size_t before = 0, after = 0, total = 0;
     if (cuInit(0) != CUDA_SUCCESS)
         abort();
+    channel_reset();
     fresh();
     cuMemGetInfo(&before, &total);
     source = (struct fuzz_source){.data = data, .bytes = bytes};
@@ -987,7 +1109,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     while (source.at < source.bytes) {
         groups[below(sizeof groups / sizeof groups[0])]();
         CUcontext current = NULL;
-        CUresult health = chance(8) ? cuCtxSynchronize() : CUDA_SUCCESS; /* it would end every capture */
+        CUresult health = chance(24) ? cuCtxSynchronize() : CUDA_SUCCESS; /* it would end every capture */
         if (cuCtxGetCurrent(&current) != CUDA_SUCCESS || current == NULL || chance(200) ||
             (health != CUDA_SUCCESS && health != CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED))
             fresh();

@@ -369,7 +369,7 @@ static void any_form(struct generator *g)
         const struct ptx_variant *variant = &root->variants[below(g, root->n_variants)];
         if (strcmp(root->name, "call") == 0 || strcmp(root->name, "ret") == 0 ||
             strcmp(root->name, "bra") == 0 || strcmp(root->name, "trap") == 0 ||
-            strcmp(root->name, "exit") == 0)
+            strcmp(root->name, "exit") == 0 || strcmp(root->name, "brkpt") == 0)
             continue; /* have statements of their own, or would end nearly every kernel at once */
         if (!ptx_target_has(variant->row, g->target) || (!executed(variant->row) && below(g, 64)))
             continue;
@@ -455,6 +455,17 @@ static void special_statement(struct generator *g)
     unsigned label = g->n_own++; /* labels are used twice at most */
     clab_str_addf(g->out, texts[below(g, sizeof texts / sizeof texts[0])], label, label);
     clab_str_add(g->out, "\n");
+}
+
+static void special_register(struct generator *g)
+{
+    const struct ptx_sreg_info *info = &ptx_sregs[below(g, PTX_SREG_COUNT)];
+    clab_str_addf(g->out, "mov.%s ", ptx_types[info->type].text);
+    add_register(g, info->type, below(g, POOL));
+    clab_str_addf(g->out, ", %s", info->text);
+    if (info->components == 4)
+        clab_str_addf(g->out, ".%c", "xyzw"[below(g, 4)]);
+    clab_str_add(g->out, ";\n");
 }
 
 /* ---- the module ---- */
@@ -565,6 +576,8 @@ void fuzz_generate(struct fuzz_source *source, struct ptx_target target, struct 
         case 3:
             if (n == 20)
                 clab_str_add(out, "T0:\n");
+            else
+                special_register(&g);
             break;
         default:
             any_form(&g);
