@@ -35,16 +35,21 @@ uint32_t check_earlier_lanes(const struct check *check, const struct earlier *e)
 /* Generic writes reach the async proxy through a proxy fence only. A response of cluster launch control asks
    the same of reads before it is overwritten; other copies refill a buffer after a plain release and acquire,
    as is done everywhere. */
-static bool fenced(const struct actor *a, const struct earlier *e)
+static bool fenced(const struct actor *a, const struct earlier *e, uint32_t lanes)
 {
     return !a->async_proxy || !(e->write || a->clc) || e->agent >= CHECK_CP_AGENT + CHECK_WARP_AGENTS ||
-           clock_knows(a->proxy, e->cluster | (a->in_global ? CHECK_PROXY_GLOBAL : 0), e->agent,
-                       check_earlier_lanes(a->check, e), e->time);
+           clock_knows(a->proxy, e->cluster | (a->in_global ? CHECK_PROXY_GLOBAL : 0), e->agent, lanes,
+                       e->time);
 }
 
 bool check_ordered(const struct actor *a, unsigned lane, const struct earlier *e)
 {
-    return visible(a, lane, e) && fenced(a, e);
+    return visible(a, lane, e) && fenced(a, e, check_earlier_lanes(a->check, e));
+}
+
+bool check_ordered_all(const struct actor *a, const struct earlier *e)
+{
+    return covered(a, e, UINT32_MAX) && fenced(a, e, UINT32_MAX);
 }
 
 static enum check_scope level(const struct actor *a, const struct earlier *e)

@@ -34,6 +34,8 @@ struct check_commits {             /* asynchronous groups of one warp */
     uint32_t read_time[EMU_LANES], read_site[EMU_LANES]; /* bulk: last copy out of the CTA's shared memory */
 };
 
+#define CHECK_RECENT 4u
+
 struct check_warp {
     struct check_cta *cta;
     uint32_t index; /* in the CTA */
@@ -49,6 +51,7 @@ struct check_warp {
     uint32_t clc_declined; /* it saw a declined response: site of the query */
     /* Barriers that want the whole warp at one place. */
     uint32_t aligned_site, aligned_lanes;
+    uint32_t recent[CHECK_RECENT], recent_generation; /* records of its last accesses (global.c) */
 };
 
 struct check_arrival { /* at the cluster barrier, of one warp in one phase */
@@ -292,6 +295,8 @@ struct earlier {
 /* The lanes of an earlier access: one, or all that its warp has. */
 uint32_t check_earlier_lanes(const struct check *check, const struct earlier *earlier);
 bool check_ordered(const struct actor *actor, unsigned lane, const struct earlier *earlier);
+/* Whether all that the earlier agent's lanes did by then is ordered before the actor, whatever its lane. */
+bool check_ordered_all(const struct actor *actor, const struct earlier *earlier);
 /* Both are strong, and their scopes include each other. */
 bool check_morally_strong(const struct actor *actor, const struct earlier *earlier);
 void check_race(const struct actor *actor, unsigned lane, const struct earlier *earlier,

@@ -226,13 +226,20 @@ struct api_allocation {
         API_MEMORY_HOST,
         API_MEMORY_REGISTERED,
         API_MEMORY_MANAGED,
-        API_MEMORY_MODULE
+        API_MEMORY_MODULE,
+        API_MEMORY_VIRTUAL, /* a mapping of cuMemMap */
+        API_MEMORY_IPC,     /* another process's, opened here */
+        API_MEMORY_ARRAY    /* a CUDA array's; the program never sees the address */
     } kind;
-    CUcontext context;
-    struct api_pool *pool; /* NULL unless it came from one */
-    unsigned flags;        /* of cuMemHostAlloc, cuMemHostRegister, cuMemAllocManaged */
-    bool async_memops;     /* CU_POINTER_ATTRIBUTE_SYNC_MEMOPS was cleared; it has no effect */
-    bool free_queued;      /* cuMemFreeAsync was called */
+    CUcontext context;             /* NULL: of no context (VIRTUAL) */
+    struct api_pool *pool;         /* NULL unless it came from one */
+    unsigned flags;                /* of cuMemHostAlloc, cuMemHostRegister, cuMemAllocManaged */
+    bool async_memops;             /* CU_POINTER_ATTRIBUTE_SYNC_MEMOPS was cleared; it has no effect */
+    bool free_queued;              /* cuMemFreeAsync was called */
+    struct api_physical *physical; /* VIRTUAL: what is mapped; a reference is held */
+    CUmemAccess_flags access;      /* VIRTUAL: of the device */
+    unsigned opened;               /* IPC: times that cuIpcOpenMemHandle gave it */
+    uint64_t file;                 /* IPC: number of the file behind it */
     unsigned long long id;
 };
 struct api_pool {
@@ -247,6 +254,15 @@ struct api_pool {
 /* Allocates and enters it in the table; NULL when out of memory. */
 struct api_allocation *api_allocation_new(struct api_context *context, uint64_t bytes, int kind);
 struct api_allocation *api_allocation_register(struct api_context *context, void *host, uint64_t bytes);
+/* Enters memory that is there already, and not counted: a mapping, another process's memory. context may be
+ * NULL.
+ */
+struct api_allocation *api_allocation_enter(struct api_context *context, uint64_t base, uint64_t bytes,
+                                            int kind);
+/* The first allocation with a base at or above `address`, or NULL. */
+struct api_allocation *api_allocation_next(uint64_t address);
+/* Counts memory that is no allocation's own against what the host can spare. */
+void api_memory_count(int64_t bytes);
 /* The live allocation that holds `address`, or NULL. */
 struct api_allocation *api_allocation_find(uint64_t address);
 void api_allocation_free(struct api_allocation *allocation);

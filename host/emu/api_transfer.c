@@ -168,6 +168,13 @@ static bool stage(struct api_copy *copy)
     return true;
 }
 
+static bool is_on_device(const struct api_copy_side *side)
+{
+    const struct api_allocation *allocation = side->device ? api_allocation_find(side->address) : NULL;
+    return side->device && (allocation == NULL || allocation->kind == API_MEMORY_DEVICE ||
+                            allocation->kind == API_MEMORY_VIRTUAL || allocation->kind == API_MEMORY_IPC);
+}
+
 CUresult api_copy_submit(struct api_stream *stream, const struct api_copy *copy, bool synchronous)
 {
     struct api_work work = {.kind = API_WORK_COPY, .copy = *copy};
@@ -175,11 +182,7 @@ CUresult api_copy_submit(struct api_stream *stream, const struct api_copy *copy,
         return api_submit(stream, &work, synchronous ? API_SYNC : API_ASYNC);
     if (copy->width == 0 || copy->height == 0 || copy->depth == 0)
         work = (struct api_work){.kind = API_WORK_EMPTY};
-    bool device_only = copy->to.device && copy->from.device &&
-                       (api_allocation_find(copy->to.address) == NULL ||
-                        api_allocation_find(copy->to.address)->kind == API_MEMORY_DEVICE) &&
-                       (api_allocation_find(copy->from.address) == NULL ||
-                        api_allocation_find(copy->from.address)->kind == API_MEMORY_DEVICE);
+    bool device_only = is_on_device(&copy->to) && is_on_device(&copy->from);
     if (synchronous && !device_only)
         return api_submit(stream, &work, API_SYNC);
     if (work.kind == API_WORK_COPY && !copy->to.device)

@@ -10,6 +10,7 @@
 #include "emu/space_private.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -32,7 +33,7 @@ static void bit_put(unsigned char *bits, uint64_t i, bool on)
     bits[i / 8] = (unsigned char)(on ? bits[i / 8] | mask : bits[i / 8] & ~mask);
 }
 
-bool emu_map_init(struct emu_space *space)
+bool emu_space_map_init(struct emu_space *space)
 {
     struct emu_space_private *p = space->private;
     const uint64_t pages = space->granules / entries_per_page(space) + 1;
@@ -42,7 +43,7 @@ bool emu_map_init(struct emu_space *space)
     return p->gone && p->shared_pieces;
 }
 
-void emu_map_fini(struct emu_space *space)
+void emu_space_map_fini(struct emu_space *space)
 {
     struct emu_space_private *p = space->private;
     if (p->piece_file >= 0) {
@@ -52,7 +53,7 @@ void emu_map_fini(struct emu_space *space)
     free(p->shared_pieces);
 }
 
-bool emu_map_gone(const struct emu_space *space, uint64_t granule)
+bool emu_space_map_gone(const struct emu_space *space, uint64_t granule)
 {
     return bit(space->private->gone, granule / entries_per_page(space));
 }
@@ -113,7 +114,7 @@ static bool share_piece(struct emu_space *space, uint64_t piece)
     return true;
 }
 
-void emu_map_set(struct emu_space *space, uint64_t base, uint64_t bytes, uint16_t flags)
+void emu_space_map_set(struct emu_space *space, uint64_t base, uint64_t bytes, uint16_t flags)
 {
     const uint64_t first = (base - space->base) >> EMU_GRANULE_SHIFT,
                    end = first + (bytes >> EMU_GRANULE_SHIFT);
@@ -167,12 +168,10 @@ static void pages_to_drop(const struct emu_space *space, uint64_t first, uint64_
     }
 }
 
-void emu_map_clear(struct emu_space *space, uint64_t base, uint64_t bytes, uint64_t from, uint64_t to)
+/* Whole pieces of [first, end) stop being mappings of the shared one. One that cannot be replaced stays. */
+static void piece_end(struct emu_space *space, uint64_t first, uint64_t end)
 {
     struct emu_space_private *p = space->private;
-    const uint64_t per_page = entries_per_page(space);
-    const uint64_t first = (base - space->base) >> EMU_GRANULE_SHIFT,
-                   end = first + ((bytes + EMU_GRANULE_BYTES - 1) >> EMU_GRANULE_SHIFT);
     for (uint64_t piece = (first + PIECE_ENTRIES - 1) / PIECE_ENTRIES; (piece + 1) * PIECE_ENTRIES <= end;
          piece++) {
         if (bit(p->shared_pieces, piece) &&
@@ -181,6 +180,39 @@ void emu_map_clear(struct emu_space *space, uint64_t base, uint64_t bytes, uint6
             bit_put(p->shared_pieces, piece, false);
         }
     }
+}
+
+void emu_space_map_forget(struct emu_space *space, uint64_t base, uint64_t bytes)
+{
+    struct emu_space_private *p = space->private;
+    const uint64_t per_page = entries_per_page(space);
+    const uint64_t first = (base - space->base) >> EMU_GRANULE_SHIFT,
+                   end = first + (bytes >> EMU_GRANULE_SHIFT);
+    piece_end(space, first, end);
+    for (uint64_t i = first; i < end;) {
+        const uint64_t piece = i / PIECE_ENTRIES;
+        const uint64_t stop = (piece + 1) * PIECE_ENTRIES < end ? (piece + 1) * PIECE_ENTRIES : end;
+        /* Pages of a shared piece would come back as they are in its file. */
+        const uint64_t low = bit(p->shared_pieces, piece) ? stop : (i + per_page - 1) / per_page * per_page,
+                       high = stop / per_page * per_page;
+        if (low < high &&
+            madvise(space->map + low, (size_t)(high - low) * sizeof *space->map, MADV_DONTNEED) == 0) {
+            memset(space->map + i, 0, (size_t)(low - i) * sizeof *space->map);
+            memset(space->map + high, 0, (size_t)(stop - high) * sizeof *space->map);
+        } else {
+            memset(space->map + i, 0, (size_t)(stop - i) * sizeof *space->map);
+        }
+        i = stop;
+    }
+}
+
+void emu_space_map_clear(struct emu_space *space, uint64_t base, uint64_t bytes, uint64_t from, uint64_t to)
+{
+    struct emu_space_private *p = space->private;
+    const uint64_t per_page = entries_per_page(space);
+    const uint64_t first = (base - space->base) >> EMU_GRANULE_SHIFT,
+                   end = first + ((bytes + EMU_GRANULE_BYTES - 1) >> EMU_GRANULE_SHIFT);
+    piece_end(space, first, end);
     uint64_t low, high;
     pages_to_drop(space, first, end, from, to, &low, &high);
     /* The next allocation is about to write the page that the rover is in. */
