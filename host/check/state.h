@@ -34,6 +34,8 @@ struct check_commits {             /* asynchronous groups of one warp */
     uint32_t read_time[EMU_LANES], read_site[EMU_LANES]; /* bulk: last copy out of the CTA's shared memory */
 };
 
+#define CHECK_RECENT 4u
+
 struct check_warp {
     struct check_cta *cta;
     uint32_t index; /* in the CTA */
@@ -49,6 +51,7 @@ struct check_warp {
     uint32_t clc_declined; /* it saw a declined response: site of the query */
     /* Barriers that want the whole warp at one place. */
     uint32_t aligned_site, aligned_lanes;
+    uint32_t recent[CHECK_RECENT], recent_generation; /* records of its last accesses (global.c) */
 };
 
 struct check_arrival { /* at the cluster barrier, of one warp in one phase */
@@ -66,10 +69,6 @@ struct check_named {                                   /* a named barrier's phas
     uint32_t counts[2], sites[2]; /* two different thread counts, 1 + count, and who gave them */
 };
 
-struct cell { /* of 4 bytes of shared memory: the last write, and what read since (shared.c) */
-    uint64_t w, r;
-};
-
 struct check_cta {
     struct check_cluster *cluster;
     const struct emu_cta *cta;
@@ -78,8 +77,8 @@ struct check_cta {
     bool early_exit; /* some threads have exited */
     struct check_warp *warps;
     struct check_named named[EMU_NAMED_BARRIERS];
-    struct cell *cells;
-    uint32_t n_cells, cells_capacity;
+    uint64_t *cell_w, *cell_r; /* of 4 bytes of shared memory: the last write, what read since (shared.c) */
+    uint32_t n_cells, cells_capacity, cells_used;
     struct check_remote *remote;
     uint32_t n_remote, remote_capacity;
     struct clock *exit_known; /* exec knowledge of threads at their exit, once there was something to know */
@@ -292,6 +291,8 @@ struct earlier {
 /* The lanes of an earlier access: one, or all that its warp has. */
 uint32_t check_earlier_lanes(const struct check *check, const struct earlier *earlier);
 bool check_ordered(const struct actor *actor, unsigned lane, const struct earlier *earlier);
+/* Whether all that the earlier agent's lanes did by then is ordered before the actor, whatever its lane. */
+bool check_ordered_all(const struct actor *actor, const struct earlier *earlier);
 /* Both are strong, and their scopes include each other. */
 bool check_morally_strong(const struct actor *actor, const struct earlier *earlier);
 void check_race(const struct actor *actor, unsigned lane, const struct earlier *earlier,

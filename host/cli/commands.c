@@ -59,7 +59,7 @@ const struct clab_command_info clab_commands[] = {
      "\n"
      "Lists the experiments in ./kernels, $CLUSTERLAB_PATH and the installed tree. A broken file is listed "
      "with its error\n"
-     "(exit status 2).\n"},
+     "(exit status 2). --json: a record of type experiment for each, as JSON Lines.\n"},
     {"devices", clab_cmd_devices, "real and emulated devices, and the clusters they hold",
      "clusterlab devices [--json] [--device D]...\n"
      "\n"
@@ -67,11 +67,11 @@ const struct clab_command_info clab_commands[] = {
      "occupancy\n"
      "query's answers (portable and opted in) for a kernel of one warp that fills an SM's shared memory.\n"},
     {"doctor", clab_cmd_doctor, "what is installed, which version, what is missing and how to get it",
-     "clusterlab doctor\n"
+     "clusterlab doctor [--json]\n"
      "\n"
      "Looks for the driver, the stand-in driver, NVRTC, nvJitLink, the CUDA and CCCL headers, nvdisasm and "
      "cuobjdump.\n"
-     "Exit status 3 when no experiment could run.\n"},
+     "--json: a record of type part for each, as JSON Lines. Exit status 3 when no experiment could run.\n"},
     {"launch", clab_cmd_launch, "launch one kernel of a file with given arguments",
      "clusterlab launch FILE ENTRY --grid X[,Y[,Z]] --block X[,Y[,Z]] [options]\n"
      "\n"

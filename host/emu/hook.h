@@ -111,11 +111,11 @@ struct emu_hooks {
 
 /* For files that are compiled once: looks at run time. */
 static inline void emu_hook_event(const struct emu_cta *cta, const struct emu_warp *warp,
-                                  const struct emu_op *op, struct emu_event event)
+                                  const struct emu_op *op, const struct emu_event *event)
 {
     const struct emu_hooks *hooks = cta->run->hooks;
     if (hooks && hooks->event) {
-        hooks->event(hooks->user, cta, warp, op, &event);
+        hooks->event(hooks->user, cta, warp, op, event);
     }
 }
 static inline void emu_hook_transfer(const struct emu_warp *warp, const struct emu_op *op,
