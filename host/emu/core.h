@@ -132,6 +132,10 @@ const char *emu_module_entry_name(const struct emu_module *module, unsigned inde
 bool emu_module_global(const struct emu_module *module, const char *name, uint64_t *out_address,
                        uint64_t *out_bytes);
 
+/* Address of a .texref (or .surfref) variable; false when there is none of that name. */
+bool emu_module_reference(const struct emu_module *module, const char *name, bool is_surface,
+                          uint64_t *out_address);
+
 struct emu_kernel_info {
     const struct ptx_function *function; /* directives, parameters */
     struct emu_module *module;

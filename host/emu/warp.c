@@ -16,7 +16,8 @@
 #include "emu/fragment.h"
 #include "emu/hook.h"
 
-#define PATIENCE 32 /* times an eligible parked fragment may be passed over */
+#define PATIENCE       32  /* times an eligible parked fragment may be passed over */
+#define GIVE_WAY_UNTIL 256 /* stores and the like of a warp, or times that it gave way */
 
 #define EACH_USED(warp, at)                                                                                \
     for (uint32_t left_##at = (warp)->used, at; left_##at && (at = (uint32_t)__builtin_ctz(left_##at), 1); \
@@ -121,6 +122,19 @@ const struct emu_op *emu_yield(struct emu_warp *warp, const struct emu_op *pc)
     warp->fragment->state = EMU_FRAGMENT_SPUN;
     warp->stop = EMU_STOP_YIELD;
     return NULL;
+}
+
+const struct emu_op *emu_give_way(struct emu_warp *warp, const struct emu_op *op)
+{
+    const struct emu_hooks *hooks = warp->cta->run->hooks;
+    /* Not inside a region that runs in place: its lanes are no fragment. */
+    if (warp->progress >= GIVE_WAY_UNTIL || !hooks || !hooks->one_thread ||
+        warp->exec != warp->fragment->mask || emu_random(warp->cta->cluster) % 2) {
+        return op + 1;
+    }
+    emu_progress(warp); /* whoever has only been interrupted does not poll */
+    emu_count(warp, op, op[1].insn, warp->exec, op[1].insn);
+    return emu_yield(warp, op + 1);
 }
 
 const struct emu_op *emu_join(struct emu_warp *warp, const struct emu_op *op)
@@ -368,6 +382,7 @@ void emu_warp_start(struct emu_warp *warp, struct emu_frame *frame)
     warp->used = 0;
     warp->live = warp->present;
     warp->round = 0;
+    warp->progress = 0;
     struct emu_fragment *fragment = fragment_new(warp);
     fragment->state = EMU_FRAGMENT_READY;
     fragment->mask = warp->present;
