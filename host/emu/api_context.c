@@ -71,6 +71,9 @@ void api_contexts_end(struct api_context *context)
         }
     while (context->modules != NULL)
         api_module_drop(context->modules);
+    api_references_free(context->handle);
+    api_textures_free(context->handle);
+    api_arrays_free(context->handle);
     api_allocations_free(context->handle);
     clab_error_clear(&context->fault);
     if (context->sticky != CUDA_SUCCESS)
