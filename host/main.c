@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/process.h"
 #include "base/str.h"
 #include "cli/cli.h"
 #include "compile/compile.h"
@@ -42,10 +43,11 @@ static void hold_closed_streams(void)
             _exit(clab_status_exit(CLAB_INTERNAL));
 }
 
-/* The last thing before the exit: what is buffered goes out, or the status says that it could not. */
+/* The last thing before the exit: what is buffered goes out, or the status says that it could not. A reader
+   that has seen enough (| head) is no failure. */
 static int finish(int status)
 {
-    if (fflush(stdout) == 0 && ferror(stdout) == 0)
+    if ((fflush(stdout) == 0 && ferror(stdout) == 0) || clab_is_unread(STDOUT_FILENO))
         return status;
     fputs("clusterlab: standard output could not be written\n", stderr);
     return clab_exit_worse(status, clab_status_exit(CLAB_OUTPUT));

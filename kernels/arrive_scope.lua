@@ -50,17 +50,7 @@ end
 variants[#variants + 1] = { name = "relaxed_ptx", accepts = { ["narrow-scope"] = "what a narrower scope saves is the question here" }, source = "../ptx/arrive_scope_relaxed.ptx", entry = "arrive_scope_relaxed",
   requires = "sm_90", must_contain = { COPY, "mbarrier.arrive.relaxed.cluster" }, about = "relaxed by hand in PTX" }
 
-local function delivered(p, dev, launch) return launch.ctas * cut(p, dev).rounds * p.tile end
-
--- How many times the time of default a variant took, by cluster size.
-local function cost(rows, name)
-  local worst, size
-  for _, row in ipairs(rows) do
-    local against = row.variant == name and row.status == "ok" and row.rates.vs_baseline
-    if against and (not worst or against.ratio > worst) then worst, size = against.ratio, row.params.cluster end
-  end
-  return worst, size
-end
+local function delivered(p, v, launch, dev) return launch.ctas * cut(p, dev).rounds * p.tile end
 
 return {
   summary = "How a consumer tells its cluster that a stage is free, and what each way of writing it costs",
@@ -96,34 +86,23 @@ return {
 
   columns = {
     { "CTAs", function(p, v, launch) return launch.ctas end, counter = "ctas" },
-    { "bytes requested", function(p, v, launch, dev) return delivered(p, dev, launch) // launch.cluster_size end,
+    { "bytes requested", function(p, v, launch, dev) return delivered(p, v, launch, dev) // launch.cluster_size end,
       counter = "bulk_requested_bytes" },
-    { "bytes delivered", function(p, v, launch, dev) return delivered(p, dev, launch) end, counter = "bulk_delivered_bytes" },
-    { "TB/s delivered", timed = true,
-      value = function(p, v, launch, dev, time) return delivered(p, dev, launch) / time.ns / 1000 end },
-    { "B/clk/SM", timed = true,
-      value = function(p, v, launch, dev, time)
-        return time.sm_mhz and delivered(p, dev, launch) / (time.ns * time.sm_mhz / 1000) / launch.ctas
-      end },
+    { "bytes delivered", delivered, counter = "bulk_delivered_bytes" },
+    tb_per_s("TB/s delivered", delivered),
+    bytes_per_clock("B/clk/SM", delivered),
   },
 
   variants = variants,
 
   predictions = {
-    { "every tile arrived whole, and nothing beside it", function(rows)
-        local right = 0
-        for _, row in ipairs(rows) do
-          if row.status == "wrong" then return false, row.variant .. ": " .. row.reason end
-          if row.status == "ok" then right = right + 1 end
-        end
-        if right > 0 then return true, right .. " rows" end
-      end },
+    all_right "every tile arrived whole, and nothing beside it",
     { ".relaxed.cluster costs what the default scope does (3 %)", function(rows)
-        local worst, size = cost(rows, "relaxed")
+        local worst, size = worst_ratio(rows, "relaxed")
         if worst then return worst <= 1.03, string.format("at most %.3f, cluster %d", worst, size) end
       end },
     { ".release.cluster from one thread in a loop, waits with .acquire.cluster: three times or more", function(rows)
-        local worst, size = cost(rows, "release_loop_acquire")
+        local worst, size = worst_ratio(rows, "release_loop_acquire")
         if worst then return worst >= 3, string.format("up to %.2f, cluster %d", worst, size) end
       end },
   },

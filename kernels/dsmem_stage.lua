@@ -18,11 +18,11 @@ local function reference(p, out, first, count, tiles, ctas)
     args = { "source", out, u32(size), u32(first), u32(1), u32(p.tile), u32(tiles), u32(1), u32(size), u32(1), u32(1) } } }
 end
 
-local function landed(p, dev, launch) return launch.ctas * cut(p, dev).rounds * p.tile end
+local function landed(p, v, launch, dev) return launch.ctas * cut(p, dev).rounds * p.tile end
 
 -- How often a variant's bytes move, by what moves them: bulk copies, global loads, stores to a peer (st.async is counted apart).
 local function times(which)
-  return function(p, v, launch, dev) return v.data and v.data[which] * landed(p, dev, launch) end
+  return function(p, v, launch, dev) return v.data and v.data[which] * landed(p, v, launch, dev) end
 end
 
 local COPY = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
@@ -67,15 +67,11 @@ return {
     { "bulk bytes", times "bulk", counter = "bulk_delivered_bytes" },
     { "loaded bytes", times "loaded", counter = "loads_global_bytes" },
     { "bytes stored to peers", times "stored", counter = "stores_remote_bytes" },
-    { "st.async", function(p, v, launch, dev) return v.data and math.floor((v.data.async or 0) * landed(p, dev, launch)) end,
+    { "st.async", function(p, v, launch, dev) return v.data and math.floor((v.data.async or 0) * landed(p, v, launch, dev)) end,
       counter = "async_stores" },
-    { "bytes delivered", function(p, v, launch, dev) return landed(p, dev, launch) end },
-    { "TB/s delivered", timed = true,
-      value = function(p, v, launch, dev, time) return landed(p, dev, launch) / time.ns / 1000 end },
-    { "B/clk/SM", timed = true,
-      value = function(p, v, launch, dev, time)
-        return time.sm_mhz and landed(p, dev, launch) / (time.ns * time.sm_mhz / 1000) / launch.ctas
-      end },
+    { "bytes delivered", landed },
+    tb_per_s("TB/s delivered", landed),
+    bytes_per_clock("B/clk/SM", landed),
   },
 
   variants = {
@@ -101,20 +97,9 @@ return {
   },
 
   predictions = {
-    { "every tile arrived whole, and nothing beside it", function(rows)
-        local right = 0
-        for _, row in ipairs(rows) do
-          if row.status == "wrong" then return false, row.variant .. ": " .. row.reason end
-          if row.status == "ok" then right = right + 1 end
-        end
-        if right > 0 then return true, right .. " rows" end
-      end },
+    all_right "every tile arrived whole, and nothing beside it",
     { "a copy mapped to a peer is within 10 % of a CTA's own", function(rows)
-        local worst, size
-        for _, row in ipairs(rows) do
-          local against = row.variant == "mapped" and row.status == "ok" and row.rates.vs_baseline
-          if against and (not worst or against.ratio > worst) then worst, size = against.ratio, row.params.cluster end
-        end
+        local worst, size = worst_ratio(rows, "mapped")
         if worst then return worst <= 1.1, string.format("at most %.3f, cluster %d", worst, size) end
       end },
   },

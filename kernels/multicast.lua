@@ -93,13 +93,13 @@ local function grid(p, dev)
 end
 
 -- Bytes asked of L2 by a whole launch, and bytes that land.
-local function delivered(p, dev, launch)
+local function delivered(p, v, launch, dev)
   local c = cut(p, dev)
   return launch.ctas * c.rounds * c.tile
 end
 
 local function requested(p, v, launch, dev)
-  local all = delivered(p, dev, launch)
+  local all = delivered(p, v, launch, dev)
   if not v.data then return nil end
   if v.data.requests == "all" then return all end
   if v.data.sharing ~= "grid" then return all // launch.cluster_size end
@@ -192,13 +192,9 @@ return {
   columns = {
     { "CTAs", function(p, v, launch) return launch.ctas end, counter = "ctas" },
     { "bytes requested", requested, counter = "bulk_requested_bytes" },
-    { "bytes delivered", function(p, v, launch, dev) return delivered(p, dev, launch) end, counter = "bulk_delivered_bytes" },
-    { "TB/s delivered", timed = true,
-      value = function(p, v, launch, dev, time) return delivered(p, dev, launch) / time.ns / 1000 end },
-    { "B/clk/SM", timed = true,
-      value = function(p, v, launch, dev, time)
-        return time.sm_mhz and delivered(p, dev, launch) / (time.ns * time.sm_mhz / 1000) / launch.ctas
-      end },
+    { "bytes delivered", delivered, counter = "bulk_delivered_bytes" },
+    tb_per_s("TB/s delivered", delivered),
+    bytes_per_clock("B/clk/SM", delivered),
     { "asked of L2 rate", timed = true, -- 1: what CTAs without clusters drew from L2; more: merged before it
       value = function(p, v, launch, dev, time)
         local rate, bytes = MEASURED[dev.name], requested(p, v, launch, dev)
@@ -209,7 +205,7 @@ return {
         local rate = MEASURED[dev.name]
         if not rate or p.source ~= "DRAM" then return nil end
         local c = cut(p, dev)
-        return delivered(p, dev, launch) / (v.data and v.data.sharing == "none" and 1 or launch.cluster_size)
+        return delivered(p, v, launch, dev) / (v.data and v.data.sharing == "none" and 1 or launch.cluster_size)
                / time.ns / rate.DRAM
       end },
   },
@@ -217,14 +213,7 @@ return {
   variants = variants,
 
   predictions = {
-    { "every tile arrived whole, and nothing beside it", function(rows)
-        local right = 0
-        for _, row in ipairs(rows) do
-          if row.status == "wrong" then return false, row.variant .. ": " .. row.reason end
-          if row.status == "ok" then right = right + 1 end
-        end
-        if right > 0 then return true, right .. " rows" end
-      end },
+    all_right "every tile arrived whole, and nothing beside it",
     at_least("multicast", 4, 1.10),
     at_least("multicast", 8, 1.15),
     { "from DRAM, multicast gains nothing over own loads", function(rows)

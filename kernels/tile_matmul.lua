@@ -123,14 +123,7 @@ return {
   },
 
   predictions = {
-    { "every product is right, f32 to the bit", function(rows)
-        local right = 0
-        for _, row in ipairs(rows) do
-          if row.status == "wrong" then return false, row.variant .. ": " .. row.reason end
-          if row.status == "ok" then right = right + 1 end
-        end
-        if right > 0 then return true, right .. " rows" end
-      end },
+    all_right "every product is right, f32 to the bit",
     { "in f32, sharing B moves no time (5 %)", function(rows)
         local got = ratio(rows, "multicast")
         if got then return math.abs(got - 1) <= 0.05, string.format("%+.1f %%", 100 * (got - 1)) end

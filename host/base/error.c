@@ -252,7 +252,7 @@ char *clab_error_format(const struct clab_error *error)
 {
     struct clab_str out = {0};
     if (error->file[0]) {
-        clab_str_add(&out, error->file);
+        clab_str_add(&out, clab_path_shown(error->file));
         if (error->line)
             clab_str_addf(&out, ":%u", error->line);
         if (error->line && error->column)

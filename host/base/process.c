@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -348,4 +349,12 @@ int clab_write_all(int fd, const void *data, size_t bytes)
         }
     }
     return 0;
+}
+
+bool clab_is_unread(int fd)
+{
+    struct pollfd polled = {.fd = fd, .events = POLLOUT};
+    struct stat info;
+    return fstat(fd, &info) == 0 && (S_ISFIFO(info.st_mode) || S_ISSOCK(info.st_mode)) &&
+           poll(&polled, 1, 0) == 1 && (polled.revents & (POLLERR | POLLHUP)) != 0;
 }

@@ -40,5 +40,8 @@ int clab_line_read(struct clab_line_reader *reader, int timeout_ms, char **out_l
 void clab_line_reader_free(struct clab_line_reader *reader);
 /* Writes all bytes; 0, or -1 with errno (EPIPE is returned, never a signal, when SIGPIPE is ignored). */
 int clab_write_all(int fd, const void *data, size_t bytes);
+/* Whether `fd` is a pipe or socket that nobody reads any more, as after `| head`: what is written there then
+   gets lost without harm to anyone. */
+bool clab_is_unread(int fd);
 
 #endif

@@ -1,71 +1,35 @@
 /* The shadow of global memory. An access by a warp is one record; a line of 128 bytes remembers the record
    that last wrote all of it and the one that last read it, 16 bytes for 128, while whole warps access whole
    lines: most lines are never written, or written once. Anything finer gives the line a cell for every 4
-   bytes, and a cell four bytes when one of them is accessed alone. Of readers without an order between them
-   the last few are kept: a race with one that was forgotten may be missed, none is invented. Memory that the
-   host registered lies outside the arena and has no shadow. */
+   bytes, and a cell four bytes when a part of it is accessed.
+
+   Reads of pages that nothing has written need no check, only to be known to a later write: they are put down
+   one after the other, and enter the cells when the page is written or has collected many (then together,
+   while its cells are in the cache). A gather costs little that way, and so do rows that do not start at a
+   line, as a stencil reads them.
+
+   Of readers without an order between them the last few are kept: a race with one that was forgotten may be
+   missed, none is invented. Memory that the host registered lies outside the arena and has no shadow. Records
+   that nothing refers to any more are swept out when their array is full. */
+#include "check/global.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include "check/state.h"
 #include "emu/machine.h"
 
-#define PAGE_SHIFT 12
-#define LINE_SHIFT 7
-#define LINES      (1u << (PAGE_SHIFT - LINE_SHIFT))
-#define WORDS      32u
-#define MOST       (UINT32_C(1) << 26) /* records: their numbers share a word with a lane and a tag */
-#define LIST_TAG   UINT32_C(0x80000000)
-#define LIST       4u
-
-/* One warp-wide access. */
-struct record {
-    uint64_t start; /* address of lane 0 where lanes follow each other, else of one lane */
-    uint32_t cluster, time;
-    uint32_t lanes;
-    uint16_t agent, site;
-    uint8_t bytes; /* of a lane; 0: all lanes at one place */
-    uint8_t lane;  /* of a single lane */
-};
-
-/* References: record << 5 | lane, or LIST_TAG | number of a list. 0: none. */
-struct gcell {
-    uint32_t w, r;
-};
-struct line {
-    uint32_t w, r;  /* records, or for r a list of them; while cells is 0 */
-    uint32_t cells; /* 1 + number of its cells */
-};
-struct list {
-    uint32_t n, e[LIST];
-};
-struct bytes {
-    struct gcell b[4];
-};
-
-struct global_shadow {
-    const struct emu_space *space;
-    struct line **pages;
-    size_t n_pages, reserved;
-    struct record *records;
-    uint32_t n_records, records_capacity;
-    struct gcell *cells; /* WORDS for each line that has some */
-    uint32_t n_cells, cells_capacity;
-    struct list *lists;
-    uint32_t n_lists, lists_capacity;
-    struct bytes *bytes;
-    uint32_t n_bytes, bytes_capacity;
-    size_t *used; /* pages that have lines */
-    size_t n_used, used_capacity;
-};
-
-#define SPLIT_TAG UINT32_C(0xffffffff) /* of gcell.w: r numbers the four bytes */
+#define MOST        (UINT32_C(1) << 26) /* records: their numbers share a word with a lane and a tag */
+#define READS       1024u               /* of a page, before they enter its cells */
+#define SWEEP_FIRST (UINT32_C(1) << 16) /* records; fewer are not worth a sweep */
+#define PAGE_BYTES  (1u << PAGE_SHIFT)
+#define LINE_BYTES  (1u << LINE_SHIFT)
 
 void check_global_new(struct check *check)
 {
     struct global_shadow *g = check_alloc(sizeof *g);
     g->space = check->run->machine->space;
+    g->base = g->space->base;
     g->n_pages = (size_t)((g->space->granules << EMU_GRANULE_SHIFT) >> PAGE_SHIFT) + 1;
     g->reserved = g->n_pages * sizeof *g->pages;
     g->pages =
@@ -75,16 +39,17 @@ void check_global_new(struct check *check)
         g->n_pages = 0;
     }
     g->n_records = 1;
+    g->generation = 1;
     check->global = g;
 }
 
-void check_global_free(struct check *check)
+void check_shadow_free(struct global_shadow *g)
 {
-    struct global_shadow *g = check->global;
     if (!g) {
         return;
     }
     for (size_t i = 0; i < g->n_used; i++) {
+        free(g->pages[g->used[i]]->reads);
         free(g->pages[g->used[i]]);
     }
     if (g->pages) {
@@ -96,88 +61,294 @@ void check_global_free(struct check *check)
     free(g->lists);
     free(g->bytes);
     free(g);
+}
+
+void check_global_free(struct check *check)
+{
+    check_shadow_free(check->global);
     check->global = NULL;
 }
 
-static struct line *line_of(struct global_shadow *g, uint64_t address)
+static struct page *page_new(struct global_shadow *g, uint64_t number)
 {
-    const uint64_t start = address - g->space->base, page = start >> PAGE_SHIFT;
-    if (page >= g->n_pages) {
+    if (g->n_used == g->used_capacity) {
+        g->used_capacity = g->used_capacity ? 2 * g->used_capacity : 256;
+        g->used = check_grow(g->used, g->used_capacity * sizeof *g->used);
+    }
+    g->used[g->n_used++] = number;
+    return g->pages[number] = check_alloc(sizeof(struct page));
+}
+
+/* NULL outside the arena. */
+static inline struct page *page_of(struct global_shadow *g, uint64_t address)
+{
+    const uint64_t number = (address - g->base) >> PAGE_SHIFT;
+    if (number >= g->n_pages) {
         return NULL;
     }
-    if (!g->pages[page]) {
-        g->pages[page] = check_alloc(LINES * sizeof(struct line));
-        if (g->n_used == g->used_capacity) {
-            g->used_capacity = g->used_capacity ? 2 * g->used_capacity : 256;
-            g->used = check_grow(g->used, g->used_capacity * sizeof *g->used);
-        }
-        g->used[g->n_used++] = page;
+    return g->pages[number] ? g->pages[number] : page_new(g, number);
+}
+
+static inline struct line *line_of(struct page *page, uint64_t address)
+{
+    return &page->lines[address >> LINE_SHIFT & (LINES - 1)];
+}
+
+/* --- lists of readers */
+
+static uint32_t list_take(struct global_shadow *g)
+{
+    if (g->free_lists) {
+        const uint32_t number = g->free_lists - 1;
+        g->free_lists = g->lists[number].n;
+        return number;
     }
-    return &g->pages[page][start >> LINE_SHIFT & (LINES - 1)];
+    if (g->n_lists == g->lists_capacity) {
+        g->lists_capacity = g->lists_capacity ? 2 * g->lists_capacity : 256;
+        g->lists = check_grow(g->lists, (size_t)g->lists_capacity * sizeof *g->lists);
+    }
+    return g->n_lists++;
+}
+
+static void list_give(struct global_shadow *g, uint32_t r)
+{
+    g->lists[r & ~LIST_TAG].n = g->free_lists;
+    g->free_lists = (r & ~LIST_TAG) + 1;
+}
+
+/* --- records */
+
+static void mark(const struct global_shadow *g, unsigned char *live, uint32_t r, unsigned shift)
+{
+    if (r & LIST_TAG) {
+        const struct list *list = &g->lists[r & ~LIST_TAG];
+        for (uint32_t i = 0; i < list->n; i++) {
+            live[list->e[i] >> shift] = 1;
+        }
+    } else {
+        live[r >> shift] = 1;
+    }
+}
+
+static void renumber(const struct global_shadow *g, const uint32_t *numbers, uint32_t *r, unsigned shift)
+{
+    const uint32_t low = (UINT32_C(1) << shift) - 1;
+    if (*r & LIST_TAG) {
+        struct list *list = &g->lists[*r & ~LIST_TAG];
+        for (uint32_t i = 0; i < list->n; i++) {
+            list->e[i] = numbers[list->e[i] >> shift] << shift | (list->e[i] & low);
+        }
+    } else {
+        *r = numbers[*r >> shift] << shift | (*r & low);
+    }
+}
+
+/* Of all references: either marks what they name, or gives them the new numbers. */
+static void each_reference(const struct global_shadow *g, unsigned char *live, const uint32_t *numbers)
+{
+#define ONE(r, shift) (live ? mark(g, live, *(r), shift) : renumber(g, numbers, r, shift))
+    for (size_t i = 0; i < g->n_used; i++) {
+        struct page *page = g->pages[g->used[i]];
+        for (uint32_t k = 0; k < page->n_reads; k++) {
+            ONE(&page->reads[k].reference, 5);
+        }
+        for (uint32_t l = 0; l < LINES; l++) {
+            struct line *line = &page->lines[l];
+            if (!line->cells) {
+                ONE(&line->w, 0);
+                ONE(&line->r, 0);
+            }
+            for (uint32_t c = 0; line->cells && c < WORDS; c++) {
+                struct gcell *cell = &g->cells[(size_t)(line->cells - 1) * WORDS + c];
+                struct gcell *first = cell->w == SPLIT_TAG ? g->bytes[cell->r].b : cell;
+                for (uint32_t b = 0; b < (cell->w == SPLIT_TAG ? 4 : 1); b++) {
+                    ONE(&first[b].w, 5);
+                    ONE(&first[b].r, 5);
+                }
+            }
+        }
+    }
+#undef ONE
+}
+
+static void sweep(struct global_shadow *g)
+{
+    unsigned char *live = check_alloc(g->n_records);
+    uint32_t *numbers = check_alloc(g->n_records * sizeof *numbers), n = 1;
+    each_reference(g, live, NULL);
+    for (uint32_t i = 1; i < g->n_records; i++) {
+        if (live[i]) {
+            numbers[i] = n;
+            g->records[n++] = g->records[i];
+        }
+    }
+    each_reference(g, NULL, numbers);
+    g->n_records = n;
+    g->generation++;
+    free(live);
+    free(numbers);
 }
 
 /* 0 when there are too many: the access is then checked but not remembered. */
 static uint32_t record_add(struct global_shadow *g, const struct record *record)
 {
-    if (g->n_records == MOST) {
-        return 0;
-    }
     if (g->n_records >= g->records_capacity) {
-        g->records_capacity = g->records_capacity ? 2 * g->records_capacity : 1024;
-        g->records = check_grow(g->records, (size_t)g->records_capacity * sizeof *g->records);
+        if (g->records_capacity >= SWEEP_FIRST) {
+            sweep(g);
+        }
+        if (g->n_records >= MOST - 1) {
+            return 0;
+        }
+        if (g->n_records >= g->records_capacity / 2) {
+            g->records_capacity = g->records_capacity ? 2 * g->records_capacity : 1024;
+            g->records = check_grow(g->records, (size_t)g->records_capacity * sizeof *g->records);
+        }
     }
     g->records[g->n_records] = *record;
     return g->n_records++;
 }
 
-static struct earlier earlier_of(const struct global_shadow *g, uint32_t reference, bool write)
+/* The same for accesses without a row: one record serves all that a warp does at one time and site. */
+static uint32_t record_reuse(struct global_shadow *g, struct check_warp *warp, const struct record *record)
 {
-    const struct record *r = &g->records[reference >> 5];
-    return (struct earlier){.cluster = r->cluster,
-                            .agent = r->agent,
-                            .time = r->time,
-                            .lane = reference & 31,
-                            .site = r->site,
-                            .several = r->bytes == 0 && (r->lanes & (r->lanes - 1)),
-                            .write = write};
+    const unsigned slot = record->site % CHECK_RECENT;
+    const uint32_t recent = warp->recent[slot];
+    if (recent && warp->recent_generation == g->generation) {
+        const struct record *old = &g->records[recent];
+        if (old->time == record->time && old->site == record->site && old->lanes == record->lanes &&
+            old->agent == record->agent && old->cluster == record->cluster && old->shift == 0) {
+            return recent;
+        }
+    }
+    const uint32_t number = record_add(g, record);
+    if (warp->recent_generation != g->generation) {
+        memset(warp->recent, 0, sizeof warp->recent);
+        warp->recent_generation = g->generation;
+    }
+    warp->recent[slot] = number;
+    return number;
 }
 
-struct where {
-    uint64_t address;
-    uint32_t bytes;
-    unsigned lane;
+static struct record record_of(const struct actor *a, uint64_t start, uint32_t lanes, uint32_t bytes)
+{
+    return (struct record){.start = start,
+                           .cluster = (uint32_t)a->cl->index,
+                           .time = a->time,
+                           .lanes = lanes,
+                           .agent = (uint16_t)a->agent,
+                           .site = (uint16_t)a->site,
+                           .shift = (uint8_t)(bytes ? 1 + __builtin_ctz(bytes) : 0),
+                           .lane = (uint8_t)__builtin_ctz(lanes)};
+}
+
+/* Rows of less than 4 bytes a lane: several lanes share a word. */
+static inline bool shares(const struct record *record)
+{
+    return record->shift == 1 || record->shift == 2;
+}
+
+static inline uint32_t reference_at(const struct global_shadow *g, uint32_t record, uint64_t address)
+{
+    return record ? record << 5 | record_lane(&g->records[record], address) : 0;
+}
+
+/* --- one access at work */
+
+struct touching {
+    const struct actor *a;
+    struct global_shadow *g;
+    uint32_t record; /* its own; 0: not remembered */
+    uint32_t bytes;  /* of a lane */
+    uint32_t fine;   /* another record, all of which is known to be no conflict */
 };
 
-static void against(const struct actor *a, const struct where *p, uint32_t reference, bool write)
+static bool site_weak_write(const struct touching *t, uint32_t reference)
 {
-    const struct earlier earlier = earlier_of(a->check->global, reference, write);
-    if (!check_ordered(a, p->lane, &earlier) && !check_morally_strong(a, &earlier)) {
-        check_race(a, p->lane, &earlier, CLAB_SPACE_GLOBAL, NULL, p->address, p->bytes,
-                   (const unsigned char *)(uintptr_t)p->address);
+    const struct site *site = &t->a->check->sites.list[t->g->records[reference >> 5].site];
+    return site->store && !site->strong;
+}
+
+/* As in shared.c: a weak write that an atomic covers stays in the place of the reads. */
+static inline bool is_weak_write(const struct touching *t, uint32_t reference)
+{
+    return reference && !(reference & LIST_TAG) && site_weak_write(t, reference);
+}
+
+static unsigned own_lane(const struct touching *t, unsigned lane, uint64_t address)
+{
+    return t->record ? record_lane(&t->g->records[t->record], address) : lane;
+}
+
+static __attribute__((noinline)) void against_slow(struct touching *t, uint64_t address, unsigned lane,
+                                                   uint32_t reference, bool write)
+{
+    const struct actor *a = t->a;
+    const struct record *r = &t->g->records[reference >> 5], *own = &t->g->records[t->record];
+    struct earlier earlier = {.cluster = r->cluster,
+                              .agent = r->agent,
+                              .time = r->time,
+                              .lane = reference & 31,
+                              .site = r->site,
+                              .several = r->shift == 0 && (r->lanes & (r->lanes - 1)),
+                              .write = write};
+    const bool same = t->record && r->shift && own->shift == r->shift && own->start == r->start &&
+                      own->cluster == r->cluster && own->agent == r->agent;
+    if ((same && !a->copy) || check_morally_strong(a, &earlier) || check_ordered_all(a, &earlier)) {
+        t->fine = reference >> 5;
+        return;
+    }
+    /* Bytes of a word may be several lanes', on either side. */
+    const bool apart = shares(r) || (t->record && shares(own));
+    for (uint32_t b = 0; b < (apart ? 4 - (address & 3) : 1); b++) {
+        const unsigned mine = apart && t->record ? own_lane(t, lane, address + b) : lane;
+        if (shares(r)) {
+            earlier.lane = record_lane(r, address + b);
+        }
+        if (!check_ordered(a, mine, &earlier)) {
+            const bool lane_sized = t->bytes <= 32 && (t->bytes & (t->bytes - 1)) == 0;
+            const uint64_t of = (address + b) & ~(uint64_t)(lane_sized ? t->bytes - 1 : 3);
+            check_race(a, mine, &earlier, CLAB_SPACE_GLOBAL, NULL, of, t->bytes,
+                       (const unsigned char *)(uintptr_t)of);
+            return;
+        }
     }
 }
 
-static bool is_weak_write(const struct actor *a, uint32_t reference);
-
-static void reads_check(const struct actor *a, const struct where *p, uint32_t *r)
+static inline void against(struct touching *t, uint64_t address, unsigned lane, uint32_t reference,
+                           bool write)
 {
-    struct global_shadow *g = a->check->global;
-    if (*r & LIST_TAG) {
-        const struct list list = g->lists[*r & ~LIST_TAG];
-        for (uint32_t i = 0; i < list.n; i++) {
-            against(a, p, list.e[i], is_weak_write(a, list.e[i]));
-        }
-    } else if (*r) {
-        against(a, p, *r, is_weak_write(a, *r));
+    if (reference >> 5 != t->fine) {
+        against_slow(t, address, lane, reference, write);
     }
-    *r = 0;
+}
+
+static void reads_check(struct touching *t, uint64_t address, unsigned lane, uint32_t r)
+{
+    if (r & LIST_TAG) {
+        const struct list list = t->g->lists[r & ~LIST_TAG];
+        for (uint32_t i = 0; i < list.n; i++) {
+            against(t, address, lane, list.e[i], site_weak_write(t, list.e[i]));
+        }
+        list_give(t->g, r);
+    } else {
+        against(t, address, lane, r, site_weak_write(t, r));
+    }
 }
 
 static bool same_reader(const struct global_shadow *g, uint32_t x, uint32_t y)
 {
+    if (x >> 5 == y >> 5) {
+        return (x & 31) == (y & 31);
+    }
     const struct record *a = &g->records[x >> 5], *b = &g->records[y >> 5];
     return a->agent == b->agent && a->cluster == b->cluster && (x & 31) == (y & 31) &&
-           (a->lanes & ~b->lanes) == 0;
+           (a->lanes & ~b->lanes) == 0 && (!(shares(a) || shares(b)) || a->start == b->start);
+}
+
+/* Of two reads of one thread the later one; records are numbered in their order. */
+static inline uint32_t later(uint32_t x, uint32_t y)
+{
+    return x > y ? x : y;
 }
 
 static void read_note(struct global_shadow *g, uint32_t *r, uint32_t mine)
@@ -192,7 +363,7 @@ static void read_note(struct global_shadow *g, uint32_t *r, uint32_t mine)
         struct list *list = &g->lists[*r & ~LIST_TAG];
         for (uint32_t i = 0; i < list->n; i++) {
             if (same_reader(g, list->e[i], mine)) {
-                list->e[i] = mine;
+                list->e[i] = later(list->e[i], mine);
                 return;
             }
         }
@@ -200,58 +371,39 @@ static void read_note(struct global_shadow *g, uint32_t *r, uint32_t mine)
         return;
     }
     if (same_reader(g, *r, mine)) {
-        *r = mine;
+        *r = later(*r, mine);
         return;
     }
-    if (g->n_lists == g->lists_capacity) {
-        g->lists_capacity = g->lists_capacity ? 2 * g->lists_capacity : 256;
-        g->lists = check_grow(g->lists, (size_t)g->lists_capacity * sizeof *g->lists);
-    }
-    g->lists[g->n_lists] = (struct list){.n = 2, .e = {*r, mine}};
-    *r = LIST_TAG | g->n_lists++;
+    const uint32_t number = list_take(g);
+    g->lists[number] = (struct list){.n = 2, .e = {*r, mine}};
+    *r = LIST_TAG | number;
 }
 
-/* As in shared.c: a weak write that an atomic covers stays in the place of the reads. */
-static bool is_weak_write(const struct actor *a, uint32_t reference)
+static inline void touch(struct touching *t, uint64_t address, unsigned lane, struct gcell *cell)
 {
-    const struct global_shadow *g = a->check->global;
-    if (!reference || (reference & LIST_TAG)) {
-        return false;
-    }
-    const struct site *site = &a->check->sites.list[g->records[reference >> 5].site];
-    return site->store && !site->strong;
-}
-
-static void touch(const struct actor *a, const struct where *p, struct gcell *cell, uint32_t mine)
-{
+    const uint32_t mine = t->record ? t->record << 5 | lane : 0;
     if (cell->w) {
-        against(a, p, cell->w, true);
+        against(t, address, lane, cell->w, true);
     }
-    if (a->write) {
-        const uint32_t covered = !a->strong                  ? 0
-                                 : is_weak_write(a, cell->w) ? cell->w
-                                 : is_weak_write(a, cell->r) ? cell->r
-                                                             : 0;
-        reads_check(a, p, &cell->r);
+    if (t->a->write) {
+        uint32_t covered = 0;
+        if (t->a->strong && (cell->w | cell->r)) {
+            covered = is_weak_write(t, cell->w) ? cell->w : is_weak_write(t, cell->r) ? cell->r : 0;
+        }
+        if (cell->r) {
+            reads_check(t, address, lane, cell->r);
+        }
         cell->w = mine;
         cell->r = covered;
     } else if (mine) {
-        if (is_weak_write(a, cell->r)) {
-            against(a, p, cell->r, true);
+        if (is_weak_write(t, cell->r)) {
+            against(t, address, lane, cell->r, true);
         }
-        read_note(a->check->global, &cell->r, mine);
+        read_note(t->g, &cell->r, mine);
     }
 }
 
-static uint32_t lane_in(const struct record *record, uint64_t address)
-{
-    return record->bytes ? (uint32_t)((address - record->start) / record->bytes) & 31 : record->lane;
-}
-
-static uint32_t reference_at(const struct global_shadow *g, uint32_t record, uint64_t address)
-{
-    return record ? record << 5 | lane_in(&g->records[record], address) : 0;
-}
+/* --- finer than lines */
 
 static struct gcell *cells_of(struct global_shadow *g, struct line *line, uint64_t line_address)
 {
@@ -263,6 +415,11 @@ static struct gcell *cells_of(struct global_shadow *g, struct line *line, uint64
         g->cells = check_grow(g->cells, (size_t)g->cells_capacity * WORDS * sizeof *g->cells);
     }
     struct gcell *cells = &g->cells[(size_t)g->n_cells * WORDS];
+    line->cells = ++g->n_cells;
+    if (!line->w && !line->r) {
+        memset(cells, 0, WORDS * sizeof *cells);
+        return cells;
+    }
     for (uint32_t i = 0; i < WORDS; i++) {
         const uint64_t address = line_address + 4 * i;
         cells[i].w = reference_at(g, line->w, address);
@@ -272,200 +429,305 @@ static struct gcell *cells_of(struct global_shadow *g, struct line *line, uint64
             for (uint32_t k = 0; k < list.n; k++) {
                 list.e[k] = reference_at(g, list.e[k], address);
             }
-            if (g->n_lists == g->lists_capacity) {
-                g->lists_capacity *= 2;
-                g->lists = check_grow(g->lists, (size_t)g->lists_capacity * sizeof *g->lists);
-            }
-            g->lists[g->n_lists] = list;
-            cells[i].r = LIST_TAG | g->n_lists++;
+            const uint32_t number = list_take(g);
+            g->lists[number] = list;
+            cells[i].r = LIST_TAG | number;
         } else {
             cells[i].r = reference_at(g, line->r, address);
         }
     }
-    line->cells = ++g->n_cells;
+    if (line->r & LIST_TAG) {
+        list_give(g, line->r);
+    }
     return cells;
 }
 
-/* Bytes [first, first + n) of a cell that is, or becomes, four. */
-static void bytes_touch(const struct actor *a, const struct where *p, struct gcell *cell, unsigned first,
-                        unsigned n, uint32_t mine)
+static uint32_t at_byte(const struct global_shadow *g, uint32_t reference, uint64_t address)
 {
-    struct global_shadow *g = a->check->global;
-    if (cell->w != SPLIT_TAG) {
+    return reference && shares(&g->records[reference >> 5]) ? reference_at(g, reference >> 5, address)
+                                                            : reference;
+}
+
+static void split(struct global_shadow *g, struct gcell *cell, uint64_t word)
+{
+    uint32_t number = g->free_bytes;
+    if (number) {
+        g->free_bytes = g->bytes[--number].b[0].w;
+    } else {
         if (g->n_bytes == g->bytes_capacity) {
             g->bytes_capacity = g->bytes_capacity ? 2 * g->bytes_capacity : 256;
             g->bytes = check_grow(g->bytes, (size_t)g->bytes_capacity * sizeof *g->bytes);
         }
-        for (unsigned b = 0; b < 4; b++) {
-            g->bytes[g->n_bytes].b[b] = *cell;
-            if (b > 0 && (cell->r & LIST_TAG)) {
-                /* One list cannot serve four: the newest reader is kept. */
-                const struct list *list = &g->lists[cell->r & ~LIST_TAG];
-                g->bytes[g->n_bytes].b[b].r = list->e[list->n - 1];
-            }
+        number = g->n_bytes++;
+    }
+    for (unsigned b = 0; b < 4; b++) {
+        struct gcell *byte = &g->bytes[number].b[b];
+        *byte = *cell;
+        if (cell->r & LIST_TAG) {
+            /* One list cannot serve four: all but the first keep the newest reader. */
+            struct list *list = &g->lists[cell->r & ~LIST_TAG];
+            byte->r = b ? list->e[list->n - 1] : cell->r;
         }
-        *cell = (struct gcell){SPLIT_TAG, g->n_bytes++};
+        byte->w = at_byte(g, byte->w, word + b);
+        byte->r = byte->r & LIST_TAG ? byte->r : at_byte(g, byte->r, word + b);
     }
-    const uint32_t index = cell->r;
-    for (unsigned b = first; b < first + n; b++) {
-        struct gcell byte = g->bytes[index].b[b];
-        touch(a, p, &byte, mine);
-        g->bytes[index].b[b] = byte;
+    *cell = (struct gcell){SPLIT_TAG, number};
+}
+
+/* Bytes [address, address + n) of a cell that is, or becomes, four. */
+static void bytes_touch(struct touching *t, uint64_t address, unsigned n, unsigned lane, struct gcell *cell)
+{
+    struct global_shadow *g = t->g;
+    if (cell->w != SPLIT_TAG) {
+        split(g, cell, address & ~UINT64_C(3));
     }
-    if (n == 4 && a->write) {
-        *cell = (struct gcell){mine, 0};
+    const uint32_t number = cell->r;
+    for (unsigned b = 0; b < n; b++) {
+        const unsigned by = own_lane(t, lane, address + b);
+        touch(t, address + b, by, &g->bytes[number].b[(address + b) & 3]);
+    }
+    if (n == 4 && t->a->write && !g->bytes[number].b[0].r) {
+        *cell = (struct gcell){g->bytes[number].b[0].w, 0};
+        g->bytes[number].b[0].w = g->free_bytes;
+        g->free_bytes = number + 1;
     }
 }
 
-static void range(const struct actor *a, const struct where *p, uint32_t record)
+/* [at, end) of one page; `lane` as in span. */
+static void words(struct touching *t, struct page *page, uint64_t at, uint64_t end, unsigned lane)
 {
-    struct global_shadow *g = a->check->global;
-    const uint64_t end = p->address + p->bytes;
-    for (uint64_t at = p->address; at < end;) {
-        struct line *line = line_of(g, at);
-        if (!line) {
-            return;
-        }
-        const uint64_t line_address = at & ~((UINT64_C(1) << LINE_SHIFT) - 1);
-        cells_of(g, line, line_address);
-        const uint64_t line_end =
-            line_address + (1u << LINE_SHIFT) < end ? line_address + (1u << LINE_SHIFT) : end;
+    struct global_shadow *g = t->g;
+    const struct record *own = &g->records[t->record];
+    const bool row = t->record && own->shift;
+    while (at < end) {
+        const uint64_t line_address = at & ~(uint64_t)(LINE_BYTES - 1);
+        const uint64_t line_end = line_address + LINE_BYTES < end ? line_address + LINE_BYTES : end;
+        struct gcell *cells = cells_of(g, line_of(page, at), line_address);
         while (at < line_end) {
-            const uint32_t word = (uint32_t)(at - line_address) / 4;
             const uint64_t next = (at | 3) + 1 < line_end ? (at | 3) + 1 : line_end;
-            const uint32_t mine = record ? record << 5 | p->lane : 0;
-            const size_t index = (size_t)(line->cells - 1) * WORDS + word;
-            struct gcell cell = g->cells[index];
-            if (next - at == 4 && cell.w != SPLIT_TAG) {
-                touch(a, p, &cell, mine);
+            struct gcell *cell = &cells[(at - line_address) / 4];
+            const unsigned by = row ? record_lane(own, at) : lane;
+            if (next - at == 4 && cell->w != SPLIT_TAG) {
+                touch(t, at, by, cell);
             } else {
-                bytes_touch(a, p, &cell, (unsigned)(at & 3), (unsigned)(next - at), mine);
+                bytes_touch(t, at, (unsigned)(next - at), by, cell);
             }
-            g->cells[index] = cell;
             at = next;
         }
     }
 }
 
-static struct record record_of(const struct actor *a, uint64_t start, uint32_t lanes, uint32_t bytes)
+/* --- reads of pages that nothing has written */
+
+/* They enter the cells. */
+static __attribute__((noinline)) void reads_enter(struct global_shadow *g, struct page *page, uint64_t start)
 {
-    return (struct record){.start = start,
-                           .cluster = (uint32_t)a->cl->index,
-                           .time = a->time,
-                           .lanes = lanes,
-                           .agent = (uint16_t)a->agent,
-                           .site = (uint16_t)a->site,
-                           .bytes = (uint8_t)bytes,
-                           .lane = (uint8_t)__builtin_ctz(lanes)};
+    for (uint32_t i = 0; i < page->n_reads; i++) {
+        const struct read *read = &page->reads[i];
+        const uint32_t number = read->reference >> 5;
+        const bool row = g->records[number].shift != 0;
+        const uint64_t end = start + read->at + read->bytes;
+        for (uint64_t at = start + read->at, next; at < end; at = next) {
+            next = (at | 3) + 1 < end ? (at | 3) + 1 : end;
+            struct gcell *cell = cells_of(g, line_of(page, at), at & ~(uint64_t)(LINE_BYTES - 1)) +
+                                 (at & (LINE_BYTES - 1)) / 4;
+            if (next - at == 4 && cell->w != SPLIT_TAG) {
+                read_note(g, &cell->r, row ? reference_at(g, number, at) : read->reference);
+                continue;
+            }
+            if (cell->w != SPLIT_TAG) {
+                split(g, cell, at & ~UINT64_C(3));
+            }
+            for (uint64_t byte = at; byte < next; byte++) {
+                read_note(g, &g->bytes[cell->r].b[byte & 3].r,
+                          row ? reference_at(g, number, byte) : read->reference);
+            }
+        }
+    }
+    page->n_reads = 0;
+}
+
+void check_shadow_settle(struct global_shadow *g, struct page *page, uint64_t page_address)
+{
+    if (page->n_reads) {
+        reads_enter(g, page, page_address);
+    }
+}
+
+struct gcell check_shadow_at(const struct global_shadow *g, const struct page *page, uint64_t address)
+{
+    const struct line *line = &page->lines[address >> LINE_SHIFT & (LINES - 1)];
+    if (line->cells) {
+        const struct gcell *cell =
+            &g->cells[(size_t)(line->cells - 1) * WORDS + (address & (LINE_BYTES - 1)) / 4];
+        return cell->w == SPLIT_TAG ? g->bytes[cell->r].b[address & 3] : *cell;
+    }
+    /* Of a line's list of readers any one will do. */
+    const uint32_t r = line->r & LIST_TAG ? g->lists[line->r & ~LIST_TAG].e[0] : line->r;
+    return (struct gcell){reference_at(g, line->w, address), reference_at(g, r, address)};
+}
+
+static inline void read_put(struct global_shadow *g, struct page *page, uint64_t address, uint64_t bytes,
+                            uint32_t reference)
+{
+    if (page->n_reads == page->reads_capacity) {
+        if (page->n_reads == READS) {
+            reads_enter(g, page, address & ~(uint64_t)(PAGE_BYTES - 1));
+        } else {
+            page->reads_capacity = page->reads_capacity ? 4 * page->reads_capacity : 16;
+            page->reads = check_grow(page->reads, page->reads_capacity * sizeof *page->reads);
+        }
+    }
+    page->reads[page->n_reads++] =
+        (struct read){reference, (uint16_t)(address & (PAGE_BYTES - 1)), (uint16_t)bytes};
+}
+
+static inline void page_write(struct global_shadow *g, struct page *page, uint64_t address)
+{
+    page->written = true;
+    if (page->n_reads) {
+        reads_enter(g, page, address & ~(uint64_t)(PAGE_BYTES - 1));
+    }
+}
+
+/* [address, address + bytes), by `lane`, or by the lanes that a row's record says. */
+static inline void span(struct touching *t, uint64_t address, uint64_t bytes, unsigned lane)
+{
+    const uint64_t end = address + bytes;
+    while (address < end) {
+        struct page *page = page_of(t->g, address);
+        const uint64_t page_end = (address | (PAGE_BYTES - 1)) + 1, to = page_end < end ? page_end : end;
+        if (!page) {
+            return;
+        }
+        if (t->a->write) {
+            page_write(t->g, page, address);
+            words(t, page, address, to, lane);
+        } else if (page->written) {
+            words(t, page, address, to, lane);
+        } else if (t->record) {
+            read_put(t->g, page, address, to - address, t->record << 5 | lane);
+        }
+        address = to;
+    }
 }
 
 void check_global_range(const struct actor *a, unsigned lane, uint64_t address, uint64_t bytes)
 {
+    struct global_shadow *g = a->check->global;
     const struct record record = record_of(a, address, UINT32_C(1) << lane, 0);
-    const uint32_t number = record_add(a->check->global, &record);
-    for (uint64_t done = 0; done < bytes; done += 1u << 20) {
-        const struct where p = {address + done, (uint32_t)(bytes - done < 1u << 20 ? bytes - done : 1u << 20),
-                                lane};
-        range(a, &p, number);
+    if (a->check->prior) {
+        check_grids_early(a, lane, address, bytes);
     }
+    struct touching t = {.a = a, .g = g, .record = record_add(g, &record)};
+    t.bytes = (uint32_t)(bytes < UINT32_MAX ? bytes : UINT32_MAX);
+    span(&t, address, bytes, lane);
 }
 
-/* Whole lines by a whole warp. True when the line's summary could take it. */
-static bool line_touch(const struct actor *a, struct line *line, uint32_t record, uint32_t bytes)
+/* --- whole lines by whole warps */
+
+/* True when the line's summary could take it. */
+static bool line_touch(struct touching *t, struct line *line)
 {
-    struct global_shadow *g = a->check->global;
-    if (line->cells || !record) {
+    const struct actor *a = t->a;
+    struct global_shadow *g = t->g;
+    if (line->cells || !t->record) {
         return false;
     }
-    const struct record *mine = &g->records[record];
+    const struct record *mine = &g->records[t->record];
+    bool same = false;
     for (unsigned k = 0; k < 2; k++) {
         const uint32_t before = k ? line->r : line->w;
-        if (!before || (k && !a->write)) {
+        same = false;
+        if (!before || before == t->fine) {
             continue;
         }
         if (before & LIST_TAG) {
-            return false;
+            if (a->write) {
+                return false;
+            }
+            continue;
         }
-        const struct record *old = &g->records[before];
         /* The same lanes at the same places, or ordered as a whole. */
-        const bool same = old->cluster == mine->cluster && old->agent == mine->agent && old->bytes == bytes &&
-                          old->start == mine->start;
-        if (!same && !(old->cluster == mine->cluster &&
-                       known_covers(a->known, &a->warp->self, old->agent, UINT32_MAX, old->time))) {
+        const struct record *old = &g->records[before];
+        same = old->cluster == mine->cluster && old->agent == mine->agent && old->shift == mine->shift &&
+               old->start == mine->start;
+        if (same || (k && !a->write)) {
+            continue;
+        }
+        const struct earlier earlier = {.cluster = old->cluster,
+                                        .agent = old->agent,
+                                        .time = old->time,
+                                        .site = old->site,
+                                        .write = k == 0};
+        if (!check_ordered_all(a, &earlier)) {
             return false;
         }
+        t->fine = before;
     }
     if (a->write) {
-        line->w = record;
+        line->w = t->record;
         line->r = 0;
-        return true;
-    }
-    if (!line->r) {
-        line->r = record;
-        return true;
-    }
-    if (line->r & LIST_TAG) {
+    } else if (!line->r || (same && !(line->r & LIST_TAG))) {
+        line->r = t->record;
+    } else if (line->r & LIST_TAG) {
         struct list *list = &g->lists[line->r & ~LIST_TAG];
-        list->e[list->n < LIST ? list->n++ : record % LIST] = record;
-        return true;
+        list->e[list->n < LIST ? list->n++ : t->record % LIST] = t->record;
+    } else {
+        const uint32_t number = list_take(g);
+        g->lists[number] = (struct list){.n = 2, .e = {line->r, t->record}};
+        line->r = LIST_TAG | number;
     }
-    if (g->n_lists == g->lists_capacity) {
-        g->lists_capacity = g->lists_capacity ? 2 * g->lists_capacity : 256;
-        g->lists = check_grow(g->lists, (size_t)g->lists_capacity * sizeof *g->lists);
-    }
-    g->lists[g->n_lists] = (struct list){.n = 2, .e = {line->r, record}};
-    line->r = LIST_TAG | g->n_lists++;
     return true;
+}
+
+static void whole_lines(struct touching *t, uint64_t start)
+{
+    for (uint64_t at = start; at < start + EMU_LANES * (uint64_t)t->bytes; at += LINE_BYTES) {
+        struct page *page = page_of(t->g, at);
+        if (!page) {
+            return;
+        }
+        if (t->a->write && !page->written) {
+            page_write(t->g, page, at);
+        }
+        if (!line_touch(t, line_of(page, at))) {
+            span(t, at, LINE_BYTES, 0);
+        }
+    }
 }
 
 void check_global(const struct actor *a, const struct emu_access *access)
 {
-    struct global_shadow *g = a->check->global;
-    const uint32_t bytes = access->bytes;
+    struct touching t = {.a = a, .g = a->check->global, .bytes = access->bytes};
+    for (uint32_t left = a->check->prior ? access->lanes : 0; left; left &= left - 1) {
+        const unsigned lane = (unsigned)__builtin_ctz(left);
+        check_grids_early(a, lane, (uint64_t)(uintptr_t)emu_access_host(access, lane), access->bytes);
+    }
     if (access->shape == EMU_SHAPE_ROW) {
         const uint64_t start = (uint64_t)(uintptr_t)access->at;
-        const struct record record = record_of(a, start, access->lanes, bytes);
-        const uint32_t number = record_add(g, &record);
-        if (access->lanes == UINT32_MAX && bytes >= 4 && (start & ((1u << LINE_SHIFT) - 1)) == 0 &&
-            !a->copy) {
-            for (uint64_t at = start; at < start + EMU_LANES * bytes; at += 1u << LINE_SHIFT) {
-                struct line *line = line_of(g, at);
-                if (!line || line_touch(a, line, number, bytes)) {
-                    continue;
-                }
-                for (uint64_t word = at; word < at + (1u << LINE_SHIFT); word += bytes < 128 ? bytes : 128) {
-                    const struct where p = {word, bytes, (unsigned)((word - start) / bytes)};
-                    range(a, &p, number);
-                }
-            }
+        const struct record record = record_of(a, start, access->lanes, access->bytes);
+        t.record = record_add(t.g, &record);
+        if (access->lanes == UINT32_MAX && access->bytes >= 4 && (start & (LINE_BYTES - 1)) == 0) {
+            whole_lines(&t, start);
             return;
         }
-        for (uint32_t left = access->lanes; left; left &= left - 1) {
-            const unsigned lane = (unsigned)__builtin_ctz(left);
-            const struct where p = {start + (uint64_t)lane * bytes, bytes, lane};
-            range(a, &p, number);
+        for (uint64_t left = access->lanes; left;) { /* runs of lanes */
+            const unsigned first = (unsigned)__builtin_ctzll(left);
+            const unsigned run = (unsigned)__builtin_ctzll(~(left >> first));
+            span(&t, start + (uint64_t)first * access->bytes, (uint64_t)run * access->bytes, first);
+            left &= ~(((UINT64_C(1) << run) - 1) << first);
         }
         return;
     }
-    /* All at one place: one lane stands for the readers; writers and atomics are taken one by one. */
-    const struct record one = record_of(a, 0, access->lanes, 0);
-    const uint32_t number = record_add(g, &one);
-    if (access->shape == EMU_SHAPE_ONE && !a->write) {
-        const struct where p = {(uint64_t)(uintptr_t)access->at, bytes,
-                                (unsigned)__builtin_ctz(access->lanes)};
-        range(a, &p, number);
-        return;
-    }
-    uint32_t single = number;
-    if (access->shape == EMU_SHAPE_EACH || (access->lanes & (access->lanes - 1)) == 0 || a->write) {
-        /* References carry the lane: the record must not say that all were there. */
-        if (single) {
-            g->records[single].lanes = access->lanes & -access->lanes;
-        }
-    }
-    for (uint32_t left = access->lanes; left; left &= left - 1) {
+    /* All at one place: one lane stands for the readers. Writers and atomics are taken one by one, and so are
+       lanes at places of their own: references tell the lane, and the record may not say that all were there.
+     */
+    const bool one = access->shape == EMU_SHAPE_ONE && !a->write;
+    const struct record record = record_of(a, 0, one ? access->lanes : access->lanes & -access->lanes, 0);
+    t.record = record_reuse(t.g, a->warp, &record);
+    for (uint32_t left = access->lanes; left; left = one ? 0 : left & (left - 1)) {
         const unsigned lane = (unsigned)__builtin_ctz(left);
-        const struct where p = {(uint64_t)(uintptr_t)emu_access_host(access, lane), bytes, lane};
-        range(a, &p, single);
+        span(&t, (uint64_t)(uintptr_t)emu_access_host(access, lane), access->bytes, lane);
     }
 }

@@ -33,9 +33,18 @@ static clab_status real_file(const char *word, char file[PATH_MAX], char real[PA
                              struct clab_error *error)
 {
     snprintf(file, PATH_MAX, "%.*s", (int)(file_end(word) - word), word);
-    if (realpath(file, real) == NULL || access(real, R_OK) != 0)
-        return clab_error_set(error, CLAB_USAGE, "cannot read %s: %s", file, strerror(errno));
-    return CLAB_OK;
+    clab_status status = clab_cli_file_check(file, error);
+    if (status == CLAB_OK && realpath(file, real) == NULL)
+        status = clab_error_set(error, CLAB_USAGE, "cannot read %s: %s", file, strerror(errno));
+    return status;
+}
+
+static bool is_variant(const json_t *variants, const char *name)
+{
+    for (size_t i = 0; i < json_array_size(variants); i++)
+        if (strcmp(clab_json_text(json_array_get(variants, i), "name", ""), name) == 0)
+            return true;
+    return false;
 }
 
 /* FILE[:ENTRY] as a variant of a plan (host/lab/README.md). */
@@ -50,7 +59,15 @@ static clab_status add_file(const char *word, const char *entry, const json_t *r
     if (*end == ':')
         entry = end + 1;
     const char *base = strrchr(file, '/') != NULL ? strrchr(file, '/') + 1 : file;
-    json_t *name = json_stringn(base, (size_t)(strrchr(base, '.') - base));
+    struct clab_str stem = {0};
+    clab_str_add_bytes(&stem, base, (size_t)(strrchr(base, '.') - base));
+    const size_t bytes = stem.bytes;
+    for (unsigned i = 2; stem.text != NULL && is_variant(variants, stem.text); i++) {
+        stem.text[stem.bytes = bytes] = '\0';
+        clab_str_addf(&stem, "+%u", i);
+    }
+    json_t *name = stem.text != NULL ? json_string(stem.text) : NULL;
+    clab_str_free(&stem);
     json_t *variant =
         json_pack("{s:o?,s:s,s:s,s:s?,s:b,s:b,s:n,s:[],s:[],s:n,s:n,s:{},s:i,s:i}", "name", name, "about",
                   word, "source", real, "entry", entry, "baseline", 0, "cluster", 1, "static_cluster",

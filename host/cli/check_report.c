@@ -87,6 +87,14 @@ static char *cluster_text(const json_t *row)
     return text.text;
 }
 
+/* What an entry is headed by: the variant of an experiment, the kernel of a bare file. */
+static const char *subject_of(const struct clab_check_report *report, const json_t *row)
+{
+    const char *variant = clab_json_text(row, "variant", "");
+    return report->experiment != NULL ? variant
+                                      : clab_json_text(json_object_get(row, "image"), "entry", variant);
+}
+
 /* Entries of all rows by variant: {variant: [hazard with "rows" (clusters), "cluster_ctas"]}; counts the
  * rest. */
 static json_t *entries_of(struct clab_check_report *report, const json_t *rows)
@@ -104,6 +112,7 @@ static json_t *entries_of(struct clab_check_report *report, const json_t *rows)
             json_t *hazard = json_array_get(one, 0);
             json_object_set_new(hazard, "cluster_ctas", json_integer(cluster_ctas(row)));
             json_object_set(hazard, "image", json_object_get(row, "image"));
+            json_object_set_new(hazard, "subject", json_string(subject_of(report, row)));
             json_object_set_new(hazard, "rows", cluster != NULL ? json_pack("[s]", cluster) : json_array());
             clab_hazards_merge(list, one, true);
             json_decref(one);
@@ -142,7 +151,7 @@ static void print_entry(const struct clab_check_report *report, const json_t *en
     struct clab_str subject = {0}, again = {0};
     const char *variant = clab_json_text(entry, "variant", "");
     const json_t *rows = json_object_get(entry, "rows");
-    clab_str_add(&subject, variant);
+    clab_str_add(&subject, clab_json_text(entry, "subject", variant));
     for (size_t i = 0; i < json_array_size(rows); i++)
         clab_str_addf(&subject, "%s%s", i == 0 ? " (cluster " : ", ",
                       json_string_value(json_array_get(rows, i)));
@@ -165,6 +174,18 @@ static void print_entry(const struct clab_check_report *report, const json_t *en
     clab_str_free(&again);
 }
 
+/* Whether the row has an error of that code, "INTERRUPTED". */
+static bool has_error(const json_t *row, const char *code)
+{
+    return strcmp(clab_json_text(json_object_get(row, "error"), "status", ""), code) == 0;
+}
+
+/* Whether the row of a bare file was refused for what the command line says of its launch. */
+static bool is_slip(const json_t *row)
+{
+    return has_error(row, "USAGE") || has_error(row, "EXPERIMENT");
+}
+
 /* Rows that say nothing of hazards, each distinct error once: wrong results, failures, what cannot run here.
  */
 static void print_others(const struct clab_check_report *report, const json_t *rows)
@@ -174,13 +195,17 @@ static void print_others(const struct clab_check_report *report, const json_t *r
         const json_t *row = json_array_get(rows, i), *detail = json_object_get(row, "error");
         const char *status = clab_json_text(row, "status", ""), *variant = clab_json_text(row, "variant", "");
         struct clab_error error = {0};
-        if (detail == NULL || strcmp(status, "ok") == 0 || strcmp(status, "hazard") == 0)
+        if (detail == NULL || strcmp(status, "ok") == 0 || strcmp(status, "hazard") == 0 ||
+            has_error(row, "INTERRUPTED"))
             continue;
         clab_error_from_json(detail, &error);
         char *text = clab_error_format(&error);
         if (text != NULL && json_object_get(seen, text) == NULL) {
             json_object_set_new(seen, text, json_true());
-            fprintf(report->cli->err, "%s: %s: %s\n", variant, status, text);
+            if (report->experiment == NULL && is_slip(row))
+                fprintf(report->cli->err, "clusterlab: %s\n", text);
+            else
+                fprintf(report->cli->err, "%s: %s: %s\n", variant, status, text);
         }
         free(text);
         clab_error_clear(&error);
@@ -188,12 +213,42 @@ static void print_others(const struct clab_check_report *report, const json_t *r
     json_decref(seen);
 }
 
+/* Rows with that status; those that an interrupt left without one are counted by their error. */
 static size_t count_status(const json_t *rows, const char *status)
 {
     size_t count = 0;
     for (size_t i = 0; i < json_array_size(rows); i++)
-        count += strcmp(clab_json_text(json_array_get(rows, i), "status", ""), status) == 0;
+        count += strcmp(clab_json_text(json_array_get(rows, i), "status", ""), status) == 0 &&
+                 !has_error(json_array_get(rows, i), "INTERRUPTED");
     return count;
+}
+
+static size_t count_error(const json_t *rows, const char *code)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < json_array_size(rows); i++)
+        count += has_error(json_array_get(rows, i), code);
+    return count;
+}
+
+static size_t count_slips(const json_t *rows)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < json_array_size(rows); i++)
+        count += is_slip(json_array_get(rows, i));
+    return count;
+}
+
+/* The schedules that every judged row was run under: of the first of them. */
+static long long seeds_of(const json_t *rows)
+{
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *row = json_array_get(rows, i);
+        const char *status = clab_json_text(row, "status", "");
+        if (strcmp(status, "ok") == 0 || strcmp(status, "hazard") == 0 || strcmp(status, "wrong") == 0)
+            return (long long)clab_json_int(row, "seeds", 0);
+    }
+    return 0;
 }
 
 static void add_sum(struct clab_str *out, size_t count, const char *one, const char *many)
@@ -206,8 +261,7 @@ static void print_sums(const struct clab_check_report *before, const struct clab
                        const json_t *rows, struct clab_str *out)
 {
     const size_t hazards = after->hazards - before->hazards, milder = after->milder - before->milder;
-    const size_t count = json_array_size(rows);
-    const long long seeds = count != 0 ? (long long)clab_json_int(json_array_get(rows, 0), "seeds", 0) : 0;
+    const long long seeds = seeds_of(rows);
     const size_t judged =
         count_status(rows, "ok") + count_status(rows, "hazard") + count_status(rows, "wrong");
     clab_str_addf(out, "%s on %s: %zu row%s checked",
@@ -224,6 +278,7 @@ static void print_sums(const struct clab_check_report *before, const struct clab
     add_sum(out, count_status(rows, "wrong"), "wrong result", "wrong results");
     add_sum(out, count_status(rows, "failed") + count_status(rows, "timeout"), "row failed", "rows failed");
     add_sum(out, count_status(rows, "waived"), "row cannot run here", "rows cannot run here");
+    add_sum(out, count_error(rows, "INTERRUPTED"), "row not finished", "rows not finished");
     clab_str_add(out, "\n");
 }
 
@@ -248,7 +303,8 @@ static int print_rows(struct clab_check_report *report, const json_t *rows)
             print_entry(report, json_array_get(entries, i), colour, &out);
         if (shown < count)
             clab_str_addf(&out, "and %zu more, which clusterlab check --all lists\n\n", count - shown);
-        print_sums(&before, report, rows, &out);
+        if (report->experiment != NULL || count_slips(rows) < json_array_size(rows))
+            print_sums(&before, report, rows, &out);
         fputs(out.text != NULL ? out.text : "", report->cli->out);
         fflush(report->cli->out);
         clab_str_free(&out);

@@ -64,6 +64,8 @@ char **clab_options_lengthen(int argc, char **argv, int *out_argc);
 /* CLAB_USAGE unless the file's name says what it holds: .cu, .ptx, .cubin or .fatbin. Whether it exists is
  * not asked. */
 clab_status clab_cli_source_check(const char *path, struct clab_error *error);
+/* CLAB_USAGE unless `path`, a word of the command line, is a file that can be read. */
+clab_status clab_cli_file_check(const char *path, struct clab_error *error);
 
 /* Whether standard output is a terminal that may be coloured (NO_COLOR unset or empty), and its columns (0:
    no terminal). (inspect.c) */

@@ -59,7 +59,7 @@ const struct clab_command_info clab_commands[] = {
      "\n"
      "Lists the experiments in ./kernels, $CLUSTERLAB_PATH and the installed tree. A broken file is listed "
      "with its error\n"
-     "(exit status 2).\n"},
+     "(exit status 2). --json: a record of type experiment for each, as JSON Lines.\n"},
     {"devices", clab_cmd_devices, "real and emulated devices, and the clusters they hold",
      "clusterlab devices [--json] [--device D]...\n"
      "\n"
@@ -67,11 +67,11 @@ const struct clab_command_info clab_commands[] = {
      "occupancy\n"
      "query's answers (portable and opted in) for a kernel of one warp that fills an SM's shared memory.\n"},
     {"doctor", clab_cmd_doctor, "what is installed, which version, what is missing and how to get it",
-     "clusterlab doctor\n"
+     "clusterlab doctor [--json]\n"
      "\n"
      "Looks for the driver, the stand-in driver, NVRTC, nvJitLink, the CUDA and CCCL headers, nvdisasm and "
      "cuobjdump.\n"
-     "Exit status 3 when no experiment could run.\n"},
+     "--json: a record of type part for each, as JSON Lines. Exit status 3 when no experiment could run.\n"},
     {"launch", clab_cmd_launch, "launch one kernel of a file with given arguments",
      "clusterlab launch FILE ENTRY --grid X[,Y[,Z]] --block X[,Y[,Z]] [options]\n"
      "\n"
@@ -233,7 +233,7 @@ const struct clab_command_info clab_commands[] = {
      "ran and were wrong or failed; 2 usage or experiment file; 3 no toolkit, or --jit without a GPU; 130 "
      "interrupted.\n"},
     {"with-emulator", clab_cmd_with_emulator, "run another program on the stand-in driver",
-     "clusterlab with-emulator [--arch sm_100] -- PROGRAM ARGUMENTS...\n"
+     "clusterlab with-emulator [--arch sm_100] [--check] -- PROGRAM ARGUMENTS...\n"
      "\n"
      "Sets LD_LIBRARY_PATH, LD_PRELOAD and CLUSTERLAB_EMU_ARCH, and becomes PROGRAM. Other options of the "
      "stand-in come\n"
@@ -241,6 +241,18 @@ const struct clab_command_info clab_commands[] = {
      "_LOG.\n"
      "A linker of PTX takes the place of nvJitLink, whose cubins could not run; CLUSTERLAB_NVJITLINK names "
      "NVIDIA's own,\n"
-     "which it needs for LTO IR (default: the one that doctor finds).\n"},
+     "which it needs for LTO IR (default: the one that doctor finds).\n"
+     "\n"
+     "  --check          every launch of PROGRAM, and of the processes that it starts, runs with all hazard "
+     "checks on:\n"
+     "                   races and the rest that `check` knows, and races between launches that no stream, "
+     "event or\n"
+     "                   synchronisation orders. What was found is reported on stderr when PROGRAM has "
+     "ended; its "
+     "exit status\n"
+     "                   stays (128 + N when signal N ended it)\n"
+     "  --check-fails    the same, and the exit status is 1 when a hazard was found and PROGRAM's is 0\n"
+     "  --seed N         another schedule: orders of warps and CTAs, delays of copies\n"
+     "  --suppress FILE  hazards to pass over, as for `check`\n"},
     {NULL, NULL, NULL, NULL},
 };

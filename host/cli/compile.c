@@ -149,6 +149,8 @@ int clab_cmd_compile(struct clab_cli *cli, int argc, char **argv, struct clab_er
         status = parse_emit(o[1].set ? o[1].text : "ptx", &emit, error);
     if (status == CLAB_OK)
         status = clab_cli_source_check(positional[0], error);
+    if (status == CLAB_OK)
+        status = clab_cli_file_check(positional[0], error);
     /* Every architecture is looked at before the first is compiled. */
     char *archs = status != CLAB_OK ? NULL
                   : o[0].set        ? strdup(o[0].text)

@@ -10,7 +10,7 @@
 #include "cli/cli.h"
 #include "lab/device.h"
 #include "lab/wire.h"
-#include "report/table.h"
+#include "report/record.h"
 
 /* A kernel that does nothing, for the occupancy query; dynamic shared memory makes it one CTA an SM. */
 static const char probe_ptx[] =
@@ -84,8 +84,8 @@ static void print_device(FILE *file, const json_t *facts, const json_t *portable
         fputc('\n', file);
 }
 
-static clab_status one_device(struct clab_cli *cli, const char *id, bool json, json_t *all,
-                              struct clab_error *error)
+static clab_status one_device(struct clab_cli *cli, const char *id, bool json,
+                              struct clab_record_writer *writer, struct clab_error *error)
 {
     struct clab_session session;
     json_t *portable = NULL, *opted = NULL;
@@ -98,10 +98,10 @@ static clab_status one_device(struct clab_cli *cli, const char *id, bool json, j
             status = ask_clusters(&session, true, &opted, error);
     }
     if (status == CLAB_OK && json) {
-        json_t *record =
-            json_pack("{s:s,s:s,s:O,s:O?,s:O?}", "type", "device", "schema", "clusterlab/1", "device",
-                      session.facts, "clusters_portable", portable, "clusters_opted_in", opted);
-        json_array_append_new(all, record);
+        json_t *record = json_pack("{s:O,s:O?,s:O?}", "device", session.facts, "clusters_portable", portable,
+                                   "clusters_opted_in", opted);
+        clab_record_write(writer, "device", NULL, record);
+        json_decref(record);
     } else if (status == CLAB_OK) {
         print_device(cli->out, session.facts, portable, opted);
     }
@@ -116,17 +116,19 @@ int clab_cmd_devices(struct clab_cli *cli, int argc, char **argv, struct clab_er
     struct clab_option o[] = {
         {.name = "--json", .kind = CLAB_OPTION_FLAG}, {.name = "--device", .kind = CLAB_OPTION_LIST}, {0}};
     size_t n;
+    struct clab_record_writer writer = {0};
     clab_status status = clab_options_parse(o, argc, argv, NULL, 0, &n, error);
+    if (status == CLAB_OK)
+        status = clab_records_open(&writer, o[0].set ? "-" : NULL, error);
     if (status != CLAB_OK)
         return clab_status_exit(status);
-    json_t *all = json_array();
     int exit_status = 0;
     bool any = false;
     if (o[1].count != 0) {
         for (size_t i = 0; i < o[1].count && status == CLAB_OK; i++)
             status = clab_cli_device_check(o[1].list[i], error);
         for (size_t i = 0; i < o[1].count && status == CLAB_OK; i++)
-            status = one_device(cli, o[1].list[i], o[0].set, all, error);
+            status = one_device(cli, o[1].list[i], o[0].set, &writer, error);
         exit_status = clab_status_exit(status);
         any = true;
     } else {
@@ -134,7 +136,7 @@ int clab_cmd_devices(struct clab_cli *cli, int argc, char **argv, struct clab_er
             char id[32];
             struct clab_error why = {0};
             snprintf(id, sizeof id, "cuda:%d", i);
-            status = one_device(cli, id, o[0].set, all, &why);
+            status = one_device(cli, id, o[0].set, &writer, &why);
             if (status != CLAB_OK && i == 0)
                 fprintf(cli->err, "clusterlab: no GPU here: %s\n", why.message);
             clab_error_clear(&why);
@@ -144,17 +146,14 @@ int clab_cmd_devices(struct clab_cli *cli, int argc, char **argv, struct clab_er
         }
         char id[32];
         for (size_t i = 0; clab_device_emulated(i, id, sizeof id) && !*cli->interrupted; i++) {
-            status = one_device(cli, id, o[0].set, all, error);
+            status = one_device(cli, id, o[0].set, &writer, error);
             if (status != CLAB_OK)
                 break;
             any = true;
         }
         exit_status = clab_status_exit(status);
     }
-    for (size_t i = 0; i < json_array_size(all); i++) {
-        json_dumpf(json_array_get(all, i), cli->out, JSON_COMPACT);
-        fputc('\n', cli->out);
-    }
-    json_decref(all);
+    if (clab_records_close(&writer, error->status == CLAB_OK ? error : NULL) != CLAB_OK)
+        exit_status = clab_exit_worse(exit_status, clab_status_exit(CLAB_OUTPUT));
     return any ? exit_status : clab_exit_worse(exit_status, 3);
 }

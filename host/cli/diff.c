@@ -78,6 +78,8 @@ static clab_status open_side(struct clab_compiler *compiler, const struct clab_o
         return clab_error_set(error, CLAB_NO_MEMORY, "no memory for the options");
     sort_words(o, &o[side == 0 ? A : B], words);
     clab_status status = clab_inspect_split(what, &file, &entry, error);
+    if (status == CLAB_OK)
+        status = clab_cli_file_check(file, error);
     const struct clab_inspect_request request = {.file = file,
                                                  .entry = entry,
                                                  .arch = arch,

@@ -11,6 +11,7 @@
 #include "inspect/inspect.h"
 #include "inspect/json.h"
 #include "inspect/show.h"
+#include "report/output.h"
 #include "report/record.h"
 
 bool clab_cli_colour(const struct clab_cli *cli)
@@ -74,6 +75,17 @@ static clab_status print_json(struct clab_cli *cli, const struct clab_subject *s
     return CLAB_OK;
 }
 
+/* Before anything is compiled: its ending is one of ours, and it can be written. */
+static clab_status check_picture(const char *path, struct clab_error *error)
+{
+    struct clab_output picture = {0};
+    clab_status status = clab_graph_check(path, error);
+    if (status == CLAB_OK)
+        status = clab_output_open(&picture, path, NULL, error);
+    (void)clab_output_close(&picture);
+    return status;
+}
+
 enum { ARCH, LEVEL, JSON, CONTROL_FLOW, DEVICE, BLOCK, SMEM, INCLUDE, DEFINE, OPTION };
 
 static clab_status look(struct clab_cli *cli, const struct clab_option *o, const char *what,
@@ -92,7 +104,10 @@ static clab_status look(struct clab_cli *cli, const struct clab_option *o, const
     const struct clab_target *target;
     long long number;
     char *file = NULL, *entry = NULL;
+    struct clab_error missing = {0}; /* a device that was named and is not here */
     clab_status status = clab_inspect_split(what, &file, &entry, error);
+    if (status == CLAB_OK)
+        status = clab_cli_file_check(file, error);
     if (status == CLAB_OK && o[ARCH].set)
         status = clab_target_parse(o[ARCH].text, &target, error);
     if (status == CLAB_OK && o[BLOCK].set) {
@@ -105,6 +120,8 @@ static clab_status look(struct clab_cli *cli, const struct clab_option *o, const
     }
     for (size_t i = 0; i < o[DEVICE].count && status == CLAB_OK; i++)
         status = clab_cli_device_check(o[DEVICE].list[i], error);
+    if (status == CLAB_OK && o[CONTROL_FLOW].set)
+        status = check_picture(o[CONTROL_FLOW].text, error);
     if (status == CLAB_OK && o[LEVEL].set && strcmp(o[LEVEL].text, "ptx") != 0 &&
         strcmp(o[LEVEL].text, "sass") != 0)
         status = clab_error_set(error, CLAB_USAGE, "--level takes ptx or sass, got '%s'", o[LEVEL].text);
@@ -120,7 +137,7 @@ static clab_status look(struct clab_cli *cli, const struct clab_option *o, const
         status = clab_subject_level(&subject, o[LEVEL].text, &level, error);
     json_t *occupancy = json_array();
     if (status == CLAB_OK)
-        status = clab_occupancy_ask(cli, &subject, &occupied, occupancy, error);
+        status = clab_occupancy_ask(cli, &subject, &occupied, occupancy, &missing, error);
     if (status == CLAB_OK && !o[LEVEL].set)
         tell_missing(cli, &subject, level);
     if (status == CLAB_OK)
@@ -135,6 +152,11 @@ static clab_status look(struct clab_cli *cli, const struct clab_option *o, const
         clab_error_copy(error, &subject.why[CLAB_LEVEL_SASS]);
         status = refused;
     }
+    if (status == CLAB_OK && missing.status != CLAB_OK) {
+        status = missing.status;
+        clab_error_copy(error, &missing);
+    }
+    clab_error_clear(&missing);
     json_decref(occupancy);
     clab_subject_free(&subject);
     clab_compiler_free(compiler);

@@ -138,6 +138,8 @@ int clab_cmd_launch(struct clab_cli *cli, int argc, char **argv, struct clab_err
     if (status == CLAB_OK && (n_positional != 2 || !o[0].set || !o[1].set))
         status = clab_error_set(error, CLAB_USAGE, "launch needs FILE ENTRY --grid X --block X");
     if (status == CLAB_OK)
+        status = clab_cli_file_check(positional[0], error);
+    if (status == CLAB_OK)
         status = clab_cli_launch_row(o, &row, &buffers, error);
     if (status == CLAB_OK && clab_option_get(o, "--timeout")->set)
         status = clab_option_number(clab_option_get(o, "--timeout"), 1, 86400, &timeout_s, error);

@@ -4,6 +4,7 @@
 #include "cli/cli.h"
 #include "lab/experiment.h"
 #include "lab/wire.h"
+#include "report/record.h"
 #include "report/table.h"
 
 int clab_cmd_list(struct clab_cli *cli, int argc, char **argv, struct clab_error *error)
@@ -11,22 +12,22 @@ int clab_cmd_list(struct clab_cli *cli, int argc, char **argv, struct clab_error
     struct clab_option o[] = {{.name = "--json", .kind = CLAB_OPTION_FLAG}, {0}};
     size_t n;
     json_t *experiments = NULL;
+    struct clab_record_writer writer = {0};
     clab_status status = clab_options_parse(o, argc, argv, NULL, 0, &n, error);
+    if (status == CLAB_OK)
+        status = clab_records_open(&writer, o[0].set ? "-" : NULL, error);
     if (status == CLAB_OK)
         status = clab_lab_list(&experiments, error);
     if (status != CLAB_OK)
         return clab_status_exit(status);
     int exit_status = 0;
-    if (o[0].set) {
-        json_dumpf(experiments, cli->out, JSON_INDENT(2));
-        fputc('\n', cli->out);
-    }
     for (size_t i = 0; i < json_array_size(experiments); i++) {
         const json_t *experiment = json_array_get(experiments, i),
                      *variants = json_object_get(experiment, "variants");
         const char *broken = clab_json_text(experiment, "error", NULL);
         if (broken != NULL)
             exit_status = clab_status_exit(CLAB_EXPERIMENT);
+        clab_record_write(&writer, "experiment", NULL, experiment);
         if (o[0].set)
             continue;
         fprintf(cli->out, "%s%s  %s\n  %s\n", i != 0 ? "\n" : "", clab_json_text(experiment, "name", ""),
@@ -59,6 +60,8 @@ int clab_cmd_list(struct clab_cli *cli, int argc, char **argv, struct clab_error
         clab_table_free(&table);
         clab_str_free(&text);
     }
+    if (clab_records_close(&writer, error) != CLAB_OK)
+        exit_status = clab_exit_worse(exit_status, clab_status_exit(CLAB_OUTPUT));
     json_decref(experiments);
     return exit_status;
 }

@@ -101,6 +101,8 @@ static clab_status add_file(struct clab_matrix *matrix, const char *word, bool u
 {
     char *file = NULL, *entry = NULL, real[PATH_MAX];
     clab_status status = clab_inspect_split(word, &file, &entry, error);
+    if (status == CLAB_OK)
+        status = clab_cli_file_check(file, error);
     if (status == CLAB_OK && realpath(file, real) == NULL)
         status = clab_error_set(error, CLAB_USAGE, "cannot read %s: %s", file, strerror(errno));
     if (status == CLAB_OK && !is_kernel_file(file)) {

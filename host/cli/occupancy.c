@@ -130,7 +130,7 @@ static clab_status ask(struct clab_cli *cli, const char *device, const struct cl
 
 clab_status clab_occupancy_ask(struct clab_cli *cli, const struct clab_subject *subject,
                                const struct clab_occupancy_request *request, json_t *all,
-                               struct clab_error *error)
+                               struct clab_error *out_missing, struct clab_error *error)
 {
     const struct clab_target *target = clab_target_find(subject->arch);
     char own[32];
@@ -150,6 +150,10 @@ clab_status clab_occupancy_ask(struct clab_cli *cli, const struct clab_subject *
         }
         if (status != CLAB_OK)
             one = json_pack("{s:s,s:s}", "device", devices[i], "error", why.message);
+        if (status == CLAB_NO_DEVICE && given && out_missing->status == CLAB_OK) {
+            clab_error_copy(out_missing, &why);
+            clab_error_context(out_missing, "--device %s", devices[i]);
+        }
         clab_error_clear(&why);
         json_array_append_new(all, one);
     }

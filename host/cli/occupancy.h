@@ -15,11 +15,12 @@ struct clab_occupancy_request {
 };
 /* Appends an object per device to `all`: {"device", "name", "emulated", "block", "dynamic_smem_bytes",
    "registers", "registers_modelled" (bool), "ctas_per_sm", "active_clusters": [by size, 1 to 16; null where
-   refused], "largest"}. A device that cannot answer gets {"device", "error"}. INTERRUPTED, OUTPUT, NO_MEMORY.
- */
+   refused], "largest"}. A device that cannot answer gets {"device", "error"}; `out_missing`, which must be
+   clear, gets the error of the first of the request's devices that is not here. INTERRUPTED, OUTPUT,
+   NO_MEMORY. */
 clab_status clab_occupancy_ask(struct clab_cli *cli, const struct clab_subject *subject,
                                const struct clab_occupancy_request *request, json_t *all,
-                               struct clab_error *error);
+                               struct clab_error *out_missing, struct clab_error *error);
 /* The same as text, with its heading. */
 void clab_occupancy_text(const json_t *all, struct clab_str *out);
 /* PTX of a kernel that needs just `registers` 32-bit registers by ptx_live_estimate and has `smem_bytes` of

@@ -2,6 +2,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/str.h"
 #include "cli/cli.h"
@@ -101,6 +103,18 @@ clab_status clab_cli_source_check(const char *path, struct clab_error *error)
     clab_error_set(error, CLAB_USAGE,
                    "%s is not a kernel file: its name ends in none of .cu, .ptx, .cubin, .fatbin", path);
     return CLAB_USAGE;
+}
+
+clab_status clab_cli_file_check(const char *path, struct clab_error *error)
+{
+    struct stat info;
+    int code = stat(path, &info) != 0 ? errno : 0;
+    if (code == 0 && S_ISDIR(info.st_mode))
+        code = EISDIR;
+    else if (code == 0 && access(path, R_OK) != 0)
+        code = errno;
+    return code == 0 ? CLAB_OK
+                     : clab_error_set(error, CLAB_USAGE, "cannot read %s: %s", path, strerror(code));
 }
 
 /* Options whose value is a word for a compiler, left as it is. */

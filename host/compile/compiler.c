@@ -278,15 +278,8 @@ static void prepare(struct batch *batch, size_t index)
 static clab_status start_worker(struct clab_compiler *compiler, struct worker *worker,
                                 struct clab_error *error)
 {
-    char self[4096];
-    const char *program = compiler->program;
-    if (program == NULL) {
-        ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-        if (length <= 0)
-            return clab_error_set(error, CLAB_WORKER, "cannot read /proc/self/exe: %s", strerror(errno));
-        self[length] = '\0';
-        program = self;
-    }
+    /* This very program, also where its file has been replaced since it started. */
+    const char *program = compiler->program != NULL ? compiler->program : "/proc/self/exe";
     const char *const argv[] = {program, "--compile-worker", NULL};
     memset(worker, 0, sizeof *worker);
     if (clab_process_start(&worker->process, argv, NULL, false) != 0)

@@ -1,5 +1,6 @@
 /* The table of the program's allocations: what the machine's arena does not know about them (who made them,
    with which flags, from which pool). Sorted by address; guarded by the API's lock. */
+#include "check/check.h"
 #include "emu/api.h"
 
 #include <stdio.h>
@@ -12,7 +13,7 @@ static struct {
     struct api_allocation **rows;
     size_t count, capacity;
     unsigned long long next_id;
-    uint64_t bytes; /* of all rows but registered ones */
+    uint64_t bytes; /* of all rows that are counted, and of physical memory */
     uint64_t limit; /* see api_memory_limit; 0 unknown yet */
 } table;
 
@@ -54,6 +55,11 @@ static size_t above(uint64_t address)
     return low;
 }
 
+static bool is_counted(int kind)
+{
+    return kind != API_MEMORY_REGISTERED && kind != API_MEMORY_VIRTUAL && kind != API_MEMORY_IPC;
+}
+
 static struct api_allocation *insert(struct api_context *context, uint64_t base, uint64_t bytes, int kind)
 {
     if (table.count == table.capacity) {
@@ -70,13 +76,13 @@ static struct api_allocation *insert(struct api_context *context, uint64_t base,
     allocation->base = base;
     allocation->bytes = bytes;
     allocation->kind = (__typeof__(allocation->kind))kind;
-    allocation->context = context->handle;
+    allocation->context = context != NULL ? context->handle : NULL;
     allocation->id = ++table.next_id;
     size_t place = above(base);
     memmove(table.rows + place + 1, table.rows + place, (table.count - place) * sizeof *table.rows);
     table.rows[place] = allocation;
     table.count++;
-    if (kind != API_MEMORY_REGISTERED)
+    if (is_counted(kind))
         table.bytes += bytes;
     return allocation;
 }
@@ -108,6 +114,23 @@ struct api_allocation *api_allocation_register(struct api_context *context, void
     return allocation;
 }
 
+struct api_allocation *api_allocation_enter(struct api_context *context, uint64_t base, uint64_t bytes,
+                                            int kind)
+{
+    return insert(context, base, bytes, kind);
+}
+
+struct api_allocation *api_allocation_next(uint64_t address)
+{
+    size_t place = address > 0 ? above(address - 1) : 0;
+    return place < table.count ? table.rows[place] : NULL;
+}
+
+void api_memory_count(int64_t bytes)
+{
+    table.bytes += (uint64_t)bytes;
+}
+
 struct api_allocation *api_allocation_find(uint64_t address)
 {
     size_t place = above(address);
@@ -121,12 +144,17 @@ void api_allocation_free(struct api_allocation *allocation)
 {
     struct emu_machine *machine = api_device()->machine;
     size_t place = above(allocation->base) - 1;
+    check_memory_freed(allocation->base, allocation->bytes);
     memmove(table.rows + place, table.rows + place + 1, (table.count - place - 1) * sizeof *table.rows);
     table.count--;
-    if (allocation->kind != API_MEMORY_REGISTERED)
+    if (is_counted((int)allocation->kind))
         table.bytes -= allocation->bytes;
     if (allocation->kind == API_MEMORY_REGISTERED)
         emu_memory_unregister(machine, (void *)(uintptr_t)allocation->base);
+    else if (allocation->kind == API_MEMORY_GRAPH)
+        api_graph_memory_give(allocation);
+    else if (allocation->kind == API_MEMORY_VIRTUAL)
+        emu_memory_unmap(machine, allocation->base, allocation->bytes);
     else
         emu_memory_free(machine, allocation->base);
     if (allocation->pool != NULL) {
@@ -140,7 +168,7 @@ void api_allocation_free(struct api_allocation *allocation)
 void api_allocations_free(CUcontext context)
 {
     for (size_t i = table.count; i-- > 0;)
-        if (table.rows[i]->context == context)
+        if (table.rows[i]->context == context && context != NULL)
             api_allocation_free(table.rows[i]);
 }
 

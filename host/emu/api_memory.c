@@ -1,7 +1,7 @@
 /* "Memory Management": allocation, release, pinned and managed memory, registration. Managed memory is plain
    memory that both sides see (said once in the log). Pointer attributes are in api_pointer.c, pools in
-   api_pool.c, copies in api_copy.c. Leaves out: virtual memory management, sharing between processes, CUDA
-   arrays. */
+   api_pool.c, copies in api_copy.c, virtual memory management in api_virtual.c, memory of other processes in
+   api_share.c. */
 #include "emu/api.h"
 
 static CUresult allocate(struct api_context *context, CUdeviceptr *dptr, uint64_t bytes, int kind,
@@ -62,7 +62,8 @@ CUresult CUDAAPI cuMemFree_v2(CUdeviceptr dptr)
         return api_result(result);
     struct api_allocation *allocation = api_allocation_find(dptr);
     if (allocation == NULL || allocation->base != dptr || allocation->free_queued ||
-        (allocation->kind != API_MEMORY_DEVICE && allocation->kind != API_MEMORY_MANAGED))
+        (allocation->kind != API_MEMORY_DEVICE && allocation->kind != API_MEMORY_MANAGED &&
+         allocation->kind != API_MEMORY_GRAPH))
         return api_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx is not the start of a live allocation",
                         (unsigned long long)dptr);
     result = api_context_wait(context);

@@ -79,6 +79,9 @@ static CUresult get(void *data, CUpointer_attribute attribute, const struct poin
         PUT(int, pointer->known ? 0 : -2); /* CU_DEVICE_INVALID */
         break;
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+        PUT(unsigned,
+            allocation != NULL && allocation->kind == API_MEMORY_DEVICE && allocation->pool == NULL);
+        break;
     case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
     case CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE:
         PUT(unsigned, false);

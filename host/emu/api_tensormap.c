@@ -1,6 +1,6 @@
 /* "Tensor Map Object Management": checks as an H200's driver 580.159.04 makes them (tests/api/data/h200.txt;
-   where it is laxer than the manual, the driver wins), bytes as it stores them (tensor_map.c). Sub-byte types
-   and swizzle atomicity need CC 10.0. Leaves out: cuTensorMapEncodeIm2colWide (refused by name). */
+   where it is laxer than the manual, the driver wins), bytes as it stores them (tensor_map.c). Sub-byte
+   types, swizzle atomicity and cuTensorMapEncodeIm2colWide need CC 10.0: UNVERIFIED, from the manual. */
 #include "emu/api.h"
 
 #include <string.h>
@@ -21,9 +21,29 @@ static bool is_float(enum emu_tensor_type type)
     return type >= EMU_TENSOR_F16 && type <= EMU_TENSOR_TF32_FTZ;
 }
 
-/* What tiled and im2col maps share. `map` has everything but the box. */
-static CUresult check_common(const struct emu_tensor_map *map, uint64_t row_bytes)
+/* What the types with padding to 16 bytes restrict. UNVERIFIED: from the manual. */
+static CUresult check_padded(const struct emu_tensor_map *map, uint32_t row_elements)
 {
+    const bool six = map->type == EMU_TENSOR_U6X16_ALIGN16;
+    if (map->type < EMU_TENSOR_U4X16_ALIGN16)
+        return CUDA_SUCCESS;
+    if (row_elements != 128)
+        return api_set_error(CUDA_ERROR_INVALID_VALUE,
+                             "a row of the box of a type with padding has %u elements: wanted 128",
+                             row_elements);
+    if (six && map->interleave != 0)
+        return api_set_error(CUDA_ERROR_INVALID_VALUE, "interleave of 6-bit elements");
+    if (map->swizzle != EMU_SWIZZLE_NONE && map->swizzle != EMU_SWIZZLE_128B &&
+        map->swizzle != EMU_SWIZZLE_128B_ATOM_32B && !(six && map->swizzle == EMU_SWIZZLE_128B_ATOM_64B))
+        return api_set_error(CUDA_ERROR_INVALID_VALUE, "swizzle %d of a type with padding",
+                             (int)map->swizzle);
+    return CUDA_SUCCESS;
+}
+
+/* What tiled and im2col maps share. `map` has everything but the box. */
+static CUresult check_common(const struct emu_tensor_map *map, uint32_t row_elements)
+{
+    const uint64_t row_bytes = emu_tensor_shared_bytes(map->type, row_elements);
     bool sub_byte = map->type >= EMU_TENSOR_U4X16_ALIGN8, newer = api_device()->model->sm >= 100;
     bool wide = map->interleave == 2 || map->type >= EMU_TENSOR_U4X16_ALIGN16;
     unsigned unit = wide ? 32 : 16;
@@ -64,7 +84,7 @@ static CUresult check_common(const struct emu_tensor_map *map, uint64_t row_byte
                              (unsigned long long)row_bytes, span);
     if (map->nan_fill && !is_float(map->type))
         return api_set_error(CUDA_ERROR_INVALID_VALUE, "NaN fill of a type that has no NaN");
-    return CUDA_SUCCESS;
+    return check_padded(map, row_elements);
 }
 
 /* Fills the members that both forms have; only what indexes later arrays is checked here. */
@@ -104,16 +124,6 @@ static CUresult fill(struct emu_tensor_map *map, const CUtensorMap *out, CUtenso
     return CUDA_SUCCESS;
 }
 
-/* Bytes in shared memory of `elements` in a row. */
-static uint64_t bytes_of(enum emu_tensor_type type, uint64_t elements)
-{
-    if (type == EMU_TENSOR_U4X16_ALIGN8)
-        return elements / 2;
-    if (type >= EMU_TENSOR_U4X16_ALIGN16) /* 16 elements in 16 bytes, padding included */
-        return elements;
-    return elements * emu_tensor_element_bytes(type);
-}
-
 static void store(const struct emu_tensor_map *map, CUtensorMap *out)
 {
     uint32_t words[EMU_TENSOR_MAP_BYTES / 4];
@@ -141,12 +151,9 @@ CUresult CUDAAPI cuTensorMapEncodeTiled(CUtensorMap *tensorMap, CUtensorMapDataT
             return api_fail(CUDA_ERROR_INVALID_VALUE, "box dimension %u is %u: wanted 1 to 256", k,
                             boxDim[k]);
         map.box[k] = boxDim[k];
-        bytes *= k == 0 ? bytes_of(map.type, boxDim[0]) : boxDim[k];
+        bytes *= k == 0 ? emu_tensor_shared_bytes(map.type, boxDim[0]) : boxDim[k];
     }
-    if (map.type >= EMU_TENSOR_U4X16_ALIGN16 && boxDim[0] != 128)
-        return api_fail(CUDA_ERROR_INVALID_VALUE, "box dimension 0 of a type with padding is %u: wanted 128",
-                        boxDim[0]);
-    result = check_common(&map, bytes_of(map.type, boxDim[0]));
+    result = check_common(&map, boxDim[0]);
     if (result != CUDA_SUCCESS)
         return api_result(result);
     /* UNVERIFIED: the limit; an H200's driver takes 128 KiB and refuses 256 KiB. */
@@ -155,6 +162,29 @@ CUresult CUDAAPI cuTensorMapEncodeTiled(CUtensorMap *tensorMap, CUtensorMapDataT
                         (unsigned long long)bytes);
     store(&map, tensorMap);
     return api_leave();
+}
+
+/* The members of im2col maps; corners: as many as there are dimensions of pixels, of im2col::w maps one. */
+static CUresult fill_im2col(struct emu_tensor_map *map, const int *lower, const int *upper,
+                            cuuint32_t channels, cuuint32_t pixels)
+{
+    if (channels < 1 || channels > 256 || pixels < 1 || pixels > 1024)
+        return api_set_error(CUDA_ERROR_INVALID_VALUE,
+                             "%u channels per pixel, %u pixels per column: wanted 1 to 256 and 1 to "
+                             "1024",
+                             channels, pixels);
+    map->im2col = true;
+    map->channels = channels;
+    map->pixels = pixels;
+    const int limit = map->rank == 3 || map->wide ? 32768 : map->rank == 4 ? 128 : 16;
+    for (uint32_t k = 0; k < (map->wide ? 1 : map->rank - 2); k++) {
+        map->lower[k] = lower[k];
+        map->upper[k] = upper[k];
+        if (lower[k] < -limit || lower[k] >= limit || upper[k] < -limit || upper[k] >= limit)
+            return api_set_error(CUDA_ERROR_INVALID_VALUE, "corner %u is %d to %d: wanted %d to %d", k,
+                                 lower[k], upper[k], -limit, limit - 1);
+    }
+    return CUDA_SUCCESS;
 }
 
 CUresult CUDAAPI cuTensorMapEncodeIm2col(CUtensorMap *tensorMap, CUtensorMapDataType tensorDataType,
@@ -173,23 +203,42 @@ CUresult CUDAAPI cuTensorMapEncodeIm2col(CUtensorMap *tensorMap, CUtensorMapData
     if (result != CUDA_SUCCESS)
         return api_result(result);
     API_REQUIRE(tensorRank >= 3 && pixelBoxLowerCorner != NULL && pixelBoxUpperCorner != NULL);
-    if (channelsPerPixel < 1 || channelsPerPixel > 256 || pixelsPerColumn < 1 || pixelsPerColumn > 1024)
+    result = fill_im2col(&map, pixelBoxLowerCorner, pixelBoxUpperCorner, channelsPerPixel, pixelsPerColumn);
+    if (result == CUDA_SUCCESS)
+        result = check_common(&map, channelsPerPixel);
+    if (result == CUDA_SUCCESS)
+        store(&map, tensorMap);
+    return api_result(result);
+}
+
+CUresult CUDAAPI cuTensorMapEncodeIm2colWide(
+    CUtensorMap *tensorMap, CUtensorMapDataType tensorDataType, cuuint32_t tensorRank, void *globalAddress,
+    const cuuint64_t *globalDim, const cuuint64_t *globalStrides, int pixelBoxLowerCornerWidth,
+    int pixelBoxUpperCornerWidth, cuuint32_t channelsPerPixel, cuuint32_t pixelsPerColumn,
+    const cuuint32_t *elementStrides, CUtensorMapInterleave interleave, CUtensorMapIm2ColWideMode mode,
+    CUtensorMapSwizzle swizzle, CUtensorMapL2promotion l2Promotion, CUtensorMapFloatOOBfill oobFill)
+{
+    API_ENTER();
+    struct emu_tensor_map map;
+    CUresult result = fill(&map, tensorMap, tensorDataType, tensorRank, globalAddress, globalDim,
+                           globalStrides, elementStrides, interleave, swizzle, l2Promotion, oobFill);
+    if (result != CUDA_SUCCESS)
+        return api_result(result);
+    if (api_device()->model->sm < 100)
+        return api_fail(CUDA_ERROR_NOT_SUPPORTED, "im2col::w maps need compute capability 10.0");
+    API_REQUIRE(tensorRank >= 3 &&
+                (mode == CU_TENSOR_MAP_IM2COL_WIDE_MODE_W || mode == CU_TENSOR_MAP_IM2COL_WIDE_MODE_W128));
+    if (interleave != CU_TENSOR_MAP_INTERLEAVE_NONE)
+        return api_fail(CUDA_ERROR_INVALID_VALUE, "interleave of an im2col::w map");
+    if (swizzle != CU_TENSOR_MAP_SWIZZLE_64B && swizzle != CU_TENSOR_MAP_SWIZZLE_128B &&
+        swizzle != CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B)
         return api_fail(CUDA_ERROR_INVALID_VALUE,
-                        "%u channels per pixel, %u pixels per column: wanted 1 to 256 and 1 to "
-                        "1024",
-                        channelsPerPixel, pixelsPerColumn);
-    map.im2col = true;
-    map.channels = channelsPerPixel;
-    map.pixels = pixelsPerColumn;
-    int limit = tensorRank == 3 ? 32768 : tensorRank == 4 ? 128 : 16;
-    for (uint32_t k = 0; k < tensorRank - 2; k++) {
-        map.lower[k] = pixelBoxLowerCorner[k];
-        map.upper[k] = pixelBoxUpperCorner[k];
-        if (map.lower[k] < -limit || map.lower[k] >= limit || map.upper[k] < -limit || map.upper[k] >= limit)
-            return api_fail(CUDA_ERROR_INVALID_VALUE, "corner %u is %d to %d: wanted %d to %d", k,
-                            map.lower[k], map.upper[k], -limit, limit - 1);
-    }
-    result = check_common(&map, bytes_of(map.type, channelsPerPixel));
+                        "swizzle %d of an im2col::w map: wanted 64B, 128B or 128B_ATOM_32B", (int)swizzle);
+    map.wide = mode == CU_TENSOR_MAP_IM2COL_WIDE_MODE_W ? 1 : 2;
+    result = fill_im2col(&map, &pixelBoxLowerCornerWidth, &pixelBoxUpperCornerWidth, channelsPerPixel,
+                         map.wide == 2 ? 128 : pixelsPerColumn);
+    if (result == CUDA_SUCCESS)
+        result = check_common(&map, channelsPerPixel);
     if (result == CUDA_SUCCESS)
         store(&map, tensorMap);
     return api_result(result);

@@ -63,7 +63,8 @@ enum emu_memory_kind {
     EMU_MEMORY_CONST,
     EMU_MEMORY_MANAGED,
     EMU_MEMORY_HOST,
-    EMU_MEMORY_HEAP /* of kernels: what malloc in a kernel gave */
+    EMU_MEMORY_HEAP,    /* of kernels: what malloc in a kernel gave */
+    EMU_MEMORY_RESERVED /* addresses without memory of their own: cuMemAddressReserve */
 };
 /* Aligned to 512 bytes; zero-filled pages are not promised to the program. 0 when out of device memory. */
 uint64_t emu_memory_alloc(struct emu_machine *machine, uint64_t bytes, enum emu_memory_kind kind);
@@ -83,6 +84,36 @@ bool emu_memory_find(const struct emu_machine *machine, uint64_t address, uint64
 void *emu_memory_host(const struct emu_machine *machine, uint64_t address, uint64_t bytes);
 void emu_memory_info(const struct emu_machine *machine, uint64_t *out_free, uint64_t *out_total);
 
+/* --- virtual memory and sharing (space_virtual.c). Memory without an address is a file in memory, so that it
+   can be mapped more than once and in more than one process. Sizes and addresses are multiples of
+   EMU_PHYSICAL_STEP, except where something else is said. */
+#define EMU_PHYSICAL_STEP (UINT64_C(2) << 20) /* the granularity of an H200 */
+struct emu_physical;
+/* Reserves addresses, at `wanted` if they are free there. alignment: 0 or a power of two. 0 when there is no
+   such range. */
+uint64_t emu_memory_reserve(struct emu_machine *machine, uint64_t bytes, uint64_t alignment, uint64_t wanted);
+/* False when that is not exactly a reservation. Whatever is mapped inside is unmapped. */
+bool emu_memory_unreserve(struct emu_machine *machine, uint64_t base, uint64_t bytes);
+/* Memory: new, or that behind a descriptor of another process (which stays the caller's). NULL when there is
+ * not enough of it, or the descriptor is none of ours. */
+struct emu_physical *emu_physical_new(struct emu_machine *machine, uint64_t bytes);
+struct emu_physical *emu_physical_import(struct emu_machine *machine, int fd);
+void emu_physical_release(struct emu_machine *machine, struct emu_physical *physical);
+uint64_t emu_physical_bytes(const struct emu_physical *physical);
+/* Its descriptor, borrowed, to give to another process. */
+int emu_physical_share(struct emu_machine *machine, struct emu_physical *physical);
+/* Maps it inside a reservation: not accessible to kernels and copies yet. False when the host refuses. */
+bool emu_memory_map(struct emu_machine *machine, uint64_t address, uint64_t bytes,
+                    struct emu_physical *physical, uint64_t offset);
+void emu_memory_unmap(struct emu_machine *machine, uint64_t address, uint64_t bytes);
+/* What kernels and copies may do with a mapped range. */
+void emu_memory_access(struct emu_machine *machine, uint64_t address, uint64_t bytes, bool read, bool write);
+/* Turns a live allocation's pages into those of a file, contents kept, and returns its descriptor, borrowed
+   (further calls give the same). -1 when the host refuses. Nothing may be running. */
+int emu_memory_share(struct emu_machine *machine, uint64_t base);
+/* A live allocation over another process's file: `bytes` of it. 0 when that cannot be. */
+uint64_t emu_memory_attach(struct emu_machine *machine, int fd, uint64_t bytes);
+
 /* --- modules. Parsed once; globals allocated and initialised; functions decoded when first fetched. */
 struct emu_module;
 struct emu_kernel;
@@ -100,6 +131,10 @@ const char *emu_module_entry_name(const struct emu_module *module, unsigned inde
 /* Address and size of a .global or .const variable; false when there is none of that name. */
 bool emu_module_global(const struct emu_module *module, const char *name, uint64_t *out_address,
                        uint64_t *out_bytes);
+
+/* Address of a .texref (or .surfref) variable; false when there is none of that name. */
+bool emu_module_reference(const struct emu_module *module, const char *name, bool is_surface,
+                          uint64_t *out_address);
 
 struct emu_kernel_info {
     const struct ptx_function *function; /* directives, parameters */
@@ -124,6 +159,7 @@ struct emu_launch {
     const void *params;            /* param_bytes bytes laid out at param_offsets */
     volatile bool *cancel;         /* polled: true ends the launch with CLAB_INTERRUPTED; may be NULL */
     const struct emu_hooks *hooks; /* observers of this launch; NULL: those of the options */
+    const void *task;              /* what the launch is to its maker, for those observers; may be NULL */
 };
 /* Legality (grid divisible, sizes, co-residency) is the API's business and already checked. *out_counters is
    filled also on failure. Errors: FAULT, DEADLOCK, TIMEOUT, UNSUPPORTED, NO_MEMORY, INTERRUPTED. */

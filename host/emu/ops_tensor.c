@@ -4,7 +4,7 @@
 
    tensormap.replace changes the bits that ptxas 13.0 changes (tensor_map.h has the layout). A changed map is
    used by the next copy whether or not a tensormap proxy fence follows, which is one of the orders that may
-   happen. .im2col::w and .im2col::w::128 have no handler: the manual leaves the order of their halo open. */
+   happen. */
 #include <string.h>
 
 #include "emu/tma.h"
@@ -42,12 +42,26 @@ static enum ptx_type type_of(enum emu_tensor_type type)
     return (enum ptx_type)types[type];
 }
 
+/* Which operations exist for an element type; of the others an H200 makes an illegal instruction
+   (tests/emu/tensor, driver 13.0, 2026-11-30). */
+static bool reduction_exists(const struct ptx_insn *insn, enum emu_tensor_type type)
+{
+    if (ptx_has(insn, PTX_MOD_INC) || ptx_has(insn, PTX_MOD_DEC)) {
+        return type == EMU_TENSOR_U32;
+    }
+    if (ptx_has(insn, PTX_MOD_AND) || ptx_has(insn, PTX_MOD_OR) || ptx_has(insn, PTX_MOD_XOR)) {
+        return type == EMU_TENSOR_U32 || type == EMU_TENSOR_S32 || type == EMU_TENSOR_U64;
+    }
+    return type_of(type) != PTX_NONE && !(ptx_has(insn, PTX_MOD_ADD) && type == EMU_TENSOR_S64);
+}
+
 static void reductions_fill(const struct ptx_insn *insn, struct emu_tensor_plan *plan)
 {
     for (unsigned i = 0; i < EMU_TENSOR_TYPE_COUNT; i++) {
-        const enum ptx_type type = type_of((enum emu_tensor_type)i);
-        enum emu_reduction reduction = type == PTX_NONE ? EMU_REDUCE_COUNT : emu_reduction_of(insn, type);
-        if (reduction == EMU_REDUCE_add_f32 && (i == EMU_TENSOR_F32_FTZ || i == EMU_TENSOR_TF32_FTZ)) {
+        const enum emu_tensor_type type = (enum emu_tensor_type)i;
+        enum emu_reduction reduction =
+            reduction_exists(insn, type) ? emu_reduction_of(insn, type_of(type)) : EMU_REDUCE_COUNT;
+        if (reduction == EMU_REDUCE_add_f32 && (type == EMU_TENSOR_F32_FTZ || type == EMU_TENSOR_TF32_FTZ)) {
             reduction = EMU_REDUCE_add_f32_ftz;
         }
         plan->reductions[i] = (uint8_t)reduction;
@@ -73,6 +87,23 @@ static bool tensor_operand(struct emu_emit *emit, const struct ptx_operand *oper
     return plan->n_coords == (plan->mode == EMU_TENSOR_FOUR_ROWS ? 5 : plan->rank);
 }
 
+static enum emu_tensor_mode mode_of(const struct ptx_insn *insn)
+{
+    static const struct {
+        enum ptx_mod mod;
+        enum emu_tensor_mode mode;
+    } modes[] = {
+        {PTX_MOD_IM2COL, EMU_TENSOR_IM2COL},           {PTX_MOD_IM2COL_NO_OFFS, EMU_TENSOR_IM2COL},
+        {PTX_MOD_IM2COL__W, EMU_TENSOR_IM2COL_W},      {PTX_MOD_IM2COL__W__128, EMU_TENSOR_IM2COL_W128},
+        {PTX_MOD_TILE__GATHER4, EMU_TENSOR_FOUR_ROWS}, {PTX_MOD_TILE__SCATTER4, EMU_TENSOR_FOUR_ROWS}};
+    for (unsigned i = 0; i < sizeof modes / sizeof *modes; i++) {
+        if (ptx_has(insn, modes[i].mod)) {
+            return modes[i].mode;
+        }
+    }
+    return EMU_TENSOR_TILE;
+}
+
 static clab_status tensor_emit(struct emu_emit *emit, const struct ptx_insn *insn, bool reduces)
 {
     struct emu_tensor_plan *plan = emu_emit_alloc(emit, sizeof *plan);
@@ -84,10 +115,7 @@ static clab_status tensor_emit(struct emu_emit *emit, const struct ptx_insn *ins
     const bool load = to != PTX_SPACE_GLOBAL;
     plan->direction = load ? EMU_TENSOR_LOAD : reduces ? EMU_TENSOR_REDUCE : EMU_TENSOR_STORE;
     plan->rank = rank_of(insn);
-    plan->mode = ptx_has(insn, PTX_MOD_IM2COL) || ptx_has(insn, PTX_MOD_IM2COL_NO_OFFS) ? EMU_TENSOR_IM2COL
-                 : ptx_has(insn, PTX_MOD_TILE__GATHER4) || ptx_has(insn, PTX_MOD_TILE__SCATTER4)
-                     ? EMU_TENSOR_FOUR_ROWS
-                     : EMU_TENSOR_TILE;
+    plan->mode = mode_of(insn);
     plan->pair = ptx_has(insn, PTX_MOD_CTA_GROUP__2);
     plan->mask_row = EMU_NO_ROW;
     reductions_fill(insn, plan);
@@ -101,10 +129,10 @@ static clab_status tensor_emit(struct emu_emit *emit, const struct ptx_insn *ins
         return emu_unsupported(emit, "this tensor operand");
     }
     uint32_t next = load ? 3 : 2;
-    if (load && plan->mode == EMU_TENSOR_IM2COL) {
+    if (load && plan->mode != EMU_TENSOR_TILE && plan->mode != EMU_TENSOR_FOUR_ROWS) {
         const struct ptx_operand *offsets = next < insn->n_operands ? &operands[next++] : NULL;
         if (!offsets || offsets->kind != PTX_OPERAND_VECTOR || plan->rank < 3 ||
-            offsets->n_elements != plan->rank - 2) {
+            offsets->n_elements != (plan->mode == EMU_TENSOR_IM2COL ? plan->rank - 2 : 2)) {
             return emu_unsupported(emit, "these im2col offsets");
         }
         plan->n_offsets = offsets->n_elements;

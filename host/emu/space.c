@@ -1,14 +1,14 @@
-/* The device's memory: reservation of the arena, allocation and release, the granule map, parameter blocks.
+/* The device's memory: reservation of the arena, allocation and release, parameter blocks.
    Implements the memory functions of core.h and space.h (PTX ISA 9.0, "State Spaces", "Generic Addressing";
    CUDA driver API, "Memory Management").
 
    The arena is address space without pages (PROT_NONE); pages are made accessible as the highest address in
    use grows, so that a stray host access above it traps and the number of mappings stays at three. Inside it
-   only the granule map decides. Allocations are page-aligned with one page left out after each; placement
-   goes round the arena, so that freed memory is used again as late as possible and a use after free is
-   recognised for long.
+   only the granule map decides (space_map.c). Allocations are page-aligned with one page left out after each;
+   placement goes round the arena, so that freed memory is used again as late as possible and a use after free
+   is recognised for long.
 
-   Leaves out: sharing between processes, virtual memory management (cuMemMap). */
+   Address ranges whose memory comes and goes, and memory shared between processes: space_virtual.c. */
 #include "emu/machine.h"
 #include "emu/space_private.h"
 
@@ -114,6 +114,14 @@ clab_status emu_space_new(uint64_t memory_bytes, struct emu_space **out_space, s
         return clab_error_set(error, CLAB_NO_MEMORY, "cannot reserve %llu bytes of address space: %s",
                               (unsigned long long)SPACE_LEAST_BYTES, strerror(code));
     }
+    if (!emu_space_map_init(space)) {
+        emu_space_map_fini(space);
+        munmap(p->reservation, p->reservation_bytes);
+        munmap(space->map, p->map_bytes);
+        free(p);
+        free(space);
+        return clab_error_set(error, CLAB_NO_MEMORY, "no memory for the device's address space");
+    }
     pthread_mutex_init(&p->lock, NULL);
     pthread_rwlock_init(&p->host_lock, NULL);
     if (p->limit_bytes > space->granules << EMU_GRANULE_SHIFT) {
@@ -133,6 +141,7 @@ void emu_space_free(struct emu_space *space)
     struct emu_space_private *p = space->private;
     munmap(p->reservation, p->reservation_bytes);
     munmap(space->map, p->map_bytes);
+    emu_space_map_fini(space);
     pthread_mutex_destroy(&p->lock);
     pthread_rwlock_destroy(&p->host_lock);
     free(p->allocations);
@@ -140,31 +149,6 @@ void emu_space_free(struct emu_space *space)
     free(p->hosts);
     free(p);
     free(space);
-}
-
-/* --- the granule map */
-
-static void map_set(struct emu_space *space, uint64_t base, uint64_t bytes, uint16_t flags)
-{
-    uint16_t *entry = space->map + ((base - space->base) >> EMU_GRANULE_SHIFT);
-    const uint64_t whole = bytes >> EMU_GRANULE_SHIFT;
-    const uint16_t full = (uint16_t)(EMU_GRANULE_BYTES | flags);
-    for (uint64_t i = 0; i < whole; i++) {
-        entry[i] = full;
-    }
-    const unsigned rest = (unsigned)(bytes & (EMU_GRANULE_BYTES - 1));
-    if (rest) {
-        entry[whole] = (uint16_t)(rest | flags);
-    }
-}
-
-static void map_clear(struct emu_space *space, uint64_t base, uint64_t bytes)
-{
-    uint16_t *entry = space->map + ((base - space->base) >> EMU_GRANULE_SHIFT);
-    const uint64_t count = (bytes + EMU_GRANULE_BYTES - 1) >> EMU_GRANULE_SHIFT;
-    for (uint64_t i = 0; i < count; i++) {
-        entry[i] = EMU_GRANULE_FREED;
-    }
 }
 
 /* --- allocation. All of it under the lock. */
@@ -183,7 +167,7 @@ size_t emu_space_above(const struct emu_space_private *p, uint64_t address)
     return low;
 }
 
-static struct space_allocation *allocation_of(const struct emu_space_private *p, uint64_t address)
+struct space_allocation *emu_space_allocation_of(const struct emu_space_private *p, uint64_t address)
 {
     const size_t above = emu_space_above(p, address);
     if (!above) {
@@ -288,7 +272,7 @@ static uint64_t allocate(struct emu_space *space, uint64_t bytes, enum emu_memor
     }
     memmove(&p->allocations[index + 1], &p->allocations[index],
             (p->n_allocations - index) * sizeof *p->allocations);
-    p->allocations[index] = (struct space_allocation){base, bytes, kind, internal};
+    p->allocations[index] = (struct space_allocation){base, bytes, kind, internal, 0};
     p->n_allocations++;
     p->rover = base + need;
     if (!internal) {
@@ -305,12 +289,22 @@ uint64_t emu_memory_alloc(struct emu_machine *machine, uint64_t bytes, enum emu_
     pthread_mutex_lock(&p->lock);
     const uint64_t base = allocate(space, bytes, kind, false);
     if (base) {
-        map_set(space, base, bytes,
-                kind == EMU_MEMORY_CONST ? (uint16_t)(EMU_GRANULE_CONST | EMU_GRANULE_READ_ONLY)
-                                         : (uint16_t)0);
+        emu_space_map_set(space, base, bytes,
+                          kind == EMU_MEMORY_CONST ? (uint16_t)(EMU_GRANULE_CONST | EMU_GRANULE_READ_ONLY)
+                                                   : (uint16_t)0);
     }
     pthread_mutex_unlock(&p->lock);
     return base;
+}
+
+/* What is free around an allocation once it is released: [*out_from, *out_to), the gaps beside it too. */
+static void around(const struct emu_space *space, const struct space_allocation *a, uint64_t *out_from,
+                   uint64_t *out_to)
+{
+    const struct emu_space_private *p = space->private;
+    const bool first = a == p->allocations, last = a + 1 == p->allocations + p->n_allocations;
+    *out_from = first ? space->base : a[-1].base + a[-1].bytes;
+    *out_to = last ? space->base + (space->granules << EMU_GRANULE_SHIFT) : a[1].base;
 }
 
 bool emu_memory_free(struct emu_machine *machine, uint64_t address)
@@ -318,14 +312,21 @@ bool emu_memory_free(struct emu_machine *machine, uint64_t address)
     struct emu_space *space = machine->space;
     struct emu_space_private *p = space->private;
     pthread_mutex_lock(&p->lock);
-    struct space_allocation *a = allocation_of(p, address);
-    const bool found = a && a->base == address && !a->internal;
+    struct space_allocation *a = emu_space_allocation_of(p, address);
+    const bool found = a && a->base == address && !a->internal && a->kind != EMU_MEMORY_RESERVED;
     if (found) {
-        map_clear(space, a->base, a->bytes);
-        madvise((void *)(uintptr_t)a->base, (size_t)round_up(a->bytes, p->page_bytes), MADV_DONTNEED);
+        uint64_t from, to;
+        around(space, a, &from, &to);
+        emu_space_map_clear(space, a->base, a->bytes, from, to);
+        if (a->file != 0) {
+            emu_space_unback(space, a->base, round_up(a->bytes, p->page_bytes));
+            close(a->file - 1);
+        } else {
+            madvise((void *)(uintptr_t)a->base, (size_t)round_up(a->bytes, p->page_bytes), MADV_DONTNEED);
+        }
         p->freed[p->n_freed++ % SPACE_FREED_MEMORY] = (struct space_freed){a->base, a->bytes};
         p->used_bytes -= a->bytes;
-        p->n_visible -= is_host_visible(a->kind);
+        p->n_visible -= is_host_visible(a->kind) || a->file != 0;
         const size_t index = (size_t)(a - p->allocations);
         p->n_allocations--;
         memmove(a, a + 1, (p->n_allocations - index) * sizeof *a);
@@ -354,10 +355,13 @@ void emu_memory_heap_clear(struct emu_machine *machine)
 bool emu_memory_find(const struct emu_machine *machine, uint64_t address, uint64_t *out_base,
                      uint64_t *out_bytes, enum emu_memory_kind *out_kind)
 {
-    struct emu_space_private *p = machine->space->private;
+    const struct emu_space *space = machine->space;
+    struct emu_space_private *p = space->private;
     pthread_mutex_lock(&p->lock);
-    const struct space_allocation *a = allocation_of(p, address);
-    bool found = a && !a->internal;
+    const struct space_allocation *a = emu_space_allocation_of(p, address);
+    bool found = a && !a->internal &&
+                 (a->kind != EMU_MEMORY_RESERVED ||
+                  (space->map[(address - space->base) >> EMU_GRANULE_SHIFT] & EMU_GRANULE_VALID));
     if (found) {
         *out_base = a->base;
         *out_bytes = a->bytes;
@@ -386,6 +390,9 @@ void *emu_memory_host(const struct emu_machine *machine, uint64_t address, uint6
     if (!emu_memory_find(machine, address, &base, &size, &kind) || bytes > size - (address - base)) {
         return NULL;
     }
+    if (kind == EMU_MEMORY_RESERVED) { /* only what is mapped */
+        return emu_space_range_read(machine->space, address, bytes);
+    }
     return (void *)(uintptr_t)address;
 }
 
@@ -409,7 +416,7 @@ uint64_t emu_space_params_take(struct emu_space *space, uint32_t bytes)
     const uint64_t base =
         p->n_params ? p->params[--p->n_params] : allocate(space, SPACE_PARAMS_BYTES, EMU_MEMORY_CONST, true);
     if (base) {
-        map_set(space, base, bytes, EMU_GRANULE_PARAM | EMU_GRANULE_READ_ONLY);
+        emu_space_map_set(space, base, bytes, EMU_GRANULE_PARAM | EMU_GRANULE_READ_ONLY);
     }
     pthread_mutex_unlock(&p->lock);
     return base;
@@ -422,7 +429,7 @@ void emu_space_params_give(struct emu_space *space, uint64_t address)
         return;
     }
     pthread_mutex_lock(&p->lock);
-    map_clear(space, address, SPACE_PARAMS_BYTES);
+    emu_space_map_clear(space, address, SPACE_PARAMS_BYTES, 0, 0);
     void *items = p->params;
     if (emu_space_grow(&items, p->n_params, &p->params_capacity,
                        sizeof *p->params)) { /* else the block stays unused */

@@ -55,6 +55,14 @@ void emu_space_explain(const struct emu_space *space, uint64_t address, uint64_t
     const uint64_t index = (address - space->base) >> EMU_GRANULE_SHIFT;
     if (index >= space->granules) {
         snprintf(out_text, size, "not an address of device memory");
+    } else if (below && below->kind == EMU_MEMORY_RESERVED && address - below->base < below->bytes) {
+        const bool mapped = space->map[index] & EMU_GRANULE_VALID;
+        snprintf(out_text, size, "%s: offset 0x%llx of the %llu bytes of addresses reserved at 0x%llx",
+                 !mapped                                     ? "not mapped, or not accessible"
+                 : space->map[index] & EMU_GRANULE_READ_ONLY ? "read-only mapping"
+                                                             : "the access leaves the mapping",
+                 (unsigned long long)(address - below->base), (unsigned long long)below->bytes,
+                 (unsigned long long)below->base);
     } else if (below && !below->internal && address - below->base < below->bytes) {
         snprintf(out_text, size,
                  "out of bounds: %llu bytes at offset %llu of the %llu bytes allocated at 0x%llx", wanted,
@@ -64,7 +72,7 @@ void emu_space_explain(const struct emu_space *space, uint64_t address, uint64_t
         snprintf(out_text, size, "freed: offset %llu of the %llu bytes that were allocated at 0x%llx",
                  (unsigned long long)(address - freed->base), (unsigned long long)freed->bytes,
                  (unsigned long long)freed->base);
-    } else if (space->map[index] & EMU_GRANULE_FREED) {
+    } else if ((space->map[index] & EMU_GRANULE_FREED) || emu_space_map_gone(space, index)) {
         snprintf(out_text, size, "freed: the allocation here was released before");
     } else if (below && !below->internal &&
                (!after || address - (below->base + below->bytes) < after->base - address)) {

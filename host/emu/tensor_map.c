@@ -14,10 +14,16 @@
 #define WORD_BOX_BYTES 16
 #define WORD_ALIGNMENT 18
 
-uint32_t emu_tensor_element_bytes(enum emu_tensor_type type)
+uint32_t emu_tensor_element_bits(enum emu_tensor_type type)
 {
-    static const uint8_t bytes[EMU_TENSOR_TYPE_COUNT] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4, 8, 8, 12};
-    return bytes[type];
+    static const uint8_t bits[EMU_TENSOR_TYPE_COUNT] = {8,  16, 32, 32, 64, 64, 16, 32,
+                                                        64, 16, 32, 32, 32, 4,  4,  6};
+    return bits[type];
+}
+
+uint64_t emu_tensor_shared_bytes(enum emu_tensor_type type, uint64_t elements)
+{
+    return type >= EMU_TENSOR_U4X16_ALIGN16 ? elements : elements * emu_tensor_element_bits(type) / 8;
 }
 
 /* Codes of word 2, 10:7, with 1 << 4 for its bit 16. */
@@ -57,17 +63,22 @@ static enum emu_tensor_swizzle swizzle_of(uint32_t flags)
 
 /* Corners of an im2col box in word 14: fields of `bits`, the lower corner's from bit 0, the upper's from
  * bit 16. */
-static unsigned corner_bits(uint32_t rank)
+static unsigned corner_bits(const struct emu_tensor_map *map)
 {
-    return rank == 3 ? 16 : rank == 4 ? 8 : 5;
+    return map->rank == 3 || map->wide ? 16 : map->rank == 4 ? 8 : 5;
+}
+
+static unsigned corner_count(const struct emu_tensor_map *map)
+{
+    return map->wide ? 1 : map->rank - 2;
 }
 
 static uint32_t corners_encode(const struct emu_tensor_map *map)
 {
-    const unsigned bits = corner_bits(map->rank);
+    const unsigned bits = corner_bits(map);
     const uint32_t mask = (1u << bits) - 1;
     uint32_t word = 0;
-    for (unsigned i = 0; i < map->rank - 2; i++) {
+    for (unsigned i = 0; i < corner_count(map); i++) {
         word |= ((uint32_t)map->lower[i] & mask) << bits * i | ((uint32_t)map->upper[i] & mask)
                                                                    << (16 + bits * i);
     }
@@ -82,8 +93,8 @@ static int32_t sign_extend(uint32_t value, unsigned bits)
 
 static void corners_decode(uint32_t word, struct emu_tensor_map *out)
 {
-    const unsigned bits = corner_bits(out->rank);
-    for (unsigned i = 0; i < out->rank - 2; i++) {
+    const unsigned bits = corner_bits(out);
+    for (unsigned i = 0; i < corner_count(out); i++) {
         out->lower[i] = sign_extend(word >> bits * i, bits);
         out->upper[i] = sign_extend(word >> (16 + bits * i), bits);
     }
@@ -109,10 +120,10 @@ void emu_tensor_map_encode(const struct emu_tensor_map *map, uint32_t out_words[
     out_words[0] = (uint32_t)map->address;
     out_words[1] = (uint32_t)(map->address >> 32);
     const uint32_t code = type_codes[map->type];
-    out_words[WORD_FLAGS] = (uint32_t)map->im2col | (map->rank - 1) << 4 | (code & 15) << 7 |
+    out_words[WORD_FLAGS] = (uint32_t)map->im2col | map->wide << 1 | (map->rank - 1) << 4 | (code & 15) << 7 |
                             (code >> 4) << 16 | map->interleave << 11 | swizzle_bits(map->swizzle) |
                             (uint32_t)map->nan_fill << 15 | map->l2_promotion << 17;
-    uint64_t box_bytes = emu_tensor_element_bytes(map->type);
+    uint64_t box_bits = emu_tensor_element_bits(map->type);
     for (uint32_t k = 0; k < map->rank; k++) {
         out_words[WORD_DIMS + k] = (uint32_t)(map->dims[k] - 1);
         out_words[WORD_STEPS] |= ((map->element_strides[k] - 1) & 7) << 3 * k;
@@ -123,7 +134,7 @@ void emu_tensor_map_encode(const struct emu_tensor_map *map, uint32_t out_words[
         }
         if (!map->im2col) {
             const uint32_t box = (map->box[k] - 1) & 255;
-            box_bytes *= map->box[k] / map->element_strides[k];
+            box_bits *= map->box[k] / map->element_strides[k];
             out_words[k ? WORD_BOX : WORD_STEPS] |= box << (k ? 8 * (k - 1) : 24);
         }
     }
@@ -131,9 +142,9 @@ void emu_tensor_map_encode(const struct emu_tensor_map *map, uint32_t out_words[
         out_words[WORD_STEPS] |= ((map->channels - 1) & 255) << 24;
         out_words[WORD_BOX] = corners_encode(map);
         out_words[WORD_PIXELS] = (map->pixels - 1) & 1023;
-        box_bytes *= (uint64_t)map->channels * map->pixels;
+        box_bits *= (uint64_t)map->channels * map->pixels;
     }
-    out_words[WORD_BOX_BYTES] = (uint32_t)box_bytes;
+    out_words[WORD_BOX_BYTES] = (uint32_t)(box_bits / 8);
     out_words[WORD_ALIGNMENT] = shared_alignment(map->swizzle);
 }
 
@@ -170,7 +181,8 @@ const char *emu_tensor_map_decode(const uint32_t words[WORDS], struct emu_tensor
     }
     out->im2col = flags & 1;
     if (out->im2col) {
-        if (out->rank < 3) {
+        out->wide = flags >> 1 & 3;
+        if (out->rank < 3 || out->wide == 3) {
             return "the 128 bytes are not a tensor map";
         }
         out->channels = (words[WORD_STEPS] >> 24) + 1;

@@ -17,7 +17,8 @@
              channels x pixels)
       18     alignment in shared memory: 16, or 256, 512, 1024 for swizzles of 32, 64, 128 bytes
    Words 16 and up are not read by the copies here. UNVERIFIED: the encodings of sub-byte types, swizzle
-   atomicity and word 18 for them: an H200's driver refuses these. */
+   atomicity and word 18 for them: an H200's driver refuses these. Of im2col::w this project knows no
+   encoding: bits 2:1 of word 2 are its own, the corners lie as with rank 3. */
 #ifndef CLAB_EMU_TENSOR_MAP_H
 #define CLAB_EMU_TENSOR_MAP_H
 
@@ -74,12 +75,15 @@ struct emu_tensor_map {
     uint32_t element_strides[EMU_TENSOR_MAX_RANK]; /* 1..8 */
     uint32_t box[EMU_TENSOR_MAX_RANK];             /* tiled: elements */
     bool im2col;
+    uint32_t wide; /* im2col: 0, or 1 for im2col::w, 2 for im2col::w::128, whose corners are W's only */
     int32_t lower[3], upper[3]; /* im2col: corners of the pixel box, dimensions 1 (W) and up */
     uint32_t channels, pixels;  /* im2col: channels per pixel, pixels per column */
 };
 
-/* Bytes of an element; of the packed sub-byte types, of 16 elements in global memory (8, 8, 12). */
-uint32_t emu_tensor_element_bytes(enum emu_tensor_type type);
+/* Bits of an element in global memory. */
+uint32_t emu_tensor_element_bits(enum emu_tensor_type type);
+/* Bytes in shared memory of so many elements of a row, the padding of 16 elements to 16 bytes included. */
+uint64_t emu_tensor_shared_bytes(enum emu_tensor_type type, uint64_t elements);
 /* A map whose members are within the limits that the driver API checks. */
 void emu_tensor_map_encode(const struct emu_tensor_map *map, uint32_t out_words[EMU_TENSOR_MAP_BYTES / 4]);
 /* NULL, or why the words are no tensor map that an instruction could use. */

@@ -10,6 +10,8 @@ enum emu_tensor_direction { EMU_TENSOR_LOAD, EMU_TENSOR_STORE, EMU_TENSOR_REDUCE
 enum emu_tensor_mode {
     EMU_TENSOR_TILE,
     EMU_TENSOR_IM2COL,
+    EMU_TENSOR_IM2COL_W,
+    EMU_TENSOR_IM2COL_W128,
     EMU_TENSOR_FOUR_ROWS
 }; /* four rows: gather4, scatter4 */
 
@@ -22,7 +24,7 @@ struct emu_tensor_plan {
     uint32_t map_row;                           /* 64-bit lanes */
     uint64_t map_imm;
     uint32_t n_coords, coord_rows[EMU_TENSOR_MAX_RANK]; /* signed 32-bit lanes */
-    uint32_t n_offsets, offset_rows[3];                 /* im2col: 16-bit lanes */
+    uint32_t n_offsets, offset_rows[3];                 /* im2col: 16-bit lanes; im2col::w: halo, offset */
     uint32_t mask_row;                                  /* multicast: 16-bit lanes; EMU_NO_ROW without */
     bool pair;                                          /* .cta_group::2 */
     uint8_t reductions[EMU_TENSOR_TYPE_COUNT];          /* enum emu_reduction, by the map's type */

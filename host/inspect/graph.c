@@ -104,31 +104,46 @@ static clab_status draw(const char *dot_path, const char *kind, const char *path
     return CLAB_OUTPUT;
 }
 
-clab_status clab_graph_write(const struct clab_listing *listing, const char *path, struct clab_error *error)
+/* What dot is asked for, "" for a file in graphviz's own language, NULL for no picture. */
+static const char *kind_of(const char *path)
 {
     static const char *const kinds[] = {"svg", "pdf", "png"};
-    const char *kind = NULL;
-    char temporary[4096] = "";
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         char ending[8];
         snprintf(ending, sizeof ending, ".%s", kinds[i]);
-        kind = ends_with(path, ending) ? kinds[i] : kind;
+        if (ends_with(path, ending))
+            return kinds[i];
     }
-    if (kind == NULL && !ends_with(path, ".dot") && !ends_with(path, ".gv"))
-        return clab_error_set(error, CLAB_USAGE,
-                              "--control-flow draws .svg, .pdf, .png or .dot files, not %s", path);
-    if (kind != NULL && clab_temporary_file("graph", temporary, sizeof temporary) != 0)
+    return ends_with(path, ".dot") || ends_with(path, ".gv") ? "" : NULL;
+}
+
+clab_status clab_graph_check(const char *path, struct clab_error *error)
+{
+    return kind_of(path) != NULL
+               ? CLAB_OK
+               : clab_error_set(error, CLAB_USAGE,
+                                "--control-flow draws .svg, .pdf, .png or .dot files, not %s", path);
+}
+
+clab_status clab_graph_write(const struct clab_listing *listing, const char *path, struct clab_error *error)
+{
+    const char *kind = kind_of(path);
+    char temporary[4096] = "";
+    if (kind == NULL)
+        return clab_graph_check(path, error);
+    const bool is_drawn = kind[0] != '\0';
+    if (is_drawn && clab_temporary_file("graph", temporary, sizeof temporary) != 0)
         return clab_error_set(error, CLAB_OUTPUT, "cannot make a temporary file in %s: %s",
                               clab_temporary_root(), strerror(errno));
     struct clab_str text = {0};
     clab_graph_dot(listing, &text);
-    const char *target = kind != NULL ? temporary : path;
+    const char *target = is_drawn ? temporary : path;
     clab_status status = CLAB_OK;
     if (text.failed)
         status = clab_error_set(error, CLAB_NO_MEMORY, "no memory for the graph of '%s'", listing->entry);
     else if (clab_file_write_atomic(target, text.text, text.bytes) != 0)
         status = clab_error_set(error, CLAB_OUTPUT, "cannot write %s: %s", target, strerror(errno));
-    if (status == CLAB_OK && kind != NULL)
+    if (status == CLAB_OK && is_drawn)
         status = draw(temporary, kind, path, error);
     if (temporary[0] != '\0')
         (void)unlink(temporary);

@@ -4,6 +4,7 @@
 
 #include "base/str.h"
 #include "lab/lines.h"
+#include "lab/prelude.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -380,7 +381,9 @@ void clab_call_function(struct clab_eval *eval, const struct clab_path *path, in
     lua_pushvalue(L, index);
     lua_getinfo(L, ">S", &ar);
     if (out_line != NULL)
-        *out_line = ar.linedefined > 0 ? (uint32_t)ar.linedefined : 0;
+        *out_line = ar.linedefined > 0 && strcmp(ar.source, "=" CLAB_PRELUDE_CHUNK) != 0
+                        ? (uint32_t)ar.linedefined
+                        : 0;
     int base = lua_gettop(L) - n_arguments;
     lua_pushvalue(L, index);
     lua_insert(L, base + 1);

@@ -444,24 +444,38 @@ static void record_timeline(const struct clab_run_state *run, struct clab_run_ro
     json_object_set(row->record, "timeline", summary);
 }
 
-clab_status clab_row_verify(struct clab_run_state *run, struct clab_run_row *row, bool first,
-                            struct clab_error *error)
+clab_status clab_row_ask(struct clab_run_state *run, struct clab_run_row *row, const char *op, json_t *more,
+                         json_t **out_answer, struct clab_error *error)
 {
+    *out_answer = NULL;
     clab_status status = clab_row_ready(run, row, error);
     if (status == CLAB_OK)
         status = clab_row_resolve(run, row, error);
-    if (status != CLAB_OK)
+    if (status != CLAB_OK) {
+        json_decref(more);
         return status;
+    }
     json_object_set(row->record, "resources", run->variants[row->variant].resources);
-    json_t *answer = NULL;
-    json_t *request = json_pack("{s:s,s:I,s:O,s:O,s:o}", "op", "verify", "key", (json_int_t)row->variant,
-                                "row", row->plan, "buffers", row->buffers, "timeline", timeline_request(run));
+    json_t *request = json_pack("{s:s,s:I,s:O,s:O}", "op", op, "key", (json_int_t)row->variant, "row",
+                                row->plan, "buffers", row->buffers);
+    json_object_update(request, more);
+    json_decref(more);
     const bool watched = run->timed || run->options->timeout_always;
     status = clab_session_ask(run->session, request, watched ? run->options->timeout_ms : -1, NULL, NULL,
-                              &answer, error);
+                              out_answer, error);
+    json_t *launch = json_object_get(*out_answer, "launch");
+    if (json_is_object(launch))
+        json_object_set(row->record, "launch", launch);
+    return status;
+}
+
+clab_status clab_row_verify(struct clab_run_state *run, struct clab_run_row *row, bool first,
+                            struct clab_error *error)
+{
+    json_t *answer, *more = json_pack("{s:o}", "timeline", timeline_request(run));
+    clab_status status = clab_row_ask(run, row, "verify", more, &answer, error);
     const json_t *verify = json_object_get(answer, "verify");
     if (status == CLAB_OK) {
-        json_object_set(row->record, "launch", json_object_get(answer, "launch"));
         json_object_set(row->record, "verify", (json_t *)(uintptr_t)verify);
         if (json_is_object(json_object_get(answer, "counters"))) /* a GPU's come from ncu, and stay */
             json_object_set(row->record, "counters", json_object_get(answer, "counters"));

@@ -37,21 +37,8 @@ static bool is_told(clab_status status, const json_t *hazards)
 static clab_status check_seed(struct clab_run_state *run, struct clab_run_row *row, uint64_t seed,
                               json_t *into, struct clab_error *error)
 {
-    clab_status status = clab_row_ready(run, row, error);
-    if (status == CLAB_OK)
-        status = clab_row_resolve(run, row, error);
-    if (status != CLAB_OK)
-        return status;
-    json_object_set(row->record, "resources", run->variants[row->variant].resources);
-    json_t *answer = NULL;
-    json_t *request = json_pack("{s:s,s:I,s:O,s:O,s:I}", "op", "check", "key", (json_int_t)row->variant,
-                                "row", row->plan, "buffers", row->buffers, "seed", (json_int_t)seed);
-    status =
-        clab_session_ask(run->session, request, run->options->timeout_always ? run->options->timeout_ms : -1,
-                         NULL, NULL, &answer, error);
-    const json_t *launch = json_object_get(answer, "launch");
-    if (json_is_object(launch))
-        json_object_set(row->record, "launch", (json_t *)(uintptr_t)launch);
+    json_t *answer, *more = json_pack("{s:I}", "seed", (json_int_t)seed);
+    clab_status status = clab_row_ask(run, row, "check", more, &answer, error);
     clab_hazards_merge(into, json_object_get(answer, "hazards"), false);
     json_decref(answer);
     return status;

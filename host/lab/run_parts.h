@@ -71,6 +71,12 @@ clab_status clab_row_ready(struct clab_run_state *run, struct clab_run_row *row,
    clab_row_ready. Errors: WAIVED, EXPERIMENT, and the worker's. */
 clab_status clab_row_resolve(struct clab_run_state *run, struct clab_run_row *row, struct clab_error *error);
 const char *clab_row_name(const struct clab_run_row *row, char *text, size_t bytes);
+/* The request `op` about a row to a worker that has its kernels: key, row and buffers, with the members of
+   `more` (reference stolen). Resources and, as far as the answer tells, the launch go into the row's record.
+   *out_answer is a new reference, or NULL. Errors: those of clab_row_ready, clab_row_resolve and the
+   worker's. */
+clab_status clab_row_ask(struct clab_run_state *run, struct clab_run_row *row, const char *op, json_t *more,
+                         json_t **out_answer, struct clab_error *error);
 /* Every fill, before (first) or after timing. */
 clab_status clab_row_verify(struct clab_run_state *run, struct clab_run_row *row, bool first,
                             struct clab_error *error);

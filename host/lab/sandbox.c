@@ -10,6 +10,7 @@
 
 #include "base/process.h"
 #include "base/str.h"
+#include "lab/prelude.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -29,13 +30,13 @@ struct clab_eval *clab_sandbox_eval(lua_State *L)
     return eval;
 }
 
-/* Line of the innermost running Lua function; 0 when there is none. Allocates nothing. */
+/* Line of the innermost running function of the file; 0 when there is none. Allocates nothing. */
 static uint32_t running_line(lua_State *L)
 {
     lua_Debug ar;
     for (int level = 0; lua_getstack(L, level, &ar) != 0; level++) {
         lua_getinfo(L, "Sl", &ar);
-        if (ar.currentline > 0)
+        if (ar.currentline > 0 && strcmp(ar.source, "=" CHUNK_NAME) == 0)
             return (uint32_t)ar.currentline;
     }
     return 0;
@@ -332,7 +333,7 @@ static void add_tagged(lua_State *L, const char *name, const char *meta)
     lua_setglobal(L, name);
 }
 
-/* Every name that a file finds beside the libraries; used for "did you mean". */
+/* Every name that a file finds beside the libraries and the prelude; used for "did you mean". */
 static const char *const global_names[] = {
     "assert", "error",  "ipairs", "pairs",    "select",   "tonumber",     "tostring",  "type",
     "math",   "string", "table",  "ceil_div", "round_up", "u32",          "u64",       "s32",
@@ -422,6 +423,7 @@ static int open_body(lua_State *L)
     lua_pop(L, 1);
     add_tagged(L, "fit", CLAB_META_FIT);
     add_tagged(L, "values", CLAB_META_VALUES);
+    clab_prelude_load(L);
     return 0;
 }
 
@@ -464,6 +466,10 @@ int clab_sandbox_handler(lua_State *L)
     }
     const char *message = lua_tostring(L, 1);
     uint32_t line = running_line(L);
+    if (strncmp(message, CLAB_PRELUDE_CHUNK ":", sizeof CLAB_PRELUDE_CHUNK) == 0) {
+        message += sizeof CLAB_PRELUDE_CHUNK;
+        message += strspn(message, "0123456789: ");
+    }
     if (strncmp(message, CHUNK_NAME ":", sizeof CHUNK_NAME) != 0 && line != 0)
         lua_pushfstring(L, CHUNK_NAME ":%d: %s", (int)line, message);
     return 1;
@@ -491,6 +497,11 @@ static void suggest_global(struct clab_error *error, const char *message)
             return;
         }
     const char *near = clab_nearest_name(name, global_names, sizeof global_names / sizeof *global_names);
+    size_t n_prelude = 0;
+    while (near == NULL && clab_prelude_names[n_prelude] != NULL)
+        n_prelude++;
+    if (near == NULL)
+        near = clab_nearest_name(name, clab_prelude_names, n_prelude);
     if (near != NULL)
         clab_error_remedy(error, "did you mean '%s'?", near);
 }

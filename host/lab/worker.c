@@ -385,91 +385,103 @@ static clab_status run_fills(struct worker *worker, struct work *work, struct cl
     return CLAB_OK;
 }
 
-static clab_status do_verify(struct worker *worker, const json_t *request, json_t *answer,
+/* A row of a request, ready to be launched. */
+struct ready {
+    struct work work;
+    struct clab_buffer_set *set; /* borrowed from the worker */
+    json_t *verified;            /* the request that the launch is of; owned */
+    bool differs;                /* from the request as it is timed */
+};
+
+static void ready_free(struct worker *worker, struct ready *ready)
+{
+    if (ready == NULL)
+        return;
+    clab_companion_fini(&worker->device, &ready->work.companion);
+    json_decref(ready->verified);
+    free(ready);
+}
+
+/* Buffers and launch of a request's row, with the arguments for verification or (as_timed) those that are
+   timed. On failure *out is NULL. */
+static clab_status ready_new(struct worker *worker, json_t *request, bool as_timed, struct ready **out,
                              struct clab_error *error)
 {
-    struct clab_buffer_set *set;
-    bool differs;
-    json_t *verified = verifying(request, &differs);
-    struct work *work = calloc(1, sizeof *work);
-    if (work == NULL || verified == NULL) {
-        json_decref(verified);
-        free(work);
+    struct ready *ready = calloc(1, sizeof *ready);
+    *out = NULL;
+    if (ready != NULL)
+        ready->verified = as_timed ? json_incref(request) : verifying(request, &ready->differs);
+    if (ready == NULL || ready->verified == NULL) {
+        free(ready);
         return clab_error_set(error, CLAB_NO_MEMORY, "no memory for a launch");
     }
-    clab_status status = set_get(worker, json_object_get(request, "buffers"), true, &set, error);
+    clab_status status = set_get(worker, json_object_get(request, "buffers"), true, &ready->set, error);
     if (status == CLAB_OK)
-        status = work_prepare(worker, verified, set, work, error);
+        status = work_prepare(worker, ready->verified, ready->set, &ready->work, error);
+    if (status == CLAB_OK)
+        *out = ready;
+    else
+        ready_free(worker, ready);
+    return status;
+}
+
+static clab_status do_verify(struct worker *worker, json_t *request, json_t *answer, struct clab_error *error)
+{
+    struct ready *ready;
+    clab_status status = ready_new(worker, request, false, &ready, error);
     if (status == CLAB_OK) {
-        json_object_set_new(answer, "launch", clab_launch_to_json(&work->launch));
-        status =
-            run_fills(worker, work, set, differs && worker->device.timed ? request : NULL, answer, error);
+        const bool both = ready->differs && worker->device.timed;
+        json_object_set_new(answer, "launch", clab_launch_to_json(&ready->work.launch));
+        status = run_fills(worker, &ready->work, ready->set, both ? request : NULL, answer, error);
     }
     if (status == CLAB_OK) {
         json_t *dumps = NULL;
-        status = clab_buffers_dump(&worker->device, set, &dumps, error);
+        status = clab_buffers_dump(&worker->device, ready->set, &dumps, error);
         json_object_set_new(answer, "dumps", dumps != NULL ? dumps : json_null());
     }
     const json_t *timeline = json_object_get(request, "timeline");
     if (status == CLAB_OK && json_is_object(timeline)) {
         json_t *summary = NULL;
-        status = clab_timeline_read(&worker->device, set, timeline, &summary, error);
+        status = clab_timeline_read(&worker->device, ready->set, timeline, &summary, error);
         json_object_set_new(answer, "timeline", summary != NULL ? summary : json_null());
     }
-    clab_companion_fini(&worker->device, &work->companion);
-    json_decref(verified);
-    free(work);
+    ready_free(worker, ready);
     return status;
 }
 
 /* One launch as it is timed, on fresh contents, unchecked: for whoever watches from outside. */
-static clab_status do_launch(struct worker *worker, const json_t *request, struct clab_error *error)
+static clab_status do_launch(struct worker *worker, json_t *request, struct clab_error *error)
 {
-    struct clab_buffer_set *set;
-    struct work *work = calloc(1, sizeof *work);
-    if (work == NULL)
-        return clab_error_set(error, CLAB_NO_MEMORY, "no memory for a launch");
-    clab_status status = set_get(worker, json_object_get(request, "buffers"), true, &set, error);
+    struct ready *ready;
+    clab_status status = ready_new(worker, request, true, &ready, error);
     if (status == CLAB_OK)
         status = stage(worker, "fill", error);
     if (status == CLAB_OK)
-        status = clab_buffers_fill(&worker->device, set, 0, error);
-    if (status == CLAB_OK)
-        status = work_prepare(worker, request, set, work, error);
+        status = clab_buffers_fill(&worker->device, ready->set, 0, error);
     if (status == CLAB_OK)
         status = stage(worker, "launch", error);
     if (status == CLAB_OK)
-        status = clab_launch_submit(&worker->device, &work->launch, error);
+        status = clab_launch_submit(&worker->device, &ready->work.launch, error);
     if (status == CLAB_OK)
         status = clab_device_wait(&worker->device, error);
-    clab_companion_fini(&worker->device, &work->companion);
-    free(work);
+    ready_free(worker, ready);
     return status;
 }
 
 /* One launch with one of the fills under the checkers, and what they found; also when a fault ended it. */
-static clab_status do_check(struct worker *worker, const json_t *request, json_t *answer,
-                            struct clab_error *error)
+static clab_status do_check(struct worker *worker, json_t *request, json_t *answer, struct clab_error *error)
 {
-    struct clab_buffer_set *set;
-    bool differs;
-    json_t *counters = NULL, *hazards = NULL, *verified = verifying(request, &differs);
-    struct work *work = calloc(1, sizeof *work);
-    if (work == NULL || verified == NULL) {
-        json_decref(verified);
-        free(work);
-        return clab_error_set(error, CLAB_NO_MEMORY, "no memory for a launch");
-    }
-    clab_status status = set_get(worker, json_object_get(request, "buffers"), true, &set, error);
-    if (status == CLAB_OK)
-        status = work_prepare(worker, verified, set, work, error);
+    struct ready *ready;
+    json_t *counters = NULL, *hazards = NULL;
+    clab_status status = ready_new(worker, request, false, &ready, error);
     if (status == CLAB_OK) {
         struct clab_error found = {0};
-        const unsigned fills = set->n_fills != 0 ? set->n_fills : 1;
-        json_object_set_new(answer, "launch", clab_launch_to_json(&work->launch));
+        const unsigned fills = ready->set->n_fills != 0 ? ready->set->n_fills : 1;
+        json_object_set_new(answer, "launch", clab_launch_to_json(&ready->work.launch));
         worker->checking = true;
         worker->seed = (uint64_t)clab_json_int(request, "seed", 1);
-        status = run_pass(worker, work, set, (unsigned)(worker->seed % fills), &counters, error);
+        status =
+            run_pass(worker, &ready->work, ready->set, (unsigned)(worker->seed % fills), &counters, error);
         worker->checking = false;
         if (status != CLAB_UNSUPPORTED &&
             clab_hazards_stop(worker->device.driver->channel, &hazards, &found) != CLAB_OK) {
@@ -479,10 +491,8 @@ static clab_status do_check(struct worker *worker, const json_t *request, json_t
         json_object_set_new(answer, "hazards", hazards != NULL ? hazards : json_null());
         clab_error_clear(&found);
     }
-    json_decref(verified);
     json_decref(counters);
-    clab_companion_fini(&worker->device, &work->companion);
-    free(work);
+    ready_free(worker, ready);
     return status;
 }
 
@@ -737,8 +747,7 @@ static clab_status do_jit(struct worker *worker, const json_t *request, json_t *
     return status;
 }
 
-static clab_status dispatch(struct worker *worker, const json_t *request, json_t *answer,
-                            struct clab_error *error)
+static clab_status dispatch(struct worker *worker, json_t *request, json_t *answer, struct clab_error *error)
 {
     const char *op = clab_json_text(request, "op", "");
     if (strcmp(op, "open") == 0)

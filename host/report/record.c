@@ -51,7 +51,7 @@ clab_status clab_records_close(struct clab_record_writer *writer, struct clab_er
 {
     if (!clab_output_close(&writer->output))
         writer->failed = true;
-    if (!writer->failed)
+    if (!writer->failed || (writer->output.is_stdout && clab_is_unread(STDOUT_FILENO)))
         return CLAB_OK;
     clab_error_set(error, CLAB_OUTPUT, "records could not be written to %s",
                    writer->output.is_stdout ? "standard output" : writer->output.path);
@@ -228,6 +228,8 @@ clab_status clab_rows_write_csv(struct clab_output *output, const json_t *rows, 
     failed = failed || ferror(file) != 0;
     if (!clab_output_close(output))
         failed = true;
+    if (output->is_stdout && clab_is_unread(STDOUT_FILENO))
+        return CLAB_OK;
     return failed ? clab_error_set(error, CLAB_OUTPUT, "%s could not be written: %s",
                                    output->is_stdout ? "standard output" : output->path, strerror(errno))
                   : CLAB_OK;

@@ -43,7 +43,7 @@ struct pipeline : together {
     {
         copy_in_multicast(stage + offset, source + (u64)at.next() * tile_bytes + offset, slice_bytes, full, all());
     }
-    __device__ __forceinline__ void release(u32 empty) const
+    __device__ __forceinline__ void release(u32 empty, u32) const
     {
         const u32 lane = threadIdx.x % 32;
 #if defined(ONE_THREAD)

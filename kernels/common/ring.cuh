@@ -5,7 +5,9 @@
      way.fill(stage, full)            start this CTA's copies of a round into the ring (one thread; together the CTAs of the
                                       cluster bring each of them exactly a tile)
      way.hears()                      how many CTAs tell this one that their stage is free
-     way.release(empty)               tell them (warp 1, all lanes)
+     way.release(empty, round)        tell them that it is free for that round (warp 1, all lanes)
+     way.parity(stage, parity)        of the phase of a stage's empty mbarrier that frees it for this CTA's copies; `parity`
+                                      where each of its rounds is told to this CTA
      way.wait(barrier, parity)        a wait for a phase
      way.prepare(extra)               make ready what the way keeps behind the mbarriers (one thread)
      way.help(r, tiles, full, empty)  what threads beyond RING_THREADS do
@@ -28,6 +30,7 @@ struct plain_way {
     __device__ __forceinline__ void prepare(u32) const {}
     template <class Ring> __device__ __forceinline__ void help(const Ring &, u32, u32, u32) const {}
     __device__ __forceinline__ void wait(u32 barrier, u32 parity) const { wait_phase(barrier, parity); }
+    __device__ __forceinline__ u32 parity(u32, u32 parity) const { return parity; }
 };
 
 struct ring {
@@ -72,9 +75,9 @@ __device__ __forceinline__ void produce(const ring &r, u32 tiles, u32 full, u32 
     place at = {0, 1}; /* the first round over the ring finds it free: parity 1 of a fresh mbarrier has completed */
     for (u32 round = 0; round < r.rounds; round++) {
         /* Who has nothing to fill must not wait: the others would not wait for it, and it could fall two phases behind, where
-           parities mislead. */
+           parities mislead. Nor may it be told (release), or phases would pass that nobody waits for. */
         if (way.fills(round)) {
-            way.wait(empty + at.stage * 8, at.parity);
+            way.wait(empty + at.stage * 8, way.parity(at.stage, at.parity));
             way.fill(tiles + at.stage * r.tile_bytes, full + at.stage * 8);
         }
         at.next(r.stages);
@@ -97,7 +100,7 @@ __device__ __forceinline__ void consume(const ring &r, u32 cta, u32 tiles, u32 f
             if (thread == 0 && round + r.stages < r.rounds)
                 arrive_expect(full + at.stage * 8, r.tile_bytes); /* the bytes of the stage's next round */
             __syncwarp();
-            way.release(empty + at.stage * 8);
+            way.release(empty + at.stage * 8, round + r.stages);
         }
         at.next(r.stages);
     }

@@ -10,7 +10,7 @@ struct own : plain_way {
     {
     }
     __device__ __forceinline__ u32 hears() const { return 1; }
-    __device__ __forceinline__ void release(u32 empty) const
+    __device__ __forceinline__ void release(u32 empty, u32) const
     {
         if (threadIdx.x % 32 == 0)
             arrive(empty);

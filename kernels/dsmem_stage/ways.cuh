@@ -38,7 +38,7 @@ struct to_receiver : plain_way {
     {
     }
     __device__ __forceinline__ u32 hears() const { return 1; }
-    __device__ __forceinline__ void release(u32 empty) const
+    __device__ __forceinline__ void release(u32 empty, u32) const
     {
         if (threadIdx.x % 32 == 0)
             arrive_remote(peer_address(empty, sender));

@@ -36,7 +36,7 @@ struct grid_masks : plain_way {
             column |= 1u << (y * p.width + p.x);
     }
     __device__ __forceinline__ u32 hears() const { return p.width + p.height - 1; }
-    __device__ __forceinline__ void release(u32 empty) const { release_mask(empty, row | column); }
+    __device__ __forceinline__ void release(u32 empty, u32) const { release_mask(empty, row | column); }
     __device__ __forceinline__ void fill(u32 stage, u32 full) const
     {
         const u32 a = p.bytes / p.width, b = p.bytes / p.height;

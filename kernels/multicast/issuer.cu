@@ -9,7 +9,7 @@ struct issuer : together {
         : source(from), tile_bytes(bytes), at(cluster_id(), cluster_count(), tiles)
     {
     }
-    __device__ __forceinline__ void release(u32 empty) const { release_mask(empty, 1); }
+    __device__ __forceinline__ void release(u32 empty, u32) const { release_mask(empty, 1); }
     __device__ __forceinline__ bool fills(u32) const { return rank == 0; }
     __device__ __forceinline__ void fill(u32 stage, u32 full) const
     {

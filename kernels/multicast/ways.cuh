@@ -15,7 +15,7 @@ __device__ __forceinline__ void release_mask(u32 empty, u32 mask)
 /* A way in which nobody else copies into this CTA. */
 struct alone : plain_way {
     __device__ __forceinline__ u32 hears() const { return 1; }
-    __device__ __forceinline__ void release(u32 empty) const
+    __device__ __forceinline__ void release(u32 empty, u32) const
     {
         if (threadIdx.x % 32 == 0)
             arrive(empty);
@@ -27,7 +27,7 @@ struct together : plain_way {
     u32 size = cluster_size();
     __device__ __forceinline__ u32 all() const { return (1u << size) - 1; }
     __device__ __forceinline__ u32 hears() const { return size; }
-    __device__ __forceinline__ void release(u32 empty) const { release_mask(empty, all()); }
+    __device__ __forceinline__ void release(u32 empty, u32) const { release_mask(empty, all()); }
 };
 
 /* The arguments that all kernels of the experiment take. */

@@ -371,16 +371,12 @@ static void test_graph_questions(void **state)
 static void test_not_emulated(void **state)
 {
     (void)state;
-    CUarray array = NULL;
-    CUtexObject texture = 0;
     CUgraphicsResource resource = NULL;
+    CUexternalMemory memory;
     CUmemGenericAllocationHandle handle = 0;
-    CUipcMemHandle shared;
-    WANT(CUDA_ERROR_NOT_SUPPORTED, cuArrayCreate(&array, NULL));
-    WANT(CUDA_ERROR_NOT_SUPPORTED, cuTexObjectCreate(&texture, NULL, NULL, NULL));
     WANT(CUDA_ERROR_NOT_SUPPORTED, cuGraphicsUnregisterResource(resource));
-    WANT(CUDA_ERROR_NOT_SUPPORTED, cuMemCreate(&handle, 1, NULL, 0));
-    WANT(CUDA_ERROR_NOT_SUPPORTED, cuIpcGetMemHandle(&shared, 0));
+    WANT(CUDA_ERROR_NOT_SUPPORTED, cuImportExternalMemory(&memory, NULL));
+    WANT(CUDA_ERROR_NOT_SUPPORTED, cuMulticastCreate(&handle, NULL));
 }
 
 int main(void)

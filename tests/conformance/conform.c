@@ -56,6 +56,10 @@ static struct {
                               const cuuint64_t *, const int *, const int *, cuuint32_t, cuuint32_t,
                               const cuuint32_t *, CUtensorMapInterleave, CUtensorMapSwizzle,
                               CUtensorMapL2promotion, CUtensorMapFloatOOBfill);
+    CUresult (*encode_wide)(CUtensorMap *, CUtensorMapDataType, cuuint32_t, void *, const cuuint64_t *,
+                            const cuuint64_t *, int, int, cuuint32_t, cuuint32_t, const cuuint32_t *,
+                            CUtensorMapInterleave, CUtensorMapIm2ColWideMode, CUtensorMapSwizzle,
+                            CUtensorMapL2promotion, CUtensorMapFloatOOBfill);
 } cu;
 
 static bool load_driver(const char *path)
@@ -85,7 +89,8 @@ static bool load_driver(const char *path)
                    {"cuLaunchKernel", &cu.launch},
                    {"cuCtxSynchronize", &cu.synchronize},
                    {"cuTensorMapEncodeTiled", &cu.encode_tiled},
-                   {"cuTensorMapEncodeIm2col", &cu.encode_im2col}};
+                   {"cuTensorMapEncodeIm2col", &cu.encode_im2col},
+                   {"cuTensorMapEncodeIm2colWide", &cu.encode_wide}};
     for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
         void *symbol = dlsym(library, symbols[i].name);
         if (!symbol) {
@@ -254,6 +259,14 @@ static CUresult encode_map(const struct run *run, const struct form *form, CUten
         if (strcmp(map->name, form->map) != 0)
             continue;
         void *address = (void *)(uintptr_t)(run->data + 8192); /* a device address */
+        if (map->wide)
+            return cu.encode_wide(out, (CUtensorMapDataType)map->type, map->rank, address, map->dims,
+                                  map->strides, map->lower[0], map->upper[0], map->channels, map->pixels,
+                                  map->steps, (CUtensorMapInterleave)map->interleave,
+                                  map->wide == 1 ? CU_TENSOR_MAP_IM2COL_WIDE_MODE_W
+                                                 : CU_TENSOR_MAP_IM2COL_WIDE_MODE_W128,
+                                  (CUtensorMapSwizzle)map->swizzle, CU_TENSOR_MAP_L2_PROMOTION_NONE,
+                                  (CUtensorMapFloatOOBfill)map->fill);
         if (map->im2col)
             return cu.encode_im2col(out, (CUtensorMapDataType)map->type, map->rank, address, map->dims,
                                     map->strides, map->lower, map->upper, map->channels, map->pixels,

@@ -187,6 +187,7 @@ static bool read_map(char *line, struct tensor_map *map)
                            : strcmp(word, "interleave") == 0 ? &map->interleave
                            : strcmp(word, "swizzle") == 0    ? &map->swizzle
                            : strcmp(word, "fill") == 0       ? &map->fill
+                           : strcmp(word, "wide") == 0       ? &map->wide
                                                              : NULL;
         if (single)
             *single = (unsigned)numbers[0];

@@ -58,6 +58,7 @@ struct tensor_map {
     int lower[3], upper[3];
     uint32_t channels, pixels;
     unsigned interleave, swizzle, fill;
+    unsigned wide; /* 1 im2col::w, 2 im2col::w::128: cuTensorMapEncodeIm2colWide */
 };
 
 /* A forms file: `<<a|b|c>>` in a form stands for one form each; `define WORD text`, `module text` (ahead of

@@ -5,8 +5,9 @@
    usage: bench LIBCUDA FOLDER PTX_FOLDER SHAPES SET THREADS REPEATS NAME...
 
    Names: the stems of the PTX files in FOLDER; reduction (of PTX_FOLDER, without and with clusters); parse
-   (of the files in SHAPES that shapes.py makes); threads (plain C on THREADS threads). Every result is compared with that of plain C. Leaves out: anything about accuracy; that is
-   the tests' business. */
+   (of the files in SHAPES that shapes.py makes); threads (plain C on THREADS threads); check (what all hazard
+   checks cost: four kernels with them and without). Every result is compared with that of plain C. Leaves
+   out: anything about accuracy; that is the tests' business. */
 #include <cuda.h>
 #include <dlfcn.h>
 #include <pthread.h>
@@ -16,6 +17,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "check/hazard.h"
 #include "driver/channel.h"
 #include "plain.h"
 
@@ -252,6 +254,80 @@ static void run_reduction(const char *folder)
     free(ones);
 }
 
+/* CPU time of this process, so that a busy machine does not count. */
+static double cpu_seconds(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+/* The same launches with the checks off and on in turn. Their hazards may be of the milder kinds only. */
+static void time_checks(const char *name, CUfunction function, unsigned grid, void **arguments)
+{
+    double off[MAX_REPEATS], on[MAX_REPEATS];
+    char title[48];
+    if (!channel->has_hazards || channel->hazards->hazard_bytes != sizeof(struct clab_hazard)) {
+        die(name, "no hazard checks in this build");
+    }
+    launch(function, grid, 256, 0, arguments); /* warm */
+    for (unsigned r = 0; r < repeats; r++) {
+        double start = cpu_seconds();
+        launch(function, grid, 256, 0, arguments);
+        off[r] = cpu_seconds() - start;
+        channel->hazards->enable(1);
+        start = cpu_seconds();
+        launch(function, grid, 256, 0, arguments);
+        on[r] = cpu_seconds() - start;
+        channel->hazards->enable(0);
+    }
+    struct clab_hazard *hazards = NULL;
+    size_t n = 0;
+    if (channel->hazards->take(&hazards, &n) != 0) {
+        die(name, "out of memory");
+    }
+    if (n > 0 && hazards[0].severity != CLAB_SEVERITY_MILD) {
+        die(name, hazards[0].missing);
+    }
+    free(hazards);
+    snprintf(title, sizeof title, "check, %s", name);
+    printf("{\"name\": \"%s\", \"set\": \"%s\", \"threads\": %s, \"thread_instructions\": %llu", title, set,
+           host_threads, (unsigned long long)instructions_of_last());
+    print_seconds("seconds", on);
+    print_seconds("off_seconds", off);
+    printf("}\n");
+    fflush(stdout);
+}
+
+static void run_check(const char *folder, const char *ptx_folder)
+{
+    FETCH(cuMemsetD32);
+    FETCH(cuMemFree);
+    static const char *const names[] = {"barrier", "gather", "atomics"};
+    CUdeviceptr out = device_alloc(4 * THREADS), table = device_alloc(4 * PLAIN_TABLE);
+    uint32_t turns = 400;
+    check(cuMemsetD32_call(table, 1, PLAIN_TABLE), "cuMemsetD32");
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+        char *text = file_read(folder, names[k], ".ptx");
+        void *arguments[] = {&out, &table, &turns};
+        time_checks(names[k], function_get(module_load(text), names[k]), THREADS / 256, arguments);
+        free(text);
+    }
+    check(cuMemFree_call(out), "cuMemFree");
+    check(cuMemFree_call(table), "cuMemFree");
+    CUdeviceptr input = device_alloc(4 * REDUCE_N), sum = device_alloc(4);
+    uint64_t n = REDUCE_N;
+    check(cuMemsetD32_call(input, 0, REDUCE_N), "cuMemsetD32");
+    check(cuMemsetD32_call(sum, 0, 1), "cuMemsetD32");
+    void *arguments[] = {&input, &sum, &n};
+    char *text = file_read(ptx_folder, "reduce_atomic", ".ptx");
+    time_checks("reduction", function_get(module_load(text), "reduce_atomic"), (unsigned)((n + 511) / 512),
+                arguments);
+    check(cuMemFree_call(input), "cuMemFree");
+    check(cuMemFree_call(sum), "cuMemFree");
+    free(text);
+}
+
 /* Parse, then decode every entry, which happens when a function is fetched. */
 static void run_parse(const char *folder, const char *shape)
 {
@@ -380,6 +456,8 @@ int main(int argc, char **argv)
             run_reduction(argv[3]);
         } else if (strcmp(argv[i], "threads") == 0) {
             run_threads();
+        } else if (strcmp(argv[i], "check") == 0) {
+            run_check(argv[2], argv[3]);
         } else if (strcmp(argv[i], "parse") == 0) {
             static const char *const shapes[] = {"many", "small", "line", "blocks", "loops", "registers"};
             for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++) {
