@@ -189,7 +189,7 @@ static clab_status run_init(struct emu_run *run, struct clab_error *error)
     if (status != CLAB_OK) {
         return status;
     }
-    run->code = image->entry;
+    run->code = image->entry; /* held until run_fini */
     run->cluster_size = run->threads_per_cta = 1;
     run->n_clusters = 1;
     for (unsigned k = 0; k < 3; k++) {
@@ -255,6 +255,9 @@ static void run_fini(struct emu_run *run)
     }
     clab_str_free(&run->report);
     clab_error_clear(&run->own_error);
+    if (run->code) {
+        emu_kernel_release(run->launch->kernel);
+    }
 }
 
 clab_status emu_launch_run(struct emu_machine *machine, const struct emu_launch *launch,
