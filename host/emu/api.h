@@ -49,6 +49,7 @@ struct api_thread {
     CUstreamCaptureMode capture_mode;
     CUstream own_stream[8]; /* per-thread default streams, of the contexts below */
     CUcontext own_context[8];
+    const struct check_task *task; /* in execution on this thread; NULL: none, or its order is not kept */
     bool has_error;
     struct clab_error error; /* detail of the last failure */
 };
@@ -326,6 +327,7 @@ struct api_launch {
     void *params; /* heap */
     uint32_t param_bytes;
     int priority;
+    bool programmatic; /* may start before the task before it has ended */
 };
 
 struct api_work {
@@ -377,6 +379,13 @@ CUresult api_work_copy(const struct api_work *work, struct api_work *out_work);
 
 /* ---- streams and events (api_queue.c, api_stream.c, api_event.c) ---- */
 
+/* What whoever comes next knows to be done (api_order.c). */
+struct api_order {
+    struct check_known *known; /* heap */
+    size_t n, capacity;
+    bool everything;
+};
+
 struct api_stream {
     CUstream handle;
     struct api_context *context; /* NULL once the context is gone */
@@ -397,6 +406,7 @@ struct api_stream {
     struct api_dependency *waits; /* of cuStreamWaitEvent, for the next task */
     size_t n_waits;
     CUsynchronizationPolicy sync_policy;
+    struct api_order order;
     struct api_stream *next;
 };
 struct api_dependency {
@@ -419,6 +429,19 @@ struct api_event {
     size_t n_nodes;
     unsigned refs;
 };
+
+/* Orders between tasks (api_order.c), for the hazard checker; nothing is done while launches are not checked.
+   With the lock. */
+struct api_work;
+/* The next task of `stream` comes after task `issued` of `on`. */
+void api_order_after(struct api_stream *stream, const struct api_stream *on, uint64_t issued);
+/* The order of a task that is submitted now; heap, NULL when none is kept. */
+struct check_task *api_order_task(struct api_stream *stream, uint64_t number, const struct api_work *work);
+/* The host knows task `issued` of `on` to be done; what comes before `task`; all. */
+void api_order_host_after(const struct api_stream *on, uint64_t issued);
+void api_order_host_after_task(const struct check_task *task);
+void api_order_host_after_all(void);
+void api_order_fini(struct api_order *order);
 
 enum api_mode {
     API_ASYNC, /* returns at once */

@@ -52,6 +52,7 @@ static CUresult run_kernel(struct api_context *context, const struct api_launch 
         .params = launch->params,
         .cancel = &context->cancel,
         .hooks = check_hooks(),
+        .task = api_thread()->task,
     };
     clab_status status = emu_launch_run(api_device()->machine, &request, &counters, error);
     api_counters_set(&counters);
@@ -212,11 +213,17 @@ static CUresult run(struct api_context *context, struct api_work *work, struct c
     case API_WORK_SET:
         return run_set(work, error);
     case API_WORK_HOST:
+        api_lock();
+        api_order_host_after_task(thread->task);
+        api_unlock();
         thread->in_callback = true;
         work->host.function(work->host.data);
         thread->in_callback = false;
         return CUDA_SUCCESS;
     case API_WORK_CALLBACK:
+        api_lock();
+        api_order_host_after_task(thread->task);
+        api_unlock();
         thread->in_callback = true;
         work->callback.function(work->callback.stream, CUDA_SUCCESS, work->callback.data);
         thread->in_callback = false;

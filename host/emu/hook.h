@@ -62,6 +62,7 @@ enum emu_event_kind {
     EMU_EVENT_CLC_ANSWER,           /* warp NULL; copy `id`; wait: granted */
     EMU_EVENT_CLC_QUERY,            /* lanes ask a response; value: lanes whose response says granted */
     EMU_EVENT_FENCE,                /* by the instruction */
+    EMU_EVENT_GRID_DEPENDENCY,      /* griddepcontrol, by the instruction */
     EMU_EVENT_COLLECTIVE /* value: member mask; wait: `lanes` came and others are missing; else all of
                             `lanes` have met */
 };

@@ -26,11 +26,20 @@ bool emu_cluster_take(struct emu_run *run, uint64_t *out_index)
 {
     uint64_t index = atomic_load_explicit(&run->next_cluster, memory_order_relaxed);
     do {
-        if (index >= run->n_clusters) {
+        if (index >= run->end_cluster) {
             return false;
         }
     } while (!atomic_compare_exchange_weak(&run->next_cluster, &index, index + 1));
     *out_index = index;
+    return true;
+}
+
+bool emu_cluster_take_last(struct emu_run *run, uint64_t *out_index)
+{
+    if (atomic_load(&run->next_cluster) >= run->end_cluster) {
+        return false;
+    }
+    *out_index = --run->end_cluster;
     return true;
 }
 
