@@ -9,11 +9,33 @@
 struct emu_hooks;
 struct check;
 
+/* What the driver knows of a launch's place among others: it is task `number` of its stream, and what it
+   knows to be done before it starts. Earlier tasks of the same stream are; so is what is in `known`. */
+struct check_known {
+    uint64_t stream, number; /* its tasks up to this one */
+};
+struct check_task {
+    uint64_t stream, number;
+    bool programmatic; /* may start before the task before it has ended (programmatic stream serialization) */
+    bool everything;   /* nobody can say: all that came before counts as known */
+    size_t n;
+    struct check_known known[];
+};
+/* From now on every launch to come knows these. */
+void check_launches_known(const struct check_known *known, size_t n);
+/* From now on every launch to come knows all that came before. */
+void check_launches_settled(void);
+/* The memory is no longer what launches so far accessed there. */
+void check_memory_freed(uint64_t address, uint64_t bytes);
+
 /* What channel->hazards points at. */
 extern const struct clab_hazards check_channel;
 /* Hooks for a launch, or NULL while the checks are off. */
 const struct emu_hooks *check_hooks(void);
 bool check_kind_enabled(unsigned kind);
+/* Checks all launches from now on, and appends what is found to a file (struct clab_check_log) instead of
+   keeping it. False when it cannot be opened. */
+bool check_log_to(const char *path);
 
 /* report.c, for check.c. */
 void check_sort(struct clab_hazard *hazards, size_t n);

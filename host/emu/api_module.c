@@ -1,6 +1,6 @@
 /* "Module Management": loading, functions and variables by name. Images are image.c's, JIT options jit.c's,
    linking api_link.c's. Texture and surface references do not exist here. */
-#include "emu/api.h"
+#include "emu/api_array.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -290,7 +290,11 @@ CUresult CUDAAPI cuModuleGetTexRef(CUtexref *pTexRef, CUmodule hmod, const char 
     if (result != CUDA_SUCCESS)
         return result;
     API_REQUIRE(pTexRef != NULL && name != NULL);
-    return api_fail(CUDA_ERROR_NOT_FOUND, "the module has no texture reference %s", name);
+    void *handle = NULL;
+    result = api_reference_of(module, name, false, &handle);
+    if (result == CUDA_SUCCESS)
+        *pTexRef = handle;
+    return api_result(result);
 }
 
 CUresult CUDAAPI cuModuleGetSurfRef(CUsurfref *pSurfRef, CUmodule hmod, const char *name)
@@ -300,5 +304,9 @@ CUresult CUDAAPI cuModuleGetSurfRef(CUsurfref *pSurfRef, CUmodule hmod, const ch
     if (result != CUDA_SUCCESS)
         return result;
     API_REQUIRE(pSurfRef != NULL && name != NULL);
-    return api_fail(CUDA_ERROR_NOT_FOUND, "the module has no surface reference %s", name);
+    void *handle = NULL;
+    result = api_reference_of(module, name, true, &handle);
+    if (result == CUDA_SUCCESS)
+        *pSurfRef = handle;
+    return api_result(result);
 }

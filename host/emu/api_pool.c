@@ -235,13 +235,20 @@ static CUresult allocate(const char *call, CUdeviceptr *dptr, size_t bytes, CUme
     result = api_stream_get(context, hStream, &stream);
     if (result != CUDA_SUCCESS)
         return api_result(result);
-    if (stream->capture != NULL) {
-        api_capture_invalidate(stream->capture);
-        return api_fail(CUDA_ERROR_NOT_SUPPORTED, "allocation nodes in captured graphs are not emulated");
-    }
     if (bytes == 0) { /* no error, on the H200 */
         *dptr = 0;
         return api_leave();
+    }
+    if (stream->capture != NULL) { /* becomes an allocation node */
+        struct api_work work = {.kind = API_WORK_EMPTY};
+        result = api_graph_memory_new(bytes, &work);
+        if (result == CUDA_SUCCESS) {
+            const uint64_t address = work.memory.address;
+            result = api_submit(stream, &work, API_ASYNC);
+            if (result == CUDA_SUCCESS)
+                *dptr = address;
+        }
+        return api_result(result);
     }
     if (pool->max_bytes != 0 && bytes > pool->max_bytes - pool->used_bytes)
         return api_fail(CUDA_ERROR_OUT_OF_MEMORY, "the pool holds at most %llu bytes",
@@ -278,8 +285,12 @@ CUresult CUDAAPI cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
     if (dptr == 0)
         return api_leave();
     struct api_allocation *allocation = api_allocation_find(dptr);
-    if (allocation == NULL || allocation->base != dptr || allocation->free_queued ||
-        (allocation->kind != API_MEMORY_DEVICE && allocation->kind != API_MEMORY_MANAGED))
+    const bool captured = stream->capture != NULL && api_graph_memory_is(dptr);
+    if (captured)
+        allocation = NULL;
+    else if (allocation == NULL || allocation->base != dptr || allocation->free_queued ||
+             (allocation->kind != API_MEMORY_DEVICE && allocation->kind != API_MEMORY_MANAGED &&
+              allocation->kind != API_MEMORY_GRAPH))
         return api_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx is not the start of a live allocation",
                         (unsigned long long)dptr);
     if (stream->capture == NULL)

@@ -207,6 +207,7 @@ static clab_status run_init(struct emu_run *run, struct clab_error *error)
                               "a launch of %llu clusters of %u CTAs of %u threads cannot run",
                               (unsigned long long)run->n_clusters, run->cluster_size, run->threads_per_cta);
     }
+    run->end_cluster = run->n_clusters;
     run->warps_per_cta = (run->threads_per_cta + EMU_LANES - 1) / EMU_LANES;
     run->dynamic_shared_bytes = launch->dynamic_shared_bytes;
     run->shared_bytes = image->static_shared_bytes + launch->dynamic_shared_bytes;

@@ -287,9 +287,25 @@ bool emu_module_global(const struct emu_module *module, const char *name, uint64
                        uint64_t *out_bytes)
 {
     for (uint32_t i = 0; i < module->ptx->n_vars; i++) {
-        if (module->addresses[i] && strcmp(module->ptx->vars[i]->name, name) == 0) {
+        const struct ptx_var *var = module->ptx->vars[i];
+        if (module->addresses[i] && strcmp(var->name, name) == 0 &&
+            ptx_types[var->type].class != PTX_CLASS_OPAQUE) {
             *out_address = module->addresses[i];
-            *out_bytes = module->ptx->vars[i]->bytes;
+            *out_bytes = var->bytes;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool emu_module_reference(const struct emu_module *module, const char *name, bool is_surface,
+                          uint64_t *out_address)
+{
+    for (uint32_t i = 0; i < module->ptx->n_vars; i++) {
+        const struct ptx_var *var = module->ptx->vars[i];
+        if (module->addresses[i] && var->type == (is_surface ? PTX_SURFREF : PTX_TEXREF) &&
+            strcmp(var->name, name) == 0) {
+            *out_address = module->addresses[i];
             return true;
         }
     }

@@ -12,6 +12,7 @@
    instruction of the host or a row of aligned elements); .acquire and .release add a host fence, which x86-64
    does not need. */
 #include "emu/access_row.h"
+#include "emu/fragment.h"
 #include "emu/place.h"
 
 #include <string.h>
@@ -430,6 +431,10 @@ static clab_status access_emit(struct emu_emit *emit, const struct ptx_insn *ins
     }
     if (HOST_NEEDS_FENCES && !store && ptx_has(insn, PTX_MOD_ACQUIRE)) {
         emu_push(emit, fence_any, NULL);
+    }
+    if (EMU_HOOKS && (ptx_has(insn, PTX_MOD_VOLATILE) || ptx_has(insn, PTX_MOD_RELAXED) ||
+                      ptx_has(insn, PTX_MOD_ACQUIRE) || ptx_has(insn, PTX_MOD_RELEASE))) {
+        emu_push_unguarded(emit, emu_give_way, NULL);
     }
     return CLAB_OK;
 }
