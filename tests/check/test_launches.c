@@ -21,14 +21,14 @@
 #define GET "ld.global.u32 v, [a]; mul.wide.u32 base, t, 4; add.u64 b, b, base; st.global.u32 [b], v;\n"
 
 static const char source[] = HEADER ENTRY("put", PUT) ENTRY("get", GET)
-    ENTRY("add", "red.global.add.u32 [a], v;\n") ENTRY("look", "ld.global.u32 v, [a];\n")
-        ENTRY("publish", "st.global.u32 [a], v; bar.sync 0; setp.eq.u32 p, t, 0;\n"
-                         "@p st.release.gpu.global.u32 [b], v;\n")
-            ENTRY("consume", "ld.acquire.gpu.global.u32 v, [b]; bar.sync 0; ld.global.u32 v, [a];\n")
-                ENTRY("first", PUT "griddepcontrol.launch_dependents;\n")
-                    ENTRY("depend", "griddepcontrol.wait;\n" GET)
-                        ENTRY("depend_one", "setp.eq.u32 p, t, 0; @p griddepcontrol.wait; bar.sync 0;\n" GET)
-                            ENTRY("depend_late", GET "griddepcontrol.wait;\n");
+    ENTRY("add", "red.global.add.u32 [a], v;\n") ENTRY("look", "ld.global.u32 v, [a];\n") ENTRY(
+        "publish", "st.global.u32 [a], v; bar.sync 0; setp.eq.u32 p, t, 0;\n"
+                   "@p st.release.gpu.global.u32 [b], v;\n")
+        ENTRY("consume", "ld.acquire.gpu.global.u32 v, [b]; setp.ne.u32 p, v, 0; @p ld.global.u32 v, [a];\n")
+            ENTRY("first", PUT "griddepcontrol.launch_dependents;\n")
+                ENTRY("depend", "griddepcontrol.wait;\n" GET)
+                    ENTRY("depend_one", "setp.eq.u32 p, t, 0; @p griddepcontrol.wait; bar.sync 0;\n" GET)
+                        ENTRY("depend_late", GET "griddepcontrol.wait;\n");
 
 static const struct clab_channel *channel;
 static CUfunction function(const char *name)
