@@ -99,6 +99,12 @@ static void add_options(struct job *job, const char *pch_dir)
     }
 }
 
+/* A lowered name, as our own lists of entries have them, is no expression that NVRTC resolves. */
+static bool is_symbol(const char *entry)
+{
+    return strncmp(entry, "_Z", 2) == 0;
+}
+
 struct headers {
     const char **names, **texts;
     int count;
@@ -247,14 +253,11 @@ static clab_status report_missing_entry(struct job *job, struct clab_error *erro
         job->nvrtc->nvrtcGetPTXSize(program, &bytes) == NVRTC_SUCCESS &&
         (ptx = calloc(1, bytes + 1)) != NULL && job->nvrtc->nvrtcGetPTX(program, ptx) == NVRTC_SUCCESS &&
         clab_image_from_bytes(request->source_path, ptx, bytes, &image, error) == CLAB_OK) {
-        /* Never succeeds with a name that NVRTC did not resolve, unless it is a lowered name, which is fine
-         * too. */
+        /* A name that NVRTC did not resolve is none of the image's either. */
         status = clab_image_choose_entry(&image, request->entry, error);
         if (status == CLAB_OK)
-            status = clab_error_set(error, CLAB_NOT_FOUND,
-                                    "%s has no kernel '%s' in its source (only as a lowered "
-                                    "name)",
-                                    request->source_path, request->entry);
+            status = clab_error_set(error, CLAB_NOT_FOUND, "%s has no kernel '%s'", request->source_path,
+                                    request->entry);
         else
             clab_error_remedy(
                 error, "a C++ kernel is named as in the source, with its template arguments: ns::k<4>");
@@ -343,7 +346,9 @@ static clab_status collect(struct job *job, nvrtcProgram program, const char *lo
         }
         out->log = log != NULL ? clab_compile_log_strip(log) : NULL;
     }
-    if (status == CLAB_OK && request->entry != NULL) {
+    if (status == CLAB_OK && request->entry != NULL && is_symbol(request->entry)) {
+        status = clab_image_choose_entry(out, request->entry, error);
+    } else if (status == CLAB_OK && request->entry != NULL) {
         const char *lowered = NULL;
         result = nvrtc->nvrtcGetLoweredName(program, request->entry, &lowered);
         if (result != NVRTC_SUCCESS || lowered == NULL)
@@ -375,7 +380,8 @@ static clab_status compile(struct job *job, const char *pch_dir, struct clab_ima
         return clab_error_set(error, CLAB_NO_MEMORY, "no memory for the options of %s",
                               job->request->source_path);
     uint64_t start = clab_now_ns();
-    nvrtcResult result = run(job, job->request->entry, &program, &log);
+    const char *entry = job->request->entry;
+    nvrtcResult result = run(job, entry != NULL && !is_symbol(entry) ? entry : NULL, &program, &log);
     clab_status status;
     /* Only a source that names a host header is given ours: the others compile as they always did. */
     const bool wants_headers = result != NVRTC_SUCCESS && !job->host_headers && clab_host_header_missing(log);
