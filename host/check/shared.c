@@ -28,7 +28,7 @@ struct split {
 
 void check_shared_init(struct check_cta *cta)
 {
-    cta->n_cells = (cta->cta->shared_bytes + 3) / 4;
+    cta->n_cells = (cta->cta->shared_bytes + 15) / 16 * 4;
     if (cta->n_cells > cta->cells_capacity) {
         free(cta->cell_w);
         cta->cell_w = check_alloc(2 * (size_t)cta->n_cells * sizeof *cta->cell_w);

@@ -84,7 +84,7 @@ static void cta_init(struct emu_cta *cta, struct emu_cluster *cluster, uint32_t 
     cta->n_threads = cta->live_threads = run->threads_per_cta;
     cta->shared_bytes = run->shared_bytes;
     cta->local_bytes = run->local_bytes;
-    memset(cta->shared, 0, cta->shared_bytes);
+    memset(cta->shared, 0, ((size_t)cta->shared_bytes + 15) & ~(size_t)15); /* as far as a load may reach */
     for (uint32_t w = 0; w < cta->n_warps; w++) {
         struct emu_warp *warp = &cta->warps[w];
         struct emu_fragment *fragments = warp->fragments;
