@@ -15,6 +15,7 @@ const struct clab_command_info clab_commands[] = {
      "                     compute capability 9.0 or later, else emu:sm_90\n"
      "  --variant V        only this variant; again for more\n"
      "  --with FILE[:ENTRY] add your own .cu, .ptx or .cubin as a variant named after the file\n"
+     "  -I DIR, -D NAME[=V], --option RAW   as in compile, for files of --with\n"
      "  --cluster LIST     cluster sizes: 1,2,4 or shapes: 2x2,4x2\n"
      "  --set NAME=VALUE   set a parameter of the experiment; again for more\n"
      "  --image KIND       cubin (default on a GPU) or ptx (the driver's JIT compiles)\n"
@@ -81,6 +82,7 @@ const struct clab_command_info clab_commands[] = {
      "afterwards),\n"
      "                       u32[64]:@FILE; fills: zero, ones, iota, random(SEED), bits(SEED), a number\n"
      "  --device D           as in run\n"
+     "  -I DIR, -D NAME[=V], --option RAW   as in compile\n"
      "  --trace CTA,WARP     emulated devices: every instruction of one warp, on standard error\n"
      "  --timeout S          as in run\n"
      "  --emu-…              as in run\n"},
@@ -113,6 +115,7 @@ const struct clab_command_info clab_commands[] = {
      "  --variant V  --with FILE[:ENTRY]  --cluster LIST  --set NAME=VALUE     as in run, for experiments\n"
      "  --grid X,Y,Z  --block X,Y,Z  --cluster X,Y,Z  --smem B  --arg A        as in launch, for files\n"
      "  --entry NAME       the kernel of a file that has several (or FILE:ENTRY)\n"
+     "  -I DIR, -D NAME[=V], --option RAW   as in compile, for files and --with\n"
      "  --arch A  --timeout S  --emu-budget N  --emu-initial-clusters N  --emu-decline N  --emu-driver 13.0  "
      " as in run\n"
      "\n"
@@ -225,6 +228,7 @@ const struct clab_command_info clab_commands[] = {
      "took; its log\n"
      "                is in the records. Without a GPU: one line, the rest as ever, and exit status 3\n"
      "  --all         every kernel under a reason, however many\n"
+     "  -I DIR, -D NAME[=V], --option RAW   as in compile, for kernels that are files\n"
      "\n"
      "A kernel declares what it needs: an experiment's variant by `requires`, PTX by its .target, a cubin by "
      "its chip.\n"
@@ -233,7 +237,7 @@ const struct clab_command_info clab_commands[] = {
      "ran and were wrong or failed; 2 usage or experiment file; 3 no toolkit, or --jit without a GPU; 130 "
      "interrupted.\n"},
     {"with-emulator", clab_cmd_with_emulator, "run another program on the stand-in driver",
-     "clusterlab with-emulator [--arch sm_100] -- PROGRAM ARGUMENTS...\n"
+     "clusterlab with-emulator [--arch sm_100] [--check] -- PROGRAM ARGUMENTS...\n"
      "\n"
      "Sets LD_LIBRARY_PATH, LD_PRELOAD and CLUSTERLAB_EMU_ARCH, and becomes PROGRAM. Other options of the "
      "stand-in come\n"
@@ -241,6 +245,18 @@ const struct clab_command_info clab_commands[] = {
      "_LOG.\n"
      "A linker of PTX takes the place of nvJitLink, whose cubins could not run; CLUSTERLAB_NVJITLINK names "
      "NVIDIA's own,\n"
-     "which it needs for LTO IR (default: the one that doctor finds).\n"},
+     "which it needs for LTO IR (default: the one that doctor finds).\n"
+     "\n"
+     "  --check          every launch of PROGRAM, and of the processes that it starts, runs with all hazard "
+     "checks on:\n"
+     "                   races and the rest that `check` knows, and races between launches that no stream, "
+     "event or\n"
+     "                   synchronisation orders. What was found is reported on stderr when PROGRAM has "
+     "ended; its "
+     "exit status\n"
+     "                   stays (128 + N when signal N ended it)\n"
+     "  --check-fails    the same, and the exit status is 1 when a hazard was found and PROGRAM's is 0\n"
+     "  --seed N         another schedule: orders of warps and CTAs, delays of copies\n"
+     "  --suppress FILE  hazards to pass over, as for `check`\n"},
     {NULL, NULL, NULL, NULL},
 };

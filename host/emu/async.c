@@ -35,18 +35,18 @@ void emu_copy_tell(const struct emu_cta *cta, uint64_t id, enum emu_event_kind k
 {
     emu_hook_event(
         cta, NULL, NULL,
-        (struct emu_event){.kind = kind, .id = id, .address = address, .value = bytes, .wait = write});
+        &(struct emu_event){.kind = kind, .id = id, .address = address, .value = bytes, .wait = write});
 }
 
 const char *emu_copy_complete_tx(const struct emu_cta *issuer, uint64_t id, struct emu_cta *cta,
                                  uint32_t mbarrier, uint32_t bytes)
 {
     emu_hook_event(issuer, NULL, NULL,
-                   (struct emu_event){.kind = EMU_EVENT_MBARRIER_COMPLETE_TX,
-                                      .id = id,
-                                      .rank = cta->rank,
-                                      .address = emu_window_offset(mbarrier),
-                                      .value = bytes});
+                   &(struct emu_event){.kind = EMU_EVENT_MBARRIER_COMPLETE_TX,
+                                       .id = id,
+                                       .rank = cta->rank,
+                                       .address = emu_window_offset(mbarrier),
+                                       .value = bytes});
     return emu_mbarrier_complete_tx(cta, mbarrier, bytes);
 }
 
@@ -155,11 +155,11 @@ static void cp_event_complete(struct emu_async *item, struct emu_cluster *cluste
                 const struct emu_mbarrier_arrival one = {.count = 1};
                 uint64_t state;
                 emu_hook_event(event->cta, &event->cta->warps[event->warp], NULL,
-                               (struct emu_event){.kind = EMU_EVENT_MBARRIER_CP_DONE,
-                                                  .lanes = left & -left,
-                                                  .rank = event->cta->rank,
-                                                  .address = emu_window_offset(address),
-                                                  .value = 1});
+                               &(struct emu_event){.kind = EMU_EVENT_MBARRIER_CP_DONE,
+                                                   .lanes = left & -left,
+                                                   .rank = event->cta->rank,
+                                                   .address = emu_window_offset(address),
+                                                   .value = 1});
                 const char *wrong = emu_mbarrier_arrive(event->cta, address, &one, &state);
                 if (wrong) {
                     emu_fault_async(cluster, event->cta, EMU_FAULT_ILLEGAL_INSTRUCTION, "shared", address,

@@ -144,7 +144,7 @@ static void run(struct seeded *s)
         if (emu_cluster_start_next(thread)) {
             continue;
         }
-        if (!thread->residents && atomic_load(&launch->next_cluster) >= launch->n_clusters) {
+        if (!thread->residents && atomic_load(&launch->next_cluster) >= launch->end_cluster) {
             return;
         }
         if (seen != thread->progress) {

@@ -179,15 +179,22 @@ static void row_shared(struct emu_tensor_copy *t, struct emu_cta *cta, uint32_t 
     }
 }
 
+static uint64_t row_address(const struct emu_tensor_copy *t, const int64_t at[EMU_TENSOR_MAX_RANK],
+                            int64_t first)
+{
+    uint64_t address = t->map.address + (uint64_t)bytes_of(t, at[0] + first);
+    for (uint32_t k = 1; k < t->map.rank; k++) {
+        address += (uint64_t)at[k] * t->map.strides[k];
+    }
+    return address;
+}
+
 /* Global memory of a row's elements [first, last), both within dimension 0. */
 static unsigned char *row_global(struct emu_tensor_copy *t, const int64_t at[EMU_TENSOR_MAX_RANK],
                                  int64_t first, int64_t last)
 {
     const struct emu_space *space = t->copy.cta->run->machine->space;
-    uint64_t address = t->map.address + (uint64_t)bytes_of(t, at[0] + first);
-    for (uint32_t k = 1; k < t->map.rank; k++) {
-        address += (uint64_t)at[k] * t->map.strides[k];
-    }
+    const uint64_t address = row_address(t, at, first);
     const uint64_t bytes = (uint64_t)bytes_of(t, last - first);
     void *memory = t->direction == EMU_TENSOR_LOAD ? emu_space_range_read(space, address, bytes)
                                                    : emu_space_range_write(space, address, bytes);
@@ -217,17 +224,33 @@ static void row_store(struct emu_tensor_copy *t, unsigned char *to, const unsign
     }
 }
 
+/* Where a row ends along dimension 0. Stores and reductions write whole 16 bytes: up to 15 bytes behind the
+   tensor's end are overwritten with what the box has there (measured on an H200, all types:
+   tests/emu/tensor/stores.*). Where an allocation ends with the tensor, nothing is there to be seen, and the
+   end is exact. */
+static int64_t row_end(const struct emu_tensor_copy *t, const int64_t at[EMU_TENSOR_MAX_RANK], int64_t first)
+{
+    const int64_t dim = (int64_t)t->map.dims[0], bits = t->shape.element_bits;
+    const int64_t whole = (dim * bits + 127) / 128 * 128 / bits;
+    if (t->direction == EMU_TENSOR_LOAD || whole == dim ||
+        !emu_space_range_write(t->copy.cta->run->machine->space, row_address(t, at, first),
+                               (uint64_t)bytes_of(t, whole - at[0] - first))) {
+        return dim;
+    }
+    return whole;
+}
+
 /* One row at `at` (elements; anything outside the tensor is filled or skipped). */
 static void row_move(struct emu_tensor_copy *t, const int64_t at[EMU_TENSOR_MAX_RANK], uint64_t linear)
 {
     _Alignas(16) unsigned char row[MAX_ROW_BYTES];
     const struct emu_cluster *cluster = t->copy.cta->cluster;
-    const int64_t dim = (int64_t)t->map.dims[0], n = t->shape.row_elements;
-    const int64_t first = at[0] < 0 ? -at[0] : 0, last = dim - at[0] < n ? dim - at[0] : n;
-    bool inside = first < last;
+    const int64_t n = t->shape.row_elements, first = at[0] < 0 ? -at[0] : 0;
+    bool inside = first < n && at[0] + first < (int64_t)t->map.dims[0];
     for (uint32_t k = 1; k < t->map.rank; k++) {
         inside = inside && at[k] >= 0 && at[k] < (int64_t)t->map.dims[k];
     }
+    const int64_t end = inside ? row_end(t, at, first) - at[0] : 0, last = end < n ? end : n;
     unsigned char *memory = inside ? row_global(t, at, first, last) : NULL;
     if (inside && !memory) {
         return;
@@ -245,9 +268,9 @@ static void row_move(struct emu_tensor_copy *t, const int64_t at[EMU_TENSOR_MAX_
     row_fill(t, row);
     if (inside) {
         memcpy(row + bytes_of(t, first), memory, bytes);
-    }
-    if (t->map.type == EMU_TENSOR_TF32 || t->map.type == EMU_TENSOR_TF32_FTZ) {
-        row_round(row, (uint32_t)bytes_of(t, n));
+        if (t->map.type == EMU_TENSOR_TF32 || t->map.type == EMU_TENSOR_TF32_FTZ) {
+            row_round(row + bytes_of(t, first), (uint32_t)bytes);
+        }
     }
     for (uint32_t left = t->target.ranks; left && !t->failed; left &= left - 1) {
         row_shared(t, &cluster->ctas[__builtin_ctz(left)], t->target.to, linear, row);

@@ -239,7 +239,7 @@ const struct emu_op *emu_exit_lanes(struct emu_warp *warp, const struct emu_op *
     struct emu_cta *cta = warp->cta;
     struct emu_cluster *cluster = cta->cluster;
     const uint32_t lanes = warp->exec, n = emu_lane_count(lanes);
-    emu_hook_event(cta, warp, op, (struct emu_event){.kind = EMU_EVENT_EXIT, .lanes = lanes});
+    emu_hook_event(cta, warp, op, &(struct emu_event){.kind = EMU_EVENT_EXIT, .lanes = lanes});
     fragment_free(warp, warp->fragment);
     warp->live &= ~lanes;
     cta->live_threads -= n;
@@ -249,7 +249,7 @@ const struct emu_op *emu_exit_lanes(struct emu_warp *warp, const struct emu_op *
         const struct emu_hooks *hooks = cta->run->hooks;
         cta->state = hooks && hooks->whole_lives ? EMU_CTA_RUNNING : EMU_CTA_EXITED;
         cluster->live_ctas--;
-        emu_hook_event(cta, warp, op, (struct emu_event){.kind = EMU_EVENT_CTA_EXIT, .rank = cta->rank});
+        emu_hook_event(cta, warp, op, &(struct emu_event){.kind = EMU_EVENT_CTA_EXIT, .rank = cta->rank});
     }
     emu_collective_exit(warp, lanes);
     emu_barriers_exit(warp, lanes);

@@ -201,6 +201,8 @@ struct emu_run {
     uint32_t grid[3], block[3], cluster[3]; /* in CTAs, threads, CTAs */
     uint32_t clusters[3];                   /* grid / cluster */
     uint64_t n_clusters;
+    uint64_t end_cluster; /* clusters from here on were taken out of turn (emu_cluster_take_last) */
+    uint64_t clc_random;  /* chooses what becomes of requests to cancel, where a seed explores it */
     uint32_t cluster_size, threads_per_cta, warps_per_cta;
     uint64_t params; /* address of the parameter block, readable by generic and param accesses */
     uint32_t param_bytes;
@@ -271,6 +273,8 @@ void emu_async_post(struct emu_cluster *cluster, struct emu_async *item, uint64_
 uint64_t emu_random(struct emu_cluster *cluster);
 /* Takes the next cluster that has not started (CLC, and the scheduler itself). False when none is left. */
 bool emu_cluster_take(struct emu_run *run, uint64_t *out_index);
+/* The same for the last one that has not started; only while the launch runs on one host thread. */
+bool emu_cluster_take_last(struct emu_run *run, uint64_t *out_index);
 /* Coordinates of a linear cluster index: %clusterid. */
 void emu_cluster_coordinates(const struct emu_run *run, uint64_t index, uint32_t out_clusterid[3]);
 

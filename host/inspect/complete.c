@@ -4,6 +4,7 @@
 #include "inspect/complete.h"
 
 #include <elf.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define SYSCALL_PREFIX "__cuda_syscall_"
@@ -34,15 +35,44 @@ static const char *section(const struct clab_image *cubin, const Elf64_Ehdr *elf
                : NULL;
 }
 
-static void add_name(struct clab_str *names, const char *name)
+/* Names of symbols, pointing into the cubin. */
+struct names {
+    const char **list;
+    size_t count;
+    bool failed;
+};
+
+static void add_name(struct names *names, const char *name)
 {
-    clab_str_addf(names, "%s%s", names->text != NULL && names->text[0] != '\0' ? ", " : "", name);
+    const char **list = realloc(names->list, (names->count + 1) * sizeof *list);
+    names->failed = names->failed || list == NULL;
+    if (list == NULL)
+        return;
+    names->list = list;
+    list[names->count++] = name;
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* In order, so that two cubins with the same names say the same. Frees the list. */
+static void put_names(struct names *names, struct clab_str *out)
+{
+    if (names->count > 0)
+        qsort(names->list, names->count, sizeof *names->list, by_text);
+    for (size_t i = 0; i < names->count; i++)
+        clab_str_addf(out, "%s%s", i > 0 ? ", " : "", names->list[i]);
+    out->failed = out->failed || names->failed;
+    free(names->list);
+    *names = (struct names){0};
 }
 
 enum clab_complete clab_cubin_complete(const struct clab_image *cubin, struct clab_str *out_names)
 {
     enum clab_complete answer = CLAB_COMPLETE;
-    struct clab_str driver = {0};
+    struct names driver = {0}, unknown = {0};
     Elf64_Ehdr elf;
     if (cubin->bytes < sizeof elf)
         return CLAB_COMPLETE;
@@ -67,13 +97,13 @@ enum clab_complete clab_cubin_complete(const struct clab_image *cubin, struct cl
                 add_name(&driver, name);
                 answer = answer == CLAB_COMPLETE ? CLAB_COMPLETE_DRIVER : answer;
             } else {
-                add_name(out_names, name);
+                add_name(&unknown, name);
                 answer = CLAB_INCOMPLETE;
             }
         }
     }
-    if (answer == CLAB_COMPLETE_DRIVER)
-        add_name(out_names, driver.text != NULL ? driver.text : "");
-    clab_str_free(&driver);
+    put_names(answer == CLAB_COMPLETE_DRIVER ? &driver : &unknown, out_names);
+    free(driver.list);
+    free(unknown.list);
     return answer;
 }

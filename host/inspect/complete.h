@@ -12,8 +12,8 @@ enum clab_complete {
 };
 
 /* Reads the cubin's symbol table. `out_names` (initialised by the caller, who frees it) gets the names behind
-   the answer, separated by ", ". A cubin without a symbol table (stripped) is taken as complete. Names of
-   driver calls: decoded from ptxas 13.0's output for sm_120. */
+   the answer, sorted, separated by ", ". A cubin without a symbol table (stripped) is taken as complete.
+   Names of driver calls: decoded from ptxas 13.0's output for sm_120. */
 enum clab_complete clab_cubin_complete(const struct clab_image *cubin, struct clab_str *out_names);
 
 #endif

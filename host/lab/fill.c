@@ -169,6 +169,8 @@ long double clab_element_load(enum clab_element element, const void *data, size_
 /* Integer part of a number modulo 2^64. */
 static uint64_t wrap(long double value)
 {
+    if (value > -0x1p63L && value < 0x1p63L) /* what nearly every fill has: fmodl takes longer than the rest */
+        return (uint64_t)(int64_t)value;
     if (!isfinite(value))
         return 0;
     long double two64 = ldexpl(1.0L, 64);
@@ -255,6 +257,35 @@ static long double number_at(const struct clab_fill *fill, uint64_t index)
     return 0;
 }
 
+/* 32-bit elements, the common case, without a long double for each. */
+static void store_words(const struct clab_fill *fill, enum clab_element element, uint64_t first, size_t count,
+                        uint32_t *out)
+{
+    const bool is_float = element == CLAB_F32;
+    uint32_t one = 0, word = 0;
+    clab_element_store(element, 1, &one, 0);
+    switch (fill->kind) {
+    case CLAB_FILL_BITS:
+        for (size_t i = 0; i < count; i++)
+            out[i] = (mix(fill->seed, first + i) >> 63) != 0 ? one : 0;
+        break;
+    case CLAB_FILL_IOTA:
+        for (size_t i = 0; i < count; i++)
+            out[i] = is_float ? float_bits((float)(first + i)) : (uint32_t)(first + i);
+        break;
+    case CLAB_FILL_RANDOM:
+        for (size_t i = 0; i < count; i++) {
+            const uint64_t bits = mix(fill->seed, first + i);
+            out[i] = is_float ? float_bits((float)(bits >> 40) / (1 << 24)) : (uint32_t)bits;
+        }
+        break;
+    default:
+        clab_element_store(element, number_at(fill, 0), &word, 0);
+        for (size_t i = 0; i < count; i++)
+            out[i] = word;
+    }
+}
+
 void clab_fill_store(const struct clab_fill *fill, enum clab_element element, uint64_t first, size_t count,
                      void *out)
 {
@@ -262,19 +293,8 @@ void clab_fill_store(const struct clab_fill *fill, enum clab_element element, ui
         memset(out, 0, count * elements[element].bytes);
         return;
     }
-    if (element == CLAB_F32 && fill->kind != CLAB_FILL_RANDOM &&
-        fill->kind != CLAB_FILL_VALUES) { /* the common case, without long double */
-        uint32_t *d = out;
-        const uint32_t one = float_bits(1.0f), value = float_bits((float)fill->value);
-        if (fill->kind == CLAB_FILL_BITS)
-            for (size_t i = 0; i < count; i++)
-                d[i] = (mix(fill->seed, first + i) >> 63) != 0 ? one : 0;
-        else if (fill->kind == CLAB_FILL_IOTA)
-            for (size_t i = 0; i < count; i++)
-                d[i] = float_bits((float)(first + i));
-        else
-            for (size_t i = 0; i < count; i++)
-                d[i] = fill->kind == CLAB_FILL_ONES ? one : value;
+    if (elements[element].bytes == sizeof(uint32_t) && fill->kind != CLAB_FILL_VALUES) {
+        store_words(fill, element, first, count, out);
         return;
     }
     const bool is_float = element >= CLAB_F16;

@@ -31,11 +31,15 @@ static const char prints[] =
     HEAD ".extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 v);\n.visible .entry k()\n{\n"
          "{ .param .b64 f; .param .b64 v; .param .b32 r;\nst.param.b64 [f], 0;\nst.param.b64 [v], 0;\n"
          "call.uni (r), vprintf, (f, v); }\nret;\n}\n";
-static const char multicasts[] =
-    HEAD ".visible .entry k(.param .u64 p)\n{\n.reg .b64 %a;\n.reg .b16 %m;\n.shared .align 16 .b8 s[16];\n"
+#define COPIES                                                                                               \
+    HEAD ".visible .entry k(.param .u64 p)\n{\n.reg .b64 %a;\n.reg .b16 %m;\n.shared .align 16 .b8 s[16];\n" \
          ".shared .b64 b;\nld.param.u64 %a, [p];\nmov.b16 %m, 3;\n"
-         "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster"
-         " [s], [%a], 16, [b], %m;\nret;\n}\n";
+#define COPY      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
+#define MULTICAST COPY ".multicast::cluster [s], [%a], 16, [b], %m;\n"
+#define UNICAST   COPY " [s], [%a], 16, [b];\n"
+static const char multicasts[] = COPIES MULTICAST "ret;\n}\n";
+static const char both[] = COPIES MULTICAST UNICAST "ret;\n}\n";
+static const char both_turned[] = COPIES UNICAST MULTICAST "ret;\n}\n";
 
 static struct clab_image assemble(const char *ptx, const char *arch)
 {
@@ -84,6 +88,20 @@ static void driver_calls_are_named(void **state)
     /* The silent twin: an instruction there. */
     image = assemble(multicasts, "sm_90");
     check(&image, CLAB_COMPLETE, NULL);
+    clab_image_free(&image);
+}
+
+/* In one order, whatever the code's: equal causes are told once. */
+static void names_are_sorted(void **state)
+{
+    (void)state;
+    static const char wanted[] =
+        "__cuda_syscall_cp_async_bulk_multicast, __cuda_syscall_cp_async_bulk_unicast";
+    struct clab_image image = assemble(both, "sm_120");
+    check(&image, CLAB_COMPLETE_DRIVER, wanted);
+    clab_image_free(&image);
+    image = assemble(both_turned, "sm_120");
+    check(&image, CLAB_COMPLETE_DRIVER, wanted);
     clab_image_free(&image);
 }
 
@@ -146,6 +164,7 @@ int main(void)
         cmocka_unit_test(nothing_is_open),         cmocka_unit_test(what_every_driver_has_is_not_open),
         cmocka_unit_test(driver_calls_are_named),  cmocka_unit_test(a_name_that_nobody_has_is_open),
         cmocka_unit_test(no_symbols_no_open_ones), cmocka_unit_test(cut_anywhere),
+        cmocka_unit_test(names_are_sorted),
     };
     clab_toolkit_find(&toolkit);
     if (!toolkit.parts[CLAB_PART_NVJITLINK].found) {
