@@ -383,6 +383,9 @@ clab_status ptx_parse(const char *text, size_t bytes, const char *name,
     } else if (forms->fault) {
         status = clab_error_set(record, CLAB_INTERNAL, "insn.def: row %s cannot be read", forms->fault);
     } else {
+        char start[200];
+        snprintf(start, sizeof start, "%s", module->text);
+        parser.linked = strstr(start, PTX_LINKED_MARK) != NULL;
         ptx_lexer_init(&parser.lexer, module->text, bytes);
         if (!module_read(&parser) || parser.failed)
             status = record->status != CLAB_OK
