@@ -28,7 +28,7 @@ struct split {
 
 void check_shared_init(struct check_cta *cta)
 {
-    cta->n_cells = (cta->cta->shared_bytes + 3) / 4;
+    cta->n_cells = (cta->cta->shared_bytes + 15) / 16 * 4;
     if (cta->n_cells > cta->cells_capacity) {
         free(cta->cell_w);
         cta->cell_w = check_alloc(2 * (size_t)cta->n_cells * sizeof *cta->cell_w);
@@ -99,7 +99,8 @@ static inline void against(const struct actor *a, const struct place *p, uint64_
             return;
         }
         const struct site *site = &a->check->sites.list[(uint32_t)(epoch >> 1) & 0x3fff];
-        if (same_cta && a->strong && site->strong) { /* any scope includes the CTA */
+        /* Any scope includes the CTA; volatile data is race.c's to judge. */
+        if (same_cta && a->strong && site->strong && !site->is_volatile) {
             return;
         }
     }

@@ -153,6 +153,7 @@ struct api_function {
     struct emu_kernel *kernel;
     struct emu_kernel_info info;
     struct api_settings settings;
+    struct api_old_launch *old; /* what the calls of api_launch_old.c have set; heap, NULL none */
     struct api_function *next;
 };
 
@@ -220,6 +221,13 @@ CUresult api_image_load(struct api_device *device, const void *image, size_t byt
 
 /* ---- memory (api_allocation.c, api_memory.c) ---- */
 
+/* What a program advised about managed memory, of a whole allocation. */
+struct api_advice {
+    bool read_mostly;
+    bool by_device, by_host;             /* accessed by */
+    CUmemLocation preferred, prefetched; /* type INVALID: none */
+};
+
 struct api_allocation {
     uint64_t base, bytes;
     enum {
@@ -230,6 +238,7 @@ struct api_allocation {
         API_MEMORY_MODULE,
         API_MEMORY_VIRTUAL, /* a mapping of cuMemMap */
         API_MEMORY_IPC,     /* another process's, opened here */
+        API_MEMORY_GRAPH,   /* of an allocation node; counted apart from other device memory */
         API_MEMORY_ARRAY    /* a CUDA array's; the program never sees the address */
     } kind;
     CUcontext context;             /* NULL: of no context (VIRTUAL) */
@@ -238,7 +247,9 @@ struct api_allocation {
     bool async_memops;             /* CU_POINTER_ATTRIBUTE_SYNC_MEMOPS was cleared; it has no effect */
     bool free_queued;              /* cuMemFreeAsync was called */
     struct api_physical *physical; /* VIRTUAL: what is mapped; a reference is held */
+    struct emu_physical *memory;   /* GRAPH: what is mapped */
     CUmemAccess_flags access;      /* VIRTUAL: of the device */
+    struct api_advice advice;      /* MANAGED */
     unsigned opened;               /* IPC: times that cuIpcOpenMemHandle gave it */
     uint64_t file;                 /* IPC: number of the file behind it */
     unsigned long long id;
@@ -289,6 +300,7 @@ enum api_work_kind {
     API_WORK_WAIT, /* graphs only: streams turn it into a dependency */
     API_WORK_FREE,
     API_WORK_ALLOC, /* graphs only */
+    API_WORK_BATCH, /* stream memory operations in order; graphs only */
     API_WORK_WRITE_VALUE,
     API_WORK_WAIT_VALUE,
     API_WORK_GRAPH
@@ -349,6 +361,10 @@ struct api_work {
             uint64_t address, value;
             unsigned bytes, flags;
         } value;
+        struct {
+            struct api_work *items; /* heap */
+            unsigned count;
+        } batch;
         struct api_exec *exec; /* a reference is held */
     };
 };
@@ -476,6 +492,20 @@ CUresult api_capture_forbids(struct api_context *context);
 CUresult api_exec_run(struct api_context *context, struct api_exec *exec, struct clab_error *error);
 void api_exec_release(struct api_exec *exec);
 void api_exec_hold(struct api_exec *exec);
+
+/* ---- memory of graphs (api_graph_memory.c) ---- */
+
+/* Addresses for `bytes`, as an allocation node's work. OUT_OF_MEMORY, INVALID_VALUE. */
+CUresult api_graph_memory_new(uint64_t bytes, struct api_work *out_work);
+/* Is it the start of an allocation node's addresses, whether or not memory is there? */
+bool api_graph_memory_is(uint64_t address);
+/* Does the range lie in an allocation node's addresses? Nodes and captured calls may name it before there is
+   memory; whether there is some is checked when they run. */
+bool api_graph_memory_holds(uint64_t address, uint64_t bytes);
+/* Puts memory there, unless it is there already. With the lock. */
+CUresult api_graph_memory_take(struct api_context *context, uint64_t address, uint64_t bytes);
+/* Takes the memory away: for api_allocation_free. */
+void api_graph_memory_give(struct api_allocation *allocation);
 
 /* ---- launches (api_launch_rules.c) ---- */
 

@@ -151,6 +151,8 @@ void api_allocation_free(struct api_allocation *allocation)
         table.bytes -= allocation->bytes;
     if (allocation->kind == API_MEMORY_REGISTERED)
         emu_memory_unregister(machine, (void *)(uintptr_t)allocation->base);
+    else if (allocation->kind == API_MEMORY_GRAPH)
+        api_graph_memory_give(allocation);
     else if (allocation->kind == API_MEMORY_VIRTUAL)
         emu_memory_unmap(machine, allocation->base, allocation->bytes);
     else

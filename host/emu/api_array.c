@@ -147,9 +147,9 @@ static CUresult array_new(struct api_context *context, const CUDA_ARRAY3D_DESCRI
         array->handle = emu_handle_new(EMU_HANDLE_ARRAY, array);
     }
     if (array->handle == NULL) {
+        const unsigned long long bytes = array->slice_bytes * array->slices;
         array_free(array);
-        return api_set_error(CUDA_ERROR_OUT_OF_MEMORY, "no memory for an array of %llu bytes",
-                             (unsigned long long)(array->slice_bytes * array->slices));
+        return api_set_error(CUDA_ERROR_OUT_OF_MEMORY, "no memory for an array of %llu bytes", bytes);
     }
     *out_array = array;
     return CUDA_SUCCESS;

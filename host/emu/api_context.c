@@ -4,6 +4,8 @@
    name). */
 #include "emu/api_context.h"
 
+#include "emu/api_array.h"
+
 #include <stdlib.h>
 
 static unsigned long long next_context_id = 1;

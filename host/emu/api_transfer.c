@@ -39,7 +39,8 @@ static CUresult check_side(struct api_copy_side *side, const struct api_copy *co
     bool known = api_allocation_find(side->address) != NULL || api_memory_reserved(side->address) ||
                  api_memory(side->address, 1) != NULL;
     side->device = kind == API_SIDE_DEVICE || known;
-    if (side->device && api_memory(side->address, bytes) == NULL)
+    if (side->device && api_memory(side->address, bytes) == NULL &&
+        !api_graph_memory_holds(side->address, bytes))
         return api_set_error(CUDA_ERROR_INVALID_VALUE, "%s: 0x%llx, %llu bytes, is not live device memory",
                              name, (unsigned long long)side->address, (unsigned long long)bytes);
     if (!side->device && side->address == 0)
@@ -226,7 +227,7 @@ static bool is_on_device(const struct api_copy_side *side)
     const struct api_allocation *allocation = side->device ? api_allocation_find(side->address) : NULL;
     return side->device && (allocation == NULL || allocation->kind == API_MEMORY_DEVICE ||
                             allocation->kind == API_MEMORY_VIRTUAL || allocation->kind == API_MEMORY_IPC ||
-                            allocation->kind == API_MEMORY_ARRAY);
+                            allocation->kind == API_MEMORY_ARRAY || allocation->kind == API_MEMORY_GRAPH);
 }
 
 CUresult api_copy_submit(struct api_stream *stream, const struct api_copy *copy, bool synchronous)
@@ -257,7 +258,7 @@ CUresult api_set_check(uint64_t address, uint64_t pitch, unsigned element_bytes,
                              (unsigned long long)address, (unsigned long long)pitch, element_bytes);
     if (__builtin_mul_overflow(width, (uint64_t)element_bytes, &row) || (height > 1 && pitch < row) ||
         __builtin_mul_overflow(height - 1, pitch, &down) || __builtin_add_overflow(row, down, &bytes) ||
-        api_memory(address, bytes) == NULL)
+        (api_memory(address, bytes) == NULL && !api_graph_memory_holds(address, bytes)))
         return api_set_error(CUDA_ERROR_INVALID_VALUE,
                              "0x%llx, %llu elements of %u bytes x %llu rows, is not live device memory",
                              (unsigned long long)address, (unsigned long long)width, element_bytes,

@@ -145,6 +145,17 @@ static CUresult free_memory(uint64_t address)
     return CUDA_SUCCESS;
 }
 
+static CUresult alloc_memory(struct api_context *context, const struct api_work *work,
+                             struct clab_error *error)
+{
+    api_lock();
+    CUresult result = api_graph_memory_take(context, work->memory.address, work->memory.bytes);
+    api_unlock();
+    if (result != CUDA_SUCCESS)
+        clab_error_set(error, CLAB_NO_MEMORY, "no memory for a graph's allocation node");
+    return result;
+}
+
 static CUresult write_value(const struct api_work *work, struct clab_error *error)
 {
     void *to = api_memory(work->value.address, work->value.bytes);
@@ -251,8 +262,15 @@ static CUresult run(struct api_context *context, struct api_work *work, struct c
         return wait_value(context, work, error);
     case API_WORK_GRAPH:
         return api_exec_run(context, work->exec, error);
-    case API_WORK_WAIT:
     case API_WORK_ALLOC:
+        return alloc_memory(context, work, error);
+    case API_WORK_BATCH: {
+        CUresult result = CUDA_SUCCESS;
+        for (unsigned i = 0; i < work->batch.count && result == CUDA_SUCCESS; i++)
+            result = run(context, &work->batch.items[i], error);
+        return result;
+    }
+    case API_WORK_WAIT:
     case API_WORK_EMPTY:
         break;
     }
@@ -286,6 +304,9 @@ void api_work_fini(struct api_work *work)
     case API_WORK_GRAPH:
         api_exec_release(work->exec);
         break;
+    case API_WORK_BATCH:
+        free(work->batch.items);
+        break;
     default:
         break;
     }
@@ -318,6 +339,16 @@ CUresult api_work_copy(const struct api_work *work, struct api_work *out_work)
     case API_WORK_GRAPH:
         api_exec_hold(work->exec);
         break;
+    case API_WORK_BATCH: {
+        const size_t bytes = work->batch.count * sizeof *work->batch.items;
+        out_work->batch.items = malloc(bytes > 0 ? bytes : 1);
+        if (out_work->batch.items == NULL) {
+            *out_work = (struct api_work){.kind = API_WORK_EMPTY};
+            return api_set_error(CUDA_ERROR_OUT_OF_MEMORY, "no memory for memory operations");
+        }
+        memcpy(out_work->batch.items, work->batch.items, bytes);
+        break;
+    }
     default:
         break;
     }

@@ -84,7 +84,7 @@ static void cta_init(struct emu_cta *cta, struct emu_cluster *cluster, uint32_t 
     cta->n_threads = cta->live_threads = run->threads_per_cta;
     cta->shared_bytes = run->shared_bytes;
     cta->local_bytes = run->local_bytes;
-    memset(cta->shared, 0, cta->shared_bytes);
+    memset(cta->shared, 0, ((size_t)cta->shared_bytes + 15) & ~(size_t)15); /* as far as a load may reach */
     for (uint32_t w = 0; w < cta->n_warps; w++) {
         struct emu_warp *warp = &cta->warps[w];
         struct emu_fragment *fragments = warp->fragments;
@@ -247,7 +247,19 @@ void emu_async_complete_first(struct emu_cluster *cluster)
     struct emu_async *item = pending_take(cluster);
     cluster->event = item->due > cluster->event ? item->due : cluster->event;
     cluster->thread->progress++;
+    cluster->completing = item;
     item->complete(item, cluster);
+    cluster->completing = NULL;
+}
+
+void emu_async_issued(struct emu_async *item, const struct emu_warp *warp, const struct emu_op *op,
+                      unsigned lane)
+{
+    item->code = warp->fragment->frame->code;
+    item->insn = op->insn;
+    item->issuer = warp->cta;
+    item->warp = warp->index;
+    item->lane = lane;
 }
 
 /* --- one cluster */

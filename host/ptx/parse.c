@@ -301,8 +301,28 @@ static bool module_directive(struct ptx_parser *parser)
     return ptx_fail(parser, "expected a directive such as .entry, .func or .global");
 }
 
+/* ptxas 13.0 and the driver's JIT refuse a text for one byte beyond ASCII, in a comment too. */
+static bool is_ascii(struct ptx_parser *parser)
+{
+    const char *text = parser->module->text, *line_start = text;
+    uint32_t line = 1;
+    uint64_t any = 0;
+    for (size_t i = 0; i < parser->module->text_bytes; i++)
+        any |= (unsigned char)text[i];
+    for (size_t i = 0; (any & 0x80) && i < parser->module->text_bytes; i++) {
+        if (text[i] == '\n')
+            line++, line_start = text + i + 1;
+        else if ((unsigned char)text[i] & 0x80)
+            return ptx_fail_at(parser, line, (uint32_t)(text + i - line_start) + 1, text + i,
+                               "PTX holds ASCII characters only, also in comments");
+    }
+    return true;
+}
+
 static bool module_read(struct ptx_parser *parser)
 {
+    if (!is_ascii(parser))
+        return false;
     ptx_next(parser);
     while (parser->token.kind != PTX_TOKEN_END) {
         if (!module_directive(parser))

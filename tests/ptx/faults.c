@@ -194,6 +194,7 @@ static const struct fault faults[] = {
     {1, ".target sm_90, texmode_independent, texmode_unified", "contradict",
      ".target sm_90, texmode_independent"},
     {1, "/* ", "comment without its end", "/* */"},
+    {1, "// caf\xc3\xa9", "ASCII characters only", "// cafe"},
     {1, ".pragma \"x", "string without its end", ".pragma \"nounroll\";"},
     {1, ".pragma \"x\";", "unknown pragma 'x'", ".entry h() .pragma \"x\"; { ret; }"},
 };
