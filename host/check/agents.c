@@ -323,8 +323,10 @@ static void cta_end(struct check_cta *cta)
         *named = (struct check_named){0};
     }
     clock_drop(cta->exit_known);
-    *cta = (struct check_cta){.cells = cta->cells,
+    *cta = (struct check_cta){.cell_w = cta->cell_w,
+                              .cell_r = cta->cell_r,
                               .cells_capacity = cta->cells_capacity,
+                              .cells_used = cta->cells_used,
                               .remote = cta->remote,
                               .remote_capacity = cta->remote_capacity};
 }
@@ -388,7 +390,7 @@ void check_clusters_free(struct check *check)
             for (uint32_t w = 0; w < cl->n_warps; w++) {
                 free(cl->warps[rank * cl->n_warps + w].groups);
             }
-            free(cl->ctas[rank].cells);
+            free(cl->ctas[rank].cell_w);
             free(cl->ctas[rank].remote);
         }
         free(cl->ctas);

@@ -74,8 +74,10 @@ void check_barrier_arrive(struct check *check, struct check_warp *warp, const st
     struct check_named *at = &warp->cta->named[event->value];
     const uint32_t count = warp->cta->cta->barriers[event->value].expected + 1;
     const unsigned second = at->counts[0] && at->counts[0] != count;
-    at->counts[second] = count;
-    at->sites[second] = site;
+    if (at->counts[second] != count || at->sites[second] != site) {
+        at->counts[second] = count;
+        at->sites[second] = site;
+    }
     if (event->wait) {
         return;
     }
@@ -105,15 +107,18 @@ static bool plain(const struct group *g)
            !g->pending[SCOPE_CLUSTER] && !g->pending[SCOPE_CTA];
 }
 
-/* Nothing but times to pass on, as after barriers alone. */
-static bool whole_simple(struct check_cta *cta)
+/* A whole CTA at a barrier with nothing but times to pass on, as after barriers alone: one look at each warp
+   and one store. False when there is more to it; nothing is changed then. */
+static bool whole_simple(struct check_cta *cta, const struct emu_barrier *barrier)
 {
     struct check_cluster *cl = cta->cluster;
     uint32_t mem_time = 0, exec_time = 0, started = 0;
     for (uint32_t w = 0; w < cl->n_warps; w++) {
         const struct check_warp *warp = &cta->warps[w];
         const struct group *g = &warp->groups[0];
-        if (warp->n_groups != 1 || !plain(g) || g->narrow_site || g->miss_site) {
+        const uint32_t live = warp->present & ~warp->exited;
+        if (warp->n_groups != 1 || (live & ~waiting(barrier, w)) || warp->aligned_site || !plain(g) ||
+            g->narrow_site || g->miss_site) {
             return false;
         }
         mem_time = g->mem.cluster_time > mem_time ? g->mem.cluster_time : mem_time;
@@ -235,6 +240,9 @@ void check_barrier_complete(struct check *check, struct check_cta *cta, uint32_t
     if (barrier->expected && barrier->arrived < barrier->expected) {
         too_few(check, cta, id);
     }
+    if (all && whole_simple(cta, barrier)) {
+        return;
+    }
     for (uint32_t w = 0; w < cl->n_warps; w++) {
         struct check_warp *warp = &cta->warps[w];
         const uint32_t live = warp->present & ~warp->exited;
@@ -245,9 +253,7 @@ void check_barrier_complete(struct check *check, struct check_cta *cta, uint32_t
         }
     }
     if (all) {
-        if (!whole_simple(cta)) {
-            whole(cta);
-        }
+        whole(cta);
         return;
     }
     const uint32_t time = check_tick(cl);

@@ -2,11 +2,13 @@
    time; a second one waits, so that concurrent kernels run one after the other under the checker. */
 #include "check/check.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "check/state.h"
 #include "emu/machine.h"
@@ -18,6 +20,7 @@ static struct {
     _Atomic uint64_t launches;
     struct clab_hazard *hazards;
     size_t n;
+    int log; /* 1 + descriptor of the log; 0 none */
     struct check check;
 } all = {.launch = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -190,6 +193,9 @@ static void on_event(void *user, const struct emu_cta *emu_cta, const struct emu
     case EMU_EVENT_FENCE:
         check_fence(check, warp, event->lanes, &check->sites.list[site]);
         break;
+    case EMU_EVENT_GRID_DEPENDENCY:
+        check_grid_dependency(check, warp, event->lanes, site);
+        break;
     case EMU_EVENT_COLLECTIVE:
         check_collective(check, emu_warp, warp, op, event, site);
         break;
@@ -220,14 +226,65 @@ static void on_begin(void *user, struct emu_run *run)
     check->run = run;
     check->launch = (uint32_t)(atomic_fetch_add(&all.launches, 1) + 1);
     check->seed = run->machine->options.seed;
+    check->task = run->launch->task;
+    for (unsigned k = 0; k < 3; k++) {
+        check->shape.grid[k] = run->grid[k];
+        check->shape.cluster[k] = run->cluster[k];
+    }
+    check->shape.threads_per_cta = run->threads_per_cta;
     check_global_new(check);
+    check_grids_begin(check);
+}
+
+bool check_log_to(const char *path)
+{
+    const int log = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+    if (log < 0) {
+        return false;
+    }
+    all.log = log + 1;
+    atomic_store(&all.enabled, 1);
+    return true;
+}
+
+/* An entry that cannot be written is lost; the program that is checked goes on. */
+static void log_write(struct clab_check_log *entry)
+{
+    entry->magic = CLAB_CHECK_LOG_MAGIC;
+    entry->hazard_bytes = sizeof entry->hazard;
+    if (write(all.log - 1, entry, sizeof *entry) != (ssize_t)sizeof *entry) {
+        fputs("clusterlab: the log of the hazard checker cannot be written\n", stderr);
+    }
+}
+
+void check_add(const struct clab_hazard *hazard)
+{
+    pthread_mutex_lock(&all.lock);
+    if (all.log) {
+        struct clab_check_log entry = {.hazard = *hazard};
+        log_write(&entry);
+    } else {
+        all.hazards = check_grow(all.hazards, (all.n + 1) * sizeof *all.hazards);
+        all.hazards[all.n++] = *hazard;
+    }
+    pthread_mutex_unlock(&all.lock);
 }
 
 static void keep(struct check *check)
 {
     pthread_mutex_lock(&all.lock);
     const size_t more = check_found_give(check, NULL);
-    if (more) {
+    if (all.log) {
+        struct clab_hazard *found = check_alloc((more ? more : 1) * sizeof *found);
+        struct clab_check_log entry = {.is_launch = 1};
+        check_found_give(check, found);
+        log_write(&entry);
+        for (size_t i = 0; i < more; i++) {
+            entry = (struct clab_check_log){.hazard = found[i]};
+            log_write(&entry);
+        }
+        free(found);
+    } else if (more) {
         all.hazards = check_grow(all.hazards, (all.n + more) * sizeof *all.hazards);
         check_found_give(check, all.hazards + all.n);
         all.n += more;
@@ -243,6 +300,7 @@ static void on_end(void *user, struct emu_run *run, clab_status status, const st
     }
     check_faults(check, run, status, error);
     check_clc_end(check);
+    check_grids_end(check);
     keep(check);
     check_found_free(check);
     check_global_free(check);

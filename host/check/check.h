@@ -9,11 +9,43 @@
 struct emu_hooks;
 struct check;
 
+/* What the driver knows of a launch's place among others: it is task `number` of its stream, and what it
+   knows to be done before it starts. Earlier tasks of the same stream are; so is what is in `known`. */
+struct check_known {
+    uint64_t stream, number; /* its tasks up to this one */
+};
+struct check_task {
+    uint64_t stream, number;
+    bool programmatic; /* may start before the task before it has ended (programmatic stream serialization) */
+    bool everything;   /* nobody can say: all that came before counts as known */
+    size_t n;
+    struct check_known known[];
+};
+/* What a copy or set by the driver touches: rows of `width` bytes, `pitch` bytes apart. */
+struct check_range {
+    uint64_t address, pitch, width, rows;
+    bool write;
+};
+/* A copy or set that has run as `task`: compared with launches, and kept for later ones, like a launch. At
+   most two ranges. */
+void check_driver_access(const struct check_task *task, const struct check_range *ranges, unsigned n);
+/* From now on every launch to come knows these. */
+void check_launches_known(const struct check_known *known, size_t n);
+/* From now on every launch to come knows all that came before. */
+void check_launches_settled(void);
+/* The memory is no longer what launches so far accessed there. */
+void check_memory_freed(uint64_t address, uint64_t bytes);
+
 /* What channel->hazards points at. */
 extern const struct clab_hazards check_channel;
 /* Hooks for a launch, or NULL while the checks are off. */
 const struct emu_hooks *check_hooks(void);
 bool check_kind_enabled(unsigned kind);
+/* Checks all launches from now on, and appends what is found to a file (struct clab_check_log) instead of
+   keeping it. False when it cannot be opened. */
+bool check_log_to(const char *path);
+/* Adds a hazard that no launch that runs has found. */
+void check_add(const struct clab_hazard *hazard);
 
 /* report.c, for check.c. */
 void check_sort(struct clab_hazard *hazards, size_t n);

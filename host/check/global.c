@@ -43,9 +43,8 @@ void check_global_new(struct check *check)
     check->global = g;
 }
 
-void check_global_free(struct check *check)
+void check_shadow_free(struct global_shadow *g)
 {
-    struct global_shadow *g = check->global;
     if (!g) {
         return;
     }
@@ -62,6 +61,11 @@ void check_global_free(struct check *check)
     free(g->lists);
     free(g->bytes);
     free(g);
+}
+
+void check_global_free(struct check *check)
+{
+    check_shadow_free(check->global);
     check->global = NULL;
 }
 
@@ -543,6 +547,26 @@ static __attribute__((noinline)) void reads_enter(struct global_shadow *g, struc
     page->n_reads = 0;
 }
 
+void check_shadow_settle(struct global_shadow *g, struct page *page, uint64_t page_address)
+{
+    if (page->n_reads) {
+        reads_enter(g, page, page_address);
+    }
+}
+
+struct gcell check_shadow_at(const struct global_shadow *g, const struct page *page, uint64_t address)
+{
+    const struct line *line = &page->lines[address >> LINE_SHIFT & (LINES - 1)];
+    if (line->cells) {
+        const struct gcell *cell =
+            &g->cells[(size_t)(line->cells - 1) * WORDS + (address & (LINE_BYTES - 1)) / 4];
+        return cell->w == SPLIT_TAG ? g->bytes[cell->r].b[address & 3] : *cell;
+    }
+    /* Of a line's list of readers any one will do. */
+    const uint32_t r = line->r & LIST_TAG ? g->lists[line->r & ~LIST_TAG].e[0] : line->r;
+    return (struct gcell){reference_at(g, line->w, address), reference_at(g, r, address)};
+}
+
 static inline void read_put(struct global_shadow *g, struct page *page, uint64_t address, uint64_t bytes,
                             uint32_t reference)
 {
@@ -592,6 +616,9 @@ void check_global_range(const struct actor *a, unsigned lane, uint64_t address, 
 {
     struct global_shadow *g = a->check->global;
     const struct record record = record_of(a, address, UINT32_C(1) << lane, 0);
+    if (a->check->prior) {
+        check_grids_early(a, lane, address, bytes);
+    }
     struct touching t = {.a = a, .g = g, .record = record_add(g, &record)};
     t.bytes = (uint32_t)(bytes < UINT32_MAX ? bytes : UINT32_MAX);
     span(&t, address, bytes, lane);
@@ -673,6 +700,10 @@ static void whole_lines(struct touching *t, uint64_t start)
 void check_global(const struct actor *a, const struct emu_access *access)
 {
     struct touching t = {.a = a, .g = a->check->global, .bytes = access->bytes};
+    for (uint32_t left = a->check->prior ? access->lanes : 0; left; left &= left - 1) {
+        const unsigned lane = (unsigned)__builtin_ctz(left);
+        check_grids_early(a, lane, (uint64_t)(uintptr_t)emu_access_host(access, lane), access->bytes);
+    }
     if (access->shape == EMU_SHAPE_ROW) {
         const uint64_t start = (uint64_t)(uintptr_t)access->at;
         const struct record record = record_of(a, start, access->lanes, access->bytes);

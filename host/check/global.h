@@ -68,6 +68,13 @@ struct global_shadow {
     size_t n_used, used_capacity;
 };
 
+/* grids.c */
+void check_shadow_free(struct global_shadow *g);
+/* References of a place: its word's, or its byte's where `byte` is not 0 or the word is split. */
+struct gcell check_shadow_at(const struct global_shadow *g, const struct page *page, uint64_t address);
+/* What the page's reads are, to be found by check_shadow_at. */
+void check_shadow_settle(struct global_shadow *g, struct page *page, uint64_t page_address);
+
 static inline uint32_t record_lane(const struct record *record, uint64_t address)
 {
     return record->shift ? (uint32_t)((address - record->start) >> (record->shift - 1)) & 31 : record->lane;

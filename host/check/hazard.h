@@ -86,6 +86,17 @@ struct clab_hazard {
     uint64_t seed;     /* of the schedule that showed it first */
 };
 
+/* A host program under the checker (clusterlab with-emulator --check): the stand-in driver of each of its
+   processes appends to the file that CLUSTERLAB_EMU_CHECK names, one write for each: */
+#define CLAB_CHECK_LOG_MAGIC UINT32_C(0x48434c43) /* "CLCH" */
+struct clab_check_log {
+    uint32_t magic;
+    uint32_t hazard_bytes; /* sizeof(struct clab_hazard) of the writer's build */
+    uint32_t is_launch;    /* 1: a launch was checked; `hazard` is empty */
+    uint32_t reserved;     /* 0 */
+    struct clab_hazard hazard;
+};
+
 /* channel->hazards points at one. Callable from any thread after cuInit. */
 struct clab_hazards {
     uint32_t size_bytes;   /* sizeof(struct clab_hazards) of the library's build */

@@ -99,12 +99,13 @@ static void insert(struct clock **inout, uint64_t key, uint32_t lanes, uint32_t 
 {
     struct clock *clock = own(inout, 1);
     uint32_t at = find(clock, key), kept = at, last = at;
-    /* Drops what the new entry says too. */
     for (; last < clock->n && clock->e[last].key == key; last++) {
-        const struct clock_entry *old = &clock->e[last];
-        if (old->time == time) {
-            lanes |= old->lanes;
-        } else if (old->time > time || (old->lanes & ~lanes) != 0) {
+        lanes |= clock->e[last].time == time ? clock->e[last].lanes : 0;
+    }
+    /* Drops what the new entry says too. */
+    for (uint32_t i = at; i < last; i++) {
+        const struct clock_entry *old = &clock->e[i];
+        if (old->time > time || (old->time < time && (old->lanes & ~lanes) != 0)) {
             clock->e[kept++] = *old;
         }
     }

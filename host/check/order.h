@@ -36,6 +36,10 @@
  */
 #define CHECK_PROXY_GLOBAL (UINT64_C(1) << 46)
 
+/* The cluster of a key that stands for the grids before, once griddepcontrol.wait has waited for them: known
+   up to 1. */
+#define CHECK_PRIOR_GRIDS (UINT64_C(1) << 45)
+
 struct clock_entry {
     uint64_t key; /* cluster index << 16 | CHECK_KEY_... */
     uint32_t lanes, time;

@@ -61,11 +61,41 @@ static enum check_scope level(const struct actor *a, const struct earlier *e)
     return agent >> 5 == a->warp->cta->rank ? SCOPE_CTA : SCOPE_CLUSTER;
 }
 
-bool check_morally_strong(const struct actor *a, const struct earlier *e)
+/* A relaxed read of the thread has seen a release that came after the earlier access. */
+static bool flag_seen(const struct actor *a, const struct earlier *e)
+{
+    if (!a->group) {
+        return false;
+    }
+    const uint32_t lanes = check_earlier_lanes(a->check, e);
+    for (unsigned s = 0; s < SCOPES; s++) {
+        if (clock_knows(a->group->pending[s], e->cluster, e->agent, lanes, e->time)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool scopes_reach(const struct actor *a, const struct earlier *e)
 {
     const struct site *other = &a->check->sites.list[e->site];
     const enum check_scope least = level(a, e);
     return a->strong && other->strong && a->scope >= least && other->scope >= least;
+}
+
+/* Volatile used for data, as warp-synchronous code did before lanes could part ways: the model calls it no
+   data race, since volatile is relaxed, but the read may find the old value as well as the new. A read that a
+   loop asks again until it likes the value is a flag. */
+static bool volatile_data(const struct actor *a, const struct earlier *e)
+{
+    const struct site *site = &a->check->sites.list[a->site], *other = &a->check->sites.list[e->site];
+    return !a->copy && !a->write && e->write && site->load && site->is_volatile && !site->polls &&
+           other->store && other->is_volatile && !flag_seen(a, e);
+}
+
+bool check_morally_strong(const struct actor *a, const struct earlier *e)
+{
+    return scopes_reach(a, e) && !volatile_data(a, e);
 }
 
 /* --- same values */
@@ -125,16 +155,7 @@ static bool same_value(const struct actor *a, unsigned lane, const struct earlie
  */
 static bool depends(const struct actor *a, const struct earlier *e)
 {
-    if (a->copy || !a->write || !a->group) {
-        return false;
-    }
-    const uint32_t lanes = check_earlier_lanes(a->check, e);
-    for (unsigned s = 0; s < SCOPES; s++) {
-        if (clock_knows(a->group->pending[s], e->cluster, e->agent, lanes, e->time)) {
-            return true;
-        }
-    }
-    return false;
+    return !a->copy && a->write && flag_seen(a, e);
 }
 
 static bool executed(const struct actor *a, const struct earlier *e)
@@ -146,7 +167,7 @@ static bool executed(const struct actor *a, const struct earlier *e)
 static bool scope_missed(const struct actor *a, const struct earlier *e)
 {
     if (a->strong && a->check->sites.list[e->site].strong) {
-        return true;
+        return !scopes_reach(a, e);
     }
     return a->group && a->group->miss_site && a->group->miss_cluster == e->cluster &&
            (a->group->miss_rank == UINT32_MAX || e->agent >= CHECK_WARP_AGENTS ||
@@ -229,6 +250,14 @@ static const char *missing_of(const struct actor *a, enum clab_hazard_kind kind,
         return "the two are ordered in execution, but only by relaxed operations: a release before and an "
                "acquire after "
                "are missing";
+    }
+    if (scopes_reach(a, e) && volatile_data(a, e)) {
+        return e->cluster == a->cl->index && e->agent == a->warp->self.agent
+                   ? "volatile does not keep the lanes of a warp in step: no bar.warp.sync (__syncwarp) "
+                     "stands between the "
+                     "two accesses"
+                   : "volatile orders nothing: no barrier, and no flag with fences, stands between the store "
+                     "and the read";
     }
     if (e->cluster == a->cl->index && e->agent == a->warp->self.agent) {
         return "no bar.warp.sync (__syncwarp) that includes both lanes stands between the two accesses";

@@ -82,25 +82,27 @@ void check_say(char *to, size_t size, const char *format, ...)
     va_end(args);
 }
 
-static void party_where(struct check *check, struct clab_hazard_party *party, uint64_t cluster, uint32_t rank)
+static void party_where(const struct check_shape *shape, struct clab_hazard_party *party, uint64_t cluster,
+                        uint32_t rank)
 {
-    const struct emu_run *run = check->run;
     party->present = 1;
     party->rank = rank;
-    emu_cluster_coordinates(run, cluster, party->cluster);
-    const uint32_t *size = run->cluster;
+    const uint32_t *size = shape->cluster, x = shape->grid[0] / size[0], y = shape->grid[1] / size[1];
+    party->cluster[0] = (uint32_t)(cluster % x);
+    party->cluster[1] = (uint32_t)(cluster / x % y);
+    party->cluster[2] = (uint32_t)(cluster / x / y);
     const uint32_t at[3] = {rank % size[0], rank / size[0] % size[1], rank / size[0] / size[1]};
     for (unsigned k = 0; k < 3; k++) {
         party->cta[k] = party->cluster[k] * size[k] + at[k];
     }
     party->cta_linear =
-        party->cta[0] + (uint64_t)run->grid[0] * (party->cta[1] + (uint64_t)run->grid[1] * party->cta[2]);
+        party->cta[0] + (uint64_t)shape->grid[0] * (party->cta[1] + (uint64_t)shape->grid[1] * party->cta[2]);
 }
 
-static void party_code(struct check *check, struct clab_hazard_party *party, uint32_t site_number,
+static void party_code(const struct sites *sites, struct clab_hazard_party *party, uint32_t site_number,
                        const char *action)
 {
-    const struct site *site = site_number < check->sites.n ? &check->sites.list[site_number] : NULL;
+    const struct site *site = site_number < sites->n ? &sites->list[site_number] : NULL;
     const struct ptx_insn *insn = site && site_number ? site_insn(site) : NULL;
     snprintf(party->action, sizeof party->action, "%s", action ? action : insn ? site->action : "");
     if (!insn) {
@@ -140,17 +142,28 @@ void check_party(struct check *check, struct clab_hazard_party *party, uint64_t 
 {
     const uint32_t warp =
         agent < CHECK_MBAR_AGENT ? agent % CHECK_WARP_AGENTS : issuer_of(check, cluster, agent);
-    party_where(check, party, cluster, warp == UINT32_MAX ? 0 : warp >> 5);
+    party_where(&check->shape, party, cluster, warp == UINT32_MAX ? 0 : warp >> 5);
     party->has_warp = warp != UINT32_MAX;
     party->warp = warp & 31;
     party->lanes = lanes;
-    party_code(check, party, site, action);
+    party_code(&check->sites, party, site, action);
+}
+
+void check_party_past(const struct check_shape *shape, const struct sites *sites,
+                      struct clab_hazard_party *party, uint64_t cluster, uint32_t agent, uint32_t lanes,
+                      uint32_t site)
+{
+    party_where(shape, party, cluster, agent < CHECK_MBAR_AGENT ? agent % CHECK_WARP_AGENTS >> 5 : 0);
+    party->has_warp = agent < CHECK_MBAR_AGENT;
+    party->warp = agent & 31;
+    party->lanes = lanes;
+    party_code(sites, party, site, NULL);
 }
 
 void check_party_cta(struct check *check, struct clab_hazard_party *party, uint64_t cluster, uint32_t rank,
                      const char *action)
 {
-    party_where(check, party, cluster, rank);
+    party_where(&check->shape, party, cluster, rank);
     snprintf(party->action, sizeof party->action, "%s", action);
 }
 

@@ -28,14 +28,23 @@ struct split {
 
 void check_shared_init(struct check_cta *cta)
 {
-    cta->n_cells = (cta->cta->shared_bytes + 3) / 4;
+    cta->n_cells = (cta->cta->shared_bytes + 15) / 16 * 4;
     if (cta->n_cells > cta->cells_capacity) {
-        free(cta->cells);
-        cta->cells = check_alloc(cta->n_cells * sizeof *cta->cells);
+        free(cta->cell_w);
+        cta->cell_w = check_alloc(2 * (size_t)cta->n_cells * sizeof *cta->cell_w);
+        cta->cell_r = cta->cell_w + cta->n_cells;
         cta->cells_capacity = cta->n_cells;
-    } else if (cta->n_cells) {
-        memset(cta->cells, 0, cta->n_cells * sizeof *cta->cells);
+    } else if (cta->cells_used) {
+        memset(cta->cell_w, 0, cta->cells_used * sizeof *cta->cell_w);
+        memset(cta->cell_r, 0, cta->cells_used * sizeof *cta->cell_r);
     }
+    cta->cells_used = 0;
+}
+
+/* Cells below `end` may be used: they are made fresh for the CTA that is next here. */
+static inline void use(struct check_cta *cta, uint32_t end)
+{
+    cta->cells_used = end > cta->cells_used ? end : cta->cells_used;
 }
 
 static inline uint64_t epoch_of(const struct actor *a)
@@ -69,13 +78,33 @@ static void conflict(const struct actor *a, const struct place *p, const struct 
                p->bytes, p->owner->cta->shared + (p->offset - EMU_SHARED_FIRST));
 }
 
-static void against(const struct actor *a, const struct place *p, uint64_t epoch, bool write, bool fresh)
+static __attribute__((noinline)) void against_slow(const struct actor *a, const struct place *p,
+                                                   uint64_t epoch, bool write, bool fresh)
 {
     struct earlier earlier = earlier_of(a, epoch, write);
     earlier.fresh = fresh;
     if (!check_ordered(a, p->lane, &earlier) && !check_morally_strong(a, &earlier)) {
         conflict(a, p, &earlier);
     }
+}
+
+/* What one look shows to be no conflict: nearly everything. */
+static inline void against(const struct actor *a, const struct place *p, uint64_t epoch, bool write,
+                           bool fresh)
+{
+    const uint32_t agent = (uint32_t)(epoch >> AGENT_SHIFT) & 0xfff, time = (uint32_t)(epoch >> 32);
+    if (agent < CHECK_WARP_AGENTS && a->known && !a->async_proxy) {
+        const bool same_cta = agent >> 5 == a->warp->self.agent >> 5;
+        if (time <= a->known->cluster_time || (same_cta && time <= a->known->cta_time)) {
+            return;
+        }
+        const struct site *site = &a->check->sites.list[(uint32_t)(epoch >> 1) & 0x3fff];
+        /* Any scope includes the CTA; volatile data is race.c's to judge. */
+        if (same_cta && a->strong && site->strong && !site->is_volatile) {
+            return;
+        }
+    }
+    against_slow(a, p, epoch, write, fresh);
 }
 
 /* --- lists of readers */
@@ -155,7 +184,7 @@ static void read_note(const struct actor *a, const struct place *p, uint64_t *r)
     }
 }
 
-static bool is_weak_write(const struct actor *a, uint64_t epoch);
+static inline bool is_weak_write(const struct actor *a, uint64_t epoch);
 
 static void reads_check(const struct actor *a, const struct place *p, uint64_t *r, bool fresh)
 {
@@ -188,13 +217,16 @@ static void uninitialized(const struct actor *a, const struct place *p)
 
 /* A weak write that an atomic covers still has to come before the other atomics, and before reads: it stays
    in the place of the reads. */
-static bool is_weak_write(const struct actor *a, uint64_t epoch)
+static inline bool is_weak_write(const struct actor *a, uint64_t epoch)
 {
+    if (!epoch || (epoch & EPOCH_TAG) == EPOCH_TAG) {
+        return false;
+    }
     const struct site *site = &a->check->sites.list[(uint32_t)(epoch >> 1) & 0x3fff];
-    return epoch && (epoch & EPOCH_TAG) != EPOCH_TAG && site->store && !site->strong;
+    return site->store && !site->strong;
 }
 
-static void touch(const struct actor *a, const struct place *p, uint64_t *w, uint64_t *r, bool loads)
+static inline void touch(const struct actor *a, const struct place *p, uint64_t *w, uint64_t *r, bool loads)
 {
     if (loads && *w == 0) {
         uninitialized(a, p);
@@ -204,7 +236,9 @@ static void touch(const struct actor *a, const struct place *p, uint64_t *w, uin
     }
     if (a->write) {
         const uint64_t covered = !a->strong ? 0 : is_weak_write(a, *w) ? *w : is_weak_write(a, *r) ? *r : 0;
-        reads_check(a, p, r, *w == 0);
+        if (*r) {
+            reads_check(a, p, r, *w == 0);
+        }
         *w = epoch_of(a) | (uint64_t)p->lane << LANE_SHIFT;
         *r = covered;
     } else {
@@ -215,11 +249,11 @@ static void touch(const struct actor *a, const struct place *p, uint64_t *w, uin
     }
 }
 
-static struct split *split_of(const struct actor *a, struct cell *cell)
+static struct split *split_of(const struct actor *a, uint64_t *w, uint64_t *r)
 {
     struct check_cluster *cl = a->cl;
-    if ((cell->w & EPOCH_TAG) == EPOCH_TAG) {
-        return &cl->splits[(uint32_t)cell->w];
+    if ((*w & EPOCH_TAG) == EPOCH_TAG) {
+        return &cl->splits[(uint32_t)*w];
     }
     uint32_t index;
     if (cl->free_splits) {
@@ -234,31 +268,32 @@ static struct split *split_of(const struct actor *a, struct cell *cell)
     }
     struct split *s = &cl->splits[index];
     for (unsigned b = 0; b < 4; b++) {
-        s->w[b] = cell->w;
-        s->r[b] = cell->r;
-        if (b > 0 && (cell->r & EPOCH_TAG) == EPOCH_TAG) {
+        s->w[b] = *w;
+        s->r[b] = *r;
+        if (b > 0 && (*r & EPOCH_TAG) == EPOCH_TAG) {
             uint32_t copy;
             struct readers *list = readers_take(cl, &copy);
-            *list = cl->readers[(uint32_t)cell->r];
+            *list = cl->readers[(uint32_t)*r];
             s->r[b] = EPOCH_TAG | copy;
         }
     }
-    cell->w = EPOCH_TAG | index;
-    cell->r = 0;
+    *w = EPOCH_TAG | index;
+    *r = 0;
     return s;
 }
 
 /* Bytes [first, first + n) of a cell. */
-static void bytes_touch(const struct actor *a, struct place *p, struct cell *cell, unsigned first, unsigned n,
-                        bool loads)
+static void bytes_touch(const struct actor *a, struct place *p, uint64_t *w, uint64_t *r, unsigned first,
+                        unsigned n, bool loads)
 {
-    struct split *s = split_of(a, cell);
+    struct split *s = split_of(a, w, r);
     for (unsigned b = first; b < first + n; b++) {
         touch(a, p, &s->w[b], &s->r[b], loads);
     }
     if (n == 4 && a->write) {
-        const uint32_t index = (uint32_t)cell->w;
-        *cell = (struct cell){.w = s->w[0]};
+        const uint32_t index = (uint32_t)*w;
+        *w = s->w[0];
+        *r = 0;
         s->next_free = a->cl->free_splits;
         a->cl->free_splits = index + 1;
     }
@@ -271,14 +306,15 @@ void check_shared_range(const struct actor *a, struct check_cta *owner, unsigned
     const bool loads = !a->write || a->reduces;
     uint32_t at = offset - EMU_SHARED_FIRST;
     const uint32_t end = at + bytes;
+    use(owner, (end + 3) / 4 < owner->n_cells ? (end + 3) / 4 : owner->n_cells);
     while (at < end && at / 4 < owner->n_cells) {
-        struct cell *cell = &owner->cells[at / 4];
+        uint64_t *w = &owner->cell_w[at / 4], *r = &owner->cell_r[at / 4];
         const uint32_t next = (at / 4 + 1) * 4 < end ? (at / 4 + 1) * 4 : end;
         p.at = at;
-        if (next - at == 4 && (cell->w & EPOCH_TAG) != EPOCH_TAG) {
-            touch(a, &p, &cell->w, &cell->r, loads);
+        if (next - at == 4 && (*w & EPOCH_TAG) != EPOCH_TAG) {
+            touch(a, &p, w, r, loads);
         } else {
-            bytes_touch(a, &p, cell, at % 4, next - at, loads);
+            bytes_touch(a, &p, w, r, at % 4, next - at, loads);
         }
         at = next;
     }
@@ -287,47 +323,48 @@ void check_shared_range(const struct actor *a, struct check_cta *owner, unsigned
 void check_shared_mark(struct check_cta *owner, uint32_t offset, uint32_t agent, uint32_t time, unsigned lane,
                        uint32_t site)
 {
-    for (uint32_t i = 0; i < 2; i++) {
-        struct cell *cell = &owner->cells[(offset - EMU_SHARED_FIRST) / 4 + i];
-        *cell = (struct cell){.w = (uint64_t)time << 32 | (uint64_t)agent << AGENT_SHIFT |
-                                   (uint64_t)lane << LANE_SHIFT | (uint64_t)site << 1};
+    const uint32_t first = (offset - EMU_SHARED_FIRST) / 4;
+    use(owner, first + 2);
+    for (uint32_t i = first; i < first + 2; i++) {
+        owner->cell_w[i] = (uint64_t)time << 32 | (uint64_t)agent << AGENT_SHIFT |
+                           (uint64_t)lane << LANE_SHIFT | (uint64_t)site << 1;
+        owner->cell_r[i] = 0;
     }
 }
 
-/* Whole rows of words: nearly everything is ordered by a barrier, which one comparison a cell tells. */
-static inline __attribute__((always_inline)) bool row_any(struct cell *cells, uint64_t limit, uint64_t epoch,
-                                                          bool write)
+/* Whole rows of words: nearly everything is ordered by a barrier, which a subtraction for each cell tells:
+   the sign of `bad` is set where an epoch is later than the limit, where it is a tag, and where a load finds
+   what was never written. */
+static inline __attribute__((always_inline)) bool row_any(uint64_t *restrict w, uint64_t *restrict r,
+                                                          uint64_t limit, uint64_t epoch, bool write)
 {
     uint64_t bad = 0;
     for (unsigned i = 0; i < EMU_LANES; i++) {
-        /* A load of what was never written is bad too: 0 - 1 is large. */
-        bad |= (uint64_t)(cells[i].w - !write > limit - !write) | (uint64_t)(cells[i].r > limit);
+        bad |= w[i] | (limit - w[i]) | r[i] | (limit - r[i]) | (write ? 0 : w[i] - 1);
     }
-    if (bad) {
+    if (bad >> 63) {
         return false;
     }
-    if (write) {
-        for (unsigned i = 0; i < EMU_LANES; i++) {
-            cells[i] = (struct cell){.w = epoch | (uint64_t)i << LANE_SHIFT};
-        }
-    } else {
-        for (unsigned i = 0; i < EMU_LANES; i++) {
-            cells[i].r = epoch | (uint64_t)i << LANE_SHIFT;
-        }
+    uint64_t *restrict to = write ? w : r;
+    for (unsigned i = 0; i < EMU_LANES; i++) {
+        to[i] = epoch | (uint64_t)i << LANE_SHIFT;
+    }
+    for (unsigned i = 0; write && i < EMU_LANES; i++) {
+        r[i] = 0;
     }
     return true;
 }
 
-static bool row_plain(struct cell *cells, uint64_t limit, uint64_t epoch, bool write)
+static bool row_plain(uint64_t *w, uint64_t *r, uint64_t limit, uint64_t epoch, bool write)
 {
-    return write ? row_any(cells, limit, epoch, true) : row_any(cells, limit, epoch, false);
+    return write ? row_any(w, r, limit, epoch, true) : row_any(w, r, limit, epoch, false);
 }
 
 #if defined(__x86_64__)
-static __attribute__((target("avx2"))) bool row_avx2(struct cell *cells, uint64_t limit, uint64_t epoch,
+static __attribute__((target("avx2"))) bool row_avx2(uint64_t *w, uint64_t *r, uint64_t limit, uint64_t epoch,
                                                      bool write)
 {
-    return write ? row_any(cells, limit, epoch, true) : row_any(cells, limit, epoch, false);
+    return write ? row_any(w, r, limit, epoch, true) : row_any(w, r, limit, epoch, false);
 }
 #endif
 
@@ -344,21 +381,49 @@ bool check_shared_quick(struct check_warp *warp, const struct emu_access *access
     const uint64_t epoch =
         (uint64_t)time << 32 | (uint64_t)warp->self.agent << AGENT_SHIFT | (uint64_t)site << 1;
     const uintptr_t at = (uintptr_t)access->at - (uintptr_t)cta->cta->shared;
-    struct cell *cells = &cta->cells[at / 4];
+    uint64_t *w = &cta->cell_w[at / 4], *r = &cta->cell_r[at / 4];
     const bool write = access->kind == EMU_ACCESS_STORE;
     if (at & 3) {
         return false;
     }
+    use(cta, (uint32_t)(at / 4) + EMU_LANES);
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2")) {
-        return row_avx2(cells, limit, epoch, write);
+        return row_avx2(w, r, limit, epoch, write);
     }
 #endif
-    return row_plain(cells, limit, epoch, write);
+    return row_plain(w, r, limit, epoch, write);
+}
+
+/* A word of each lane, in few steps where nothing is to be said. */
+static void lane_words(const struct actor *a, struct check_cta *owner, const struct emu_access *access)
+{
+    const uintptr_t base = (uintptr_t)owner->cta->shared;
+    const bool loads = !a->write || a->reduces;
+    for (uint32_t left = access->lanes; left; left &= left - 1) {
+        const unsigned lane = (unsigned)__builtin_ctz(left);
+        const uint32_t at = (uint32_t)((uintptr_t)emu_access_host(access, lane) - base);
+        if (at / 4 >= owner->n_cells) {
+            continue;
+        }
+        uint64_t *w = &owner->cell_w[at / 4], *r = &owner->cell_r[at / 4];
+        if ((*w & EPOCH_TAG) == EPOCH_TAG) {
+            check_shared_range(a, owner, lane, at + EMU_SHARED_FIRST, 4);
+            continue;
+        }
+        const struct place p = {
+            .owner = owner, .offset = at + EMU_SHARED_FIRST, .bytes = 4, .at = at, .lane = lane};
+        use(owner, at / 4 + 1);
+        touch(a, &p, w, r, loads);
+    }
 }
 
 void check_shared(const struct actor *a, struct check_cta *owner, const struct emu_access *access)
 {
+    if (access->bytes == 4) { /* which is aligned, or the access would have faulted */
+        lane_words(a, owner, access);
+        return;
+    }
     for (uint32_t left = access->lanes; left; left &= left - 1) {
         const unsigned lane = (unsigned)__builtin_ctz(left);
         const uint32_t offset =

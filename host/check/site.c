@@ -38,6 +38,55 @@ static void memory(struct site *site, const struct ptx_insn *insn)
     site->scope = scope_of(insn, SCOPE_GPU, &site->has_scope);
 }
 
+/* Registers that hold something made from a loaded value. */
+struct made {
+    unsigned char *of;
+    bool reads;  /* pass 1 over an instruction: does it read one? */
+    bool writes; /* pass 2: what it writes is another */
+    bool more;
+};
+
+static void made_visit(void *context, uint32_t reg, bool written)
+{
+    struct made *made = context;
+    if (!written) {
+        made->reads |= made->of[reg];
+    } else if (made->writes && !made->of[reg]) {
+        made->of[reg] = made->more = true;
+    }
+}
+
+/* Does a loop around the load branch on what it loads, as one that waits for a flag does? */
+static bool polls(const struct site *site)
+{
+    const struct ptx_function *function = site->code->function;
+    const struct ptx_insn *load = site_insn(site);
+    bool looped = false, branches = false;
+    for (uint32_t i = site->insn; i < function->n_insns; i++) {
+        const struct ptx_insn *insn = &function->insns[i];
+        looped |= insn->row == PTX_BRA && insn->n_operands && insn->operands[0].kind == PTX_OPERAND_LABEL &&
+                  insn->operands[0].target <= site->insn;
+    }
+    if (!looped) {
+        return false;
+    }
+    struct made made = {.of = check_alloc(function->n_regs), .writes = true, .more = true};
+    ptx_insn_registers(load, made_visit, &made);
+    while (made.more && !branches) {
+        made.more = false;
+        for (uint32_t i = 0; i < function->n_insns; i++) {
+            const struct ptx_insn *insn = &function->insns[i];
+            made.reads = made.writes = false;
+            ptx_insn_registers(insn, made_visit, &made);
+            branches |= made.reads && insn->row == PTX_BRA;
+            made.writes = made.reads;
+            ptx_insn_registers(insn, made_visit, &made);
+        }
+    }
+    free(made.of);
+    return branches;
+}
+
 static void fill(struct site *site)
 {
     const struct ptx_insn *insn = site_insn(site);
@@ -61,6 +110,7 @@ static void fill(struct site *site)
         site->load = true;
         site->action = "load";
         memory(site, insn);
+        site->polls = site->is_volatile && polls(site);
         break;
     case PTX_ST:
     case PTX_ST_CACHED:

@@ -16,6 +16,7 @@ struct site {
     const char *action;
     bool load, store, atomic; /* of memory operations */
     bool strong, acquire, release, is_volatile;
+    bool polls; /* a volatile load in a loop that branches on its value */
     bool cp_async;
     uint8_t scope;  /* enum check_scope */
     bool has_scope; /* written, not the default */

@@ -69,10 +69,6 @@ struct check_named {                                   /* a named barrier's phas
     uint32_t counts[2], sites[2]; /* two different thread counts, 1 + count, and who gave them */
 };
 
-struct cell { /* of 4 bytes of shared memory: the last write, and what read since (shared.c) */
-    uint64_t w, r;
-};
-
 struct check_cta {
     struct check_cluster *cluster;
     const struct emu_cta *cta;
@@ -81,8 +77,8 @@ struct check_cta {
     bool early_exit; /* some threads have exited */
     struct check_warp *warps;
     struct check_named named[EMU_NAMED_BARRIERS];
-    struct cell *cells;
-    uint32_t n_cells, cells_capacity;
+    uint64_t *cell_w, *cell_r; /* of 4 bytes of shared memory: the last write, what read since (shared.c) */
+    uint32_t n_cells, cells_capacity, cells_used;
     struct check_remote *remote;
     uint32_t n_remote, remote_capacity;
     struct clock *exit_known; /* exec knowledge of threads at their exit, once there was something to know */
@@ -170,9 +166,16 @@ struct check_cluster {
 
 struct global_shadow; /* global.c */
 struct found;         /* report.c */
+struct footprint;     /* grids.c */
+
+struct check_shape {              /* of a grid */
+    uint32_t grid[3], cluster[3]; /* in CTAs */
+    uint32_t threads_per_cta;
+};
 
 struct check {
     const struct emu_run *run;
+    struct check_shape shape;
     struct sites sites;
     struct check_cluster *free_clusters;
     struct flag *flags[FLAG_BUCKETS];
@@ -185,6 +188,9 @@ struct check {
     uint64_t seed;
     uint32_t deadlock, deadlock_site; /* number of the hazard that tells of a deadlock, and where it waits */
     uint32_t clc_used;                /* site of a request; 0 none */
+    const struct check_task *task;    /* what the driver knows of its order; NULL: nothing */
+    struct footprint *prior;          /* the grid that this one may overlap; NULL none */
+    bool dependents;                  /* griddepcontrol.launch_dependents was executed */
     struct check_cluster *live;
 };
 
@@ -364,6 +370,15 @@ void check_deadlock(struct check *check, struct check_cluster *cl);
 void check_faults(struct check *check, const struct emu_run *run, clab_status status,
                   const struct clab_error *error);
 
+/* --- grids.c */
+/* At the start of a launch: finds the grid that it may overlap. */
+void check_grids_begin(struct check *check);
+/* At its end: compares with the launches that have no order to it, and keeps its shadow for later ones. */
+void check_grids_end(struct check *check);
+void check_grid_dependency(struct check *check, struct check_warp *warp, uint32_t lanes, uint32_t site);
+/* An access while the grid before may still run. */
+void check_grids_early(const struct actor *actor, unsigned lane, uint64_t address, uint64_t bytes);
+
 /* --- report.c */
 /* The hazard of (kind, sites), new or counted; NULL when it was there already or the kind is off. The caller
    fills what is not filled: space, address, missing, detail. */
@@ -374,6 +389,10 @@ bool check_found_has(const struct check *check, enum clab_hazard_kind kind, uint
 struct clab_hazard *check_found(struct check *check, uint32_t number);
 void check_party(struct check *check, struct clab_hazard_party *party, uint64_t cluster, uint32_t agent,
                  uint32_t lanes, uint32_t site, const char *action);
+/* The same for a launch that has ended. */
+void check_party_past(const struct check_shape *shape, const struct sites *sites,
+                      struct clab_hazard_party *party, uint64_t cluster, uint32_t agent, uint32_t lanes,
+                      uint32_t site);
 void check_party_cta(struct check *check, struct clab_hazard_party *party, uint64_t cluster, uint32_t rank,
                      const char *action);
 void check_within(struct clab_hazard *hazard);

@@ -237,7 +237,7 @@ const struct clab_command_info clab_commands[] = {
      "ran and were wrong or failed; 2 usage or experiment file; 3 no toolkit, or --jit without a GPU; 130 "
      "interrupted.\n"},
     {"with-emulator", clab_cmd_with_emulator, "run another program on the stand-in driver",
-     "clusterlab with-emulator [--arch sm_100] -- PROGRAM ARGUMENTS...\n"
+     "clusterlab with-emulator [--arch sm_100] [--check] -- PROGRAM ARGUMENTS...\n"
      "\n"
      "Sets LD_LIBRARY_PATH, LD_PRELOAD and CLUSTERLAB_EMU_ARCH, and becomes PROGRAM. Other options of the "
      "stand-in come\n"
@@ -245,6 +245,18 @@ const struct clab_command_info clab_commands[] = {
      "_LOG.\n"
      "A linker of PTX takes the place of nvJitLink, whose cubins could not run; CLUSTERLAB_NVJITLINK names "
      "NVIDIA's own,\n"
-     "which it needs for LTO IR (default: the one that doctor finds).\n"},
+     "which it needs for LTO IR (default: the one that doctor finds).\n"
+     "\n"
+     "  --check          every launch of PROGRAM, and of the processes that it starts, runs with all hazard "
+     "checks on:\n"
+     "                   races and the rest that `check` knows, and races between launches that no stream, "
+     "event or\n"
+     "                   synchronisation orders. What was found is reported on stderr when PROGRAM has "
+     "ended; its "
+     "exit status\n"
+     "                   stays (128 + N when signal N ended it)\n"
+     "  --check-fails    the same, and the exit status is 1 when a hazard was found and PROGRAM's is 0\n"
+     "  --seed N         another schedule: orders of warps and CTAs, delays of copies\n"
+     "  --suppress FILE  hazards to pass over, as for `check`\n"},
     {NULL, NULL, NULL, NULL},
 };

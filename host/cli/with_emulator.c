@@ -1,5 +1,6 @@
 /* clusterlab with-emulator: another program on the stand-in driver. Replaces this process, so that the
-   program's status, signals and terminal are its own. */
+   program's status, signals and terminal are its own; with --check it stays, to report when the program ends.
+ */
 #include <errno.h>
 #include <glob.h>
 #include <stdio.h>
@@ -8,6 +9,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/with_check.h"
 #include "compile/toolkit.h"
 #include "driver/driver.h"
 #include "lab/device.h"
@@ -60,37 +62,77 @@ static void replace_linker(const char *folder)
     free(toolkit);
 }
 
+/* The value of `name VALUE` or `name=VALUE` at argv[*inout_i], which goes on to the last word taken; NULL
+   when it is another option. */
+static const char *value_of(const char *name, int argc, char **argv, int *inout_i)
+{
+    const size_t bytes = strlen(name);
+    if (strcmp(argv[*inout_i], name) == 0 && *inout_i + 1 < argc)
+        return argv[++*inout_i];
+    return strncmp(argv[*inout_i], name, bytes) == 0 && argv[*inout_i][bytes] == '='
+               ? argv[*inout_i] + bytes + 1
+               : NULL;
+}
+
+static int usage(struct clab_error *error)
+{
+    clab_error_remedy(error, "clusterlab with-emulator [--arch sm_100] [--check] -- PROGRAM ARGUMENTS");
+    return clab_status_exit(CLAB_USAGE);
+}
+
+static bool is_number(const char *text)
+{
+    return text[0] != '\0' && strspn(text, "0123456789") == strlen(text) && strlen(text) < 20;
+}
+
 int clab_cmd_with_emulator(struct clab_cli *cli, int argc, char **argv, struct clab_error *error)
 {
     const char *arch = NULL;
+    struct clab_with_check check = {0};
+    bool checks = false;
     char path[4096];
     int i = 1;
-    (void)cli;
     for (; i < argc; i++) {
+        const struct {
+            const char *name, **value;
+        } options[] = {{"--arch", &arch}, {"--seed", &check.seed}, {"--suppress", &check.suppress}};
+        const char *value = NULL;
         if (strcmp(argv[i], "--") == 0) {
             i++;
             break;
         }
-        const bool is_split = strcmp(argv[i], "--arch") == 0 && i + 1 < argc;
-        if (is_split || strncmp(argv[i], "--arch=", 7) == 0) {
-            if (arch != NULL) {
-                clab_error_set(error, CLAB_USAGE, "--arch was given twice");
-                return clab_status_exit(CLAB_USAGE);
-            }
-            arch = is_split ? argv[++i] : argv[i] + 7;
-        } else if (argv[i][0] == '-') {
-            clab_error_set(error, CLAB_USAGE, "unknown option %s", argv[i]);
-            clab_error_remedy(error, "clusterlab with-emulator [--arch sm_100] -- PROGRAM ARGUMENTS");
-            return clab_status_exit(CLAB_USAGE);
-        } else {
+        if (argv[i][0] != '-')
             break;
+        checks |= strncmp(argv[i], "--check", 7) == 0;
+        if (strcmp(argv[i], "--check") == 0)
+            continue;
+        if (strcmp(argv[i], "--check-fails") == 0) {
+            check.fails = true;
+            continue;
+        }
+        for (size_t k = 0; value == NULL && k < sizeof options / sizeof *options; k++) {
+            value = value_of(options[k].name, argc, argv, &i);
+            if (value != NULL && *options[k].value != NULL)
+                return clab_status_exit(
+                    clab_error_set(error, CLAB_USAGE, "%s was given twice", options[k].name));
+            if (value != NULL)
+                *options[k].value = value;
+        }
+        if (value == NULL) {
+            clab_error_set(error, CLAB_USAGE, "unknown option %s", argv[i]);
+            return usage(error);
         }
     }
     if (i >= argc) {
         clab_error_set(error, CLAB_USAGE, "with-emulator needs a program to run");
-        clab_error_remedy(error, "clusterlab with-emulator [--arch sm_100] -- PROGRAM ARGUMENTS");
-        return clab_status_exit(CLAB_USAGE);
+        return usage(error);
     }
+    if (!checks && (check.seed != NULL || check.suppress != NULL)) {
+        clab_error_set(error, CLAB_USAGE, "--seed and --suppress are for --check");
+        return usage(error);
+    }
+    if (check.seed != NULL && !is_number(check.seed))
+        return clab_status_exit(clab_error_set(error, CLAB_USAGE, "--seed %s: wanted a number", check.seed));
     clab_status status = arch != NULL ? clab_device_arch_check(arch, error) : CLAB_OK;
     if (status != CLAB_OK) {
         clab_error_context(error, "--arch");
@@ -108,6 +150,8 @@ int clab_cmd_with_emulator(struct clab_cli *cli, int argc, char **argv, struct c
     replace_linker(path);
     if (arch != NULL)
         setenv("CLUSTERLAB_EMU_ARCH", arch, 1);
+    if (checks)
+        return clab_with_check_run(cli, &check, argv + i, error);
     execvp(argv[i], argv + i);
     const int code = errno;
     clab_error_set(error, CLAB_USAGE, "cannot run %s: %s", argv[i], strerror(code));

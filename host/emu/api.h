@@ -49,6 +49,7 @@ struct api_thread {
     CUstreamCaptureMode capture_mode;
     CUstream own_stream[8]; /* per-thread default streams, of the contexts below */
     CUcontext own_context[8];
+    const struct check_task *task; /* in execution on this thread; NULL: none, or its order is not kept */
     bool has_error;
     struct clab_error error; /* detail of the last failure */
 };
@@ -152,6 +153,7 @@ struct api_function {
     struct emu_kernel *kernel;
     struct emu_kernel_info info;
     struct api_settings settings;
+    struct api_old_launch *old; /* what the calls of api_launch_old.c have set; heap, NULL none */
     struct api_function *next;
 };
 
@@ -219,6 +221,13 @@ CUresult api_image_load(struct api_device *device, const void *image, size_t byt
 
 /* ---- memory (api_allocation.c, api_memory.c) ---- */
 
+/* What a program advised about managed memory, of a whole allocation. */
+struct api_advice {
+    bool read_mostly;
+    bool by_device, by_host;             /* accessed by */
+    CUmemLocation preferred, prefetched; /* type INVALID: none */
+};
+
 struct api_allocation {
     uint64_t base, bytes;
     enum {
@@ -229,6 +238,7 @@ struct api_allocation {
         API_MEMORY_MODULE,
         API_MEMORY_VIRTUAL, /* a mapping of cuMemMap */
         API_MEMORY_IPC,     /* another process's, opened here */
+        API_MEMORY_GRAPH,   /* of an allocation node; counted apart from other device memory */
         API_MEMORY_ARRAY    /* a CUDA array's; the program never sees the address */
     } kind;
     CUcontext context;             /* NULL: of no context (VIRTUAL) */
@@ -237,7 +247,9 @@ struct api_allocation {
     bool async_memops;             /* CU_POINTER_ATTRIBUTE_SYNC_MEMOPS was cleared; it has no effect */
     bool free_queued;              /* cuMemFreeAsync was called */
     struct api_physical *physical; /* VIRTUAL: what is mapped; a reference is held */
+    struct emu_physical *memory;   /* GRAPH: what is mapped */
     CUmemAccess_flags access;      /* VIRTUAL: of the device */
+    struct api_advice advice;      /* MANAGED */
     unsigned opened;               /* IPC: times that cuIpcOpenMemHandle gave it */
     uint64_t file;                 /* IPC: number of the file behind it */
     unsigned long long id;
@@ -288,6 +300,7 @@ enum api_work_kind {
     API_WORK_WAIT, /* graphs only: streams turn it into a dependency */
     API_WORK_FREE,
     API_WORK_ALLOC, /* graphs only */
+    API_WORK_BATCH, /* stream memory operations in order; graphs only */
     API_WORK_WRITE_VALUE,
     API_WORK_WAIT_VALUE,
     API_WORK_GRAPH
@@ -314,6 +327,7 @@ struct api_launch {
     void *params; /* heap */
     uint32_t param_bytes;
     int priority;
+    bool programmatic; /* may start before the task before it has ended */
 };
 
 struct api_work {
@@ -347,6 +361,10 @@ struct api_work {
             uint64_t address, value;
             unsigned bytes, flags;
         } value;
+        struct {
+            struct api_work *items; /* heap */
+            unsigned count;
+        } batch;
         struct api_exec *exec; /* a reference is held */
     };
 };
@@ -360,6 +378,13 @@ void api_work_fini(struct api_work *work);
 CUresult api_work_copy(const struct api_work *work, struct api_work *out_work);
 
 /* ---- streams and events (api_queue.c, api_stream.c, api_event.c) ---- */
+
+/* What whoever comes next knows to be done (api_order.c). */
+struct api_order {
+    struct check_known *known; /* heap */
+    size_t n, capacity;
+    bool everything;
+};
 
 struct api_stream {
     CUstream handle;
@@ -381,6 +406,7 @@ struct api_stream {
     struct api_dependency *waits; /* of cuStreamWaitEvent, for the next task */
     size_t n_waits;
     CUsynchronizationPolicy sync_policy;
+    struct api_order order;
     struct api_stream *next;
 };
 struct api_dependency {
@@ -403,6 +429,19 @@ struct api_event {
     size_t n_nodes;
     unsigned refs;
 };
+
+/* Orders between tasks (api_order.c), for the hazard checker; nothing is done while launches are not checked.
+   With the lock. */
+struct api_work;
+/* The next task of `stream` comes after task `issued` of `on`. */
+void api_order_after(struct api_stream *stream, const struct api_stream *on, uint64_t issued);
+/* The order of a task that is submitted now; heap, NULL when none is kept. */
+struct check_task *api_order_task(struct api_stream *stream, uint64_t number, const struct api_work *work);
+/* The host knows task `issued` of `on` to be done; what comes before `task`; all. */
+void api_order_host_after(const struct api_stream *on, uint64_t issued);
+void api_order_host_after_task(const struct check_task *task);
+void api_order_host_after_all(void);
+void api_order_fini(struct api_order *order);
 
 enum api_mode {
     API_ASYNC, /* returns at once */
@@ -453,6 +492,20 @@ CUresult api_capture_forbids(struct api_context *context);
 CUresult api_exec_run(struct api_context *context, struct api_exec *exec, struct clab_error *error);
 void api_exec_release(struct api_exec *exec);
 void api_exec_hold(struct api_exec *exec);
+
+/* ---- memory of graphs (api_graph_memory.c) ---- */
+
+/* Addresses for `bytes`, as an allocation node's work. OUT_OF_MEMORY, INVALID_VALUE. */
+CUresult api_graph_memory_new(uint64_t bytes, struct api_work *out_work);
+/* Is it the start of an allocation node's addresses, whether or not memory is there? */
+bool api_graph_memory_is(uint64_t address);
+/* Does the range lie in an allocation node's addresses? Nodes and captured calls may name it before there is
+   memory; whether there is some is checked when they run. */
+bool api_graph_memory_holds(uint64_t address, uint64_t bytes);
+/* Puts memory there, unless it is there already. With the lock. */
+CUresult api_graph_memory_take(struct api_context *context, uint64_t address, uint64_t bytes);
+/* Takes the memory away: for api_allocation_free. */
+void api_graph_memory_give(struct api_allocation *allocation);
 
 /* ---- launches (api_launch_rules.c) ---- */
 

@@ -1,5 +1,6 @@
 /* The table of the program's allocations: what the machine's arena does not know about them (who made them,
    with which flags, from which pool). Sorted by address; guarded by the API's lock. */
+#include "check/check.h"
 #include "emu/api.h"
 
 #include <stdio.h>
@@ -143,12 +144,15 @@ void api_allocation_free(struct api_allocation *allocation)
 {
     struct emu_machine *machine = api_device()->machine;
     size_t place = above(allocation->base) - 1;
+    check_memory_freed(allocation->base, allocation->bytes);
     memmove(table.rows + place, table.rows + place + 1, (table.count - place - 1) * sizeof *table.rows);
     table.count--;
     if (is_counted((int)allocation->kind))
         table.bytes -= allocation->bytes;
     if (allocation->kind == API_MEMORY_REGISTERED)
         emu_memory_unregister(machine, (void *)(uintptr_t)allocation->base);
+    else if (allocation->kind == API_MEMORY_GRAPH)
+        api_graph_memory_give(allocation);
     else if (allocation->kind == API_MEMORY_VIRTUAL)
         emu_memory_unmap(machine, allocation->base, allocation->bytes);
     else

@@ -85,6 +85,14 @@ static CUgraphNodeType node_type(enum api_work_kind kind)
         return CU_GRAPH_NODE_TYPE_EVENT_RECORD;
     case API_WORK_WAIT:
         return CU_GRAPH_NODE_TYPE_WAIT_EVENT;
+    case API_WORK_ALLOC:
+        return CU_GRAPH_NODE_TYPE_MEM_ALLOC;
+    case API_WORK_FREE:
+        return CU_GRAPH_NODE_TYPE_MEM_FREE;
+    case API_WORK_WRITE_VALUE:
+    case API_WORK_WAIT_VALUE:
+    case API_WORK_BATCH:
+        return CU_GRAPH_NODE_TYPE_BATCH_MEM_OP;
     default:
         return CU_GRAPH_NODE_TYPE_EMPTY;
     }
@@ -102,13 +110,6 @@ CUresult api_capture_add(struct api_stream *stream, struct api_work *work)
     if (work->kind == API_WORK_GRAPH) {
         api_work_fini(work);
         return api_set_error(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "graph launches are not captured");
-    }
-    if (work->kind == API_WORK_FREE || work->kind == API_WORK_WRITE_VALUE ||
-        work->kind == API_WORK_WAIT_VALUE) {
-        api_work_fini(work);
-        api_capture_invalidate(capture);
-        return api_set_error(CUDA_ERROR_NOT_SUPPORTED, "capturing frees and stream memory operations is "
-                                                       "not emulated");
     }
     CUresult result = api_node_add(capture->graph, node_type(work->kind), work, stream->capture_nodes,
                                    stream->n_capture_nodes, &node);

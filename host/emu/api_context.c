@@ -4,6 +4,8 @@
    name). */
 #include "emu/api_context.h"
 
+#include "emu/api_array.h"
+
 #include <stdlib.h>
 
 static unsigned long long next_context_id = 1;
@@ -71,6 +73,9 @@ void api_contexts_end(struct api_context *context)
         }
     while (context->modules != NULL)
         api_module_drop(context->modules);
+    api_references_free(context->handle);
+    api_textures_free(context->handle);
+    api_arrays_free(context->handle);
     api_allocations_free(context->handle);
     clab_error_clear(&context->fault);
     if (context->sticky != CUDA_SUCCESS)

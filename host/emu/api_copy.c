@@ -1,6 +1,6 @@
 /* "Memory Management": the copies. One macro per shape of prototype; what each form means is
    api_transfer.c's. Peer copies are copies: one device is emulated. The forms with 32-bit device pointers
-   (before CUDA 3.2) are left out, as are arrays. */
+   (before CUDA 3.2) are left out. Copies of one-dimensional arrays: api_copy_array.c. */
 #include "emu/api_transfer.h"
 
 static CUresult copy_linear(const char *call, CUstream handle, uint64_t to, uint64_t from, uint64_t bytes,

@@ -142,6 +142,8 @@ CUresult CUDAAPI cuEventQuery(CUevent hEvent)
         api_unlock();
         return CUDA_ERROR_NOT_READY;
     }
+    if (event->stream != NULL)
+        api_order_host_after(event->stream, event->issued);
     return api_leave();
 }
 
@@ -162,6 +164,7 @@ CUresult CUDAAPI cuEventSynchronize(CUevent hEvent)
     struct api_context *context = event->context;
     while (stream->completed < issued)
         api_wait_for_change();
+    api_order_host_after(stream, issued);
     api_stream_release(stream);
     if (context->sticky != CUDA_SUCCESS)
         return api_fail_with(context->sticky, &context->fault);

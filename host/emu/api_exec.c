@@ -278,6 +278,24 @@ CUresult CUDAAPI cuGraphExecDestroy(CUgraphExec hGraphExec)
     return api_leave();
 }
 
+/* Memory of an allocation node is there from the launch on, so that later calls may name it. Memory that an
+   earlier launch left must be freed first, unless the instance does so by itself. */
+static CUresult take_memory(struct api_context *context, const struct instance *instance, size_t index)
+{
+    const struct api_exec *exec = instance->exec;
+    const struct api_work *work = &exec->steps[index].work;
+    bool freed = (instance->flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH) != 0;
+    if (work->kind != API_WORK_ALLOC)
+        return CUDA_SUCCESS;
+    for (size_t i = index + 1; i < exec->n_steps && !freed; i++)
+        freed = exec->steps[i].work.kind == API_WORK_FREE &&
+                exec->steps[i].work.memory.address == work->memory.address;
+    const struct api_allocation *there = api_allocation_find(work->memory.address);
+    if (there != NULL && !there->free_queued && !freed)
+        return api_set_error(CUDA_ERROR_INVALID_VALUE, "memory of an allocation node is not freed yet");
+    return api_graph_memory_take(context, work->memory.address, work->memory.bytes);
+}
+
 static CUresult submit(const char *call, CUgraphExec handle, CUstream hStream, bool run)
 {
     struct api_context *context;
@@ -297,6 +315,11 @@ static CUresult submit(const char *call, CUgraphExec handle, CUstream hStream, b
         for (size_t i = 0; stream->capture == NULL && i < instance->exec->n_steps; i++)
             if (instance->exec->steps[i].work.kind == API_WORK_RECORD)
                 api_event_place(instance->exec->steps[i].work.event.event, stream);
+        for (size_t i = 0; stream->capture == NULL && i < instance->exec->n_steps; i++) {
+            result = take_memory(context, instance, i);
+            if (result != CUDA_SUCCESS)
+                return api_result(result);
+        }
         api_exec_hold(instance->exec);
         work = (struct api_work){.kind = API_WORK_GRAPH, .exec = instance->exec};
     }
@@ -399,18 +422,66 @@ CUresult CUDAAPI cuGraphExecMemsetNodeSetParams(CUgraphExec hGraphExec, CUgraphN
     SET_PARAMS(CU_GRAPH_NODE_TYPE_MEMSET, memsetParams, api_set_work(memsetParams, &work));
 }
 
-static CUresult host_work(const CUDA_HOST_NODE_PARAMS *params, struct api_work *out_work)
-{
-    if (params->fn == NULL)
-        return api_set_error(CUDA_ERROR_INVALID_VALUE, "the host function is NULL");
-    *out_work = (struct api_work){.kind = API_WORK_HOST, .host = {params->fn, params->userData}};
-    return CUDA_SUCCESS;
-}
-
 CUresult CUDAAPI cuGraphExecHostNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
                                               const CUDA_HOST_NODE_PARAMS *nodeParams)
 {
-    SET_PARAMS(CU_GRAPH_NODE_TYPE_HOST, nodeParams, host_work(nodeParams, &work));
+    SET_PARAMS(CU_GRAPH_NODE_TYPE_HOST, nodeParams, api_host_work(nodeParams, &work));
+}
+
+CUresult CUDAAPI cuGraphExecBatchMemOpNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
+                                                    const CUDA_BATCH_MEM_OP_NODE_PARAMS *nodeParams)
+{
+    SET_PARAMS(CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, nodeParams,
+               api_batch_work(nodeParams->count, nodeParams->paramArray, nodeParams->flags, &work));
+}
+
+CUresult CUDAAPI cuGraphExecEventRecordNodeSetEvent(CUgraphExec hGraphExec, CUgraphNode hNode, CUevent event)
+{
+    SET_PARAMS(CU_GRAPH_NODE_TYPE_EVENT_RECORD, event, api_event_work(event, API_WORK_RECORD, &work));
+}
+
+CUresult CUDAAPI cuGraphExecEventWaitNodeSetEvent(CUgraphExec hGraphExec, CUgraphNode hNode, CUevent event)
+{
+    SET_PARAMS(CU_GRAPH_NODE_TYPE_WAIT_EVENT, event, api_event_work(event, API_WORK_WAIT, &work));
+}
+
+CUresult CUDAAPI cuGraphExecNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
+                                          CUgraphNodeParams *nodeParams)
+{
+    if (nodeParams != NULL && nodeParams->type == CU_GRAPH_NODE_TYPE_GRAPH)
+        return cuGraphExecChildGraphNodeSetParams(hGraphExec, hNode, nodeParams->graph.graph);
+    SET_PARAMS(nodeParams->type, nodeParams, api_any_work(nodeParams, &work));
+}
+
+/* The steps of a child graph come right after its node's own. */
+CUresult CUDAAPI cuGraphExecChildGraphNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
+                                                    CUgraph childGraph)
+{
+    struct instance *instance;
+    struct api_node *node;
+    struct api_exec *fresh = NULL;
+    CUresult result = enter_step(__func__, hGraphExec, hNode, &instance, &node);
+    if (result != CUDA_SUCCESS)
+        return result;
+    const struct api_graph *graph = emu_handle_get(EMU_HANDLE_GRAPH, childGraph);
+    API_REQUIRE(graph != NULL && node->type == CU_GRAPH_NODE_TYPE_GRAPH);
+    result = make_own(instance);
+    if (result == CUDA_SUCCESS)
+        result = exec_new(graph, &fresh);
+    if (result != CUDA_SUCCESS)
+        return api_result(result);
+    struct api_step *first = find_step(instance, node) + 1;
+    const size_t left = instance->exec->n_steps - (size_t)(first - instance->exec->steps);
+    bool same = graph->n_nodes == node->child->n_nodes && fresh->n_steps <= left;
+    for (size_t i = 0; same && i < fresh->n_steps; i++)
+        same = fresh->steps[i].type == first[i].type && fresh->steps[i].n_from == first[i].n_from;
+    for (size_t i = 0; same && i < fresh->n_steps; i++) {
+        const struct api_work old = first[i].work;
+        first[i].work = fresh->steps[i].work;
+        fresh->steps[i].work = old;
+    }
+    api_exec_release(fresh);
+    return same ? api_leave() : api_fail(CUDA_ERROR_INVALID_VALUE, "the child graph has another shape");
 }
 
 CUresult CUDAAPI cuGraphNodeSetEnabled(CUgraphExec hGraphExec, CUgraphNode hNode, unsigned int isEnabled)

@@ -62,6 +62,22 @@ CUresult api_kernel_work(const CUDA_KERNEL_NODE_PARAMS *params, struct api_work 
 CUresult api_copy_work(const CUDA_MEMCPY3D *params, struct api_work *out_work);
 CUresult api_set_work(const CUDA_MEMSET_NODE_PARAMS *params, struct api_work *out_work);
 
+/* One operation of a batch (api_stream_memory.c): EMPTY for those that have nothing to do here. */
+CUresult api_memory_op_work(const CUstreamBatchMemOpParams *op, struct api_work *out_work);
+/* Adds finished work (taken over, like `child`, NULL for none) as a node; ends the call that api_enter began.
+ */
+CUresult api_node_add_call(CUgraphNode *out_handle, CUgraph hGraph, const CUgraphNode *dependencies,
+                           size_t count, CUgraphNodeType type, struct api_work *work,
+                           struct api_graph *child);
+CUresult api_alloc_work(const CUmemPoolProps *props, size_t bytes, struct api_work *out_work);
+CUresult api_host_work(const CUDA_HOST_NODE_PARAMS *params, struct api_work *out_work);
+CUresult api_event_work(CUevent handle, enum api_work_kind kind, struct api_work *out_work);
+/* Of a node whose parameters say its kind. NOT_SUPPORTED for kinds that are not emulated. Not for child
+ * graphs. */
+CUresult api_any_work(const CUgraphNodeParams *params, struct api_work *out_work);
+CUresult api_batch_work(unsigned count, const CUstreamBatchMemOpParams *ops, unsigned flags,
+                        struct api_work *out_work);
+
 /* One capture in progress: the origin stream and those that joined it. */
 struct api_capture {
     struct api_graph *graph;

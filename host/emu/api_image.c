@@ -110,6 +110,58 @@ const char *api_undefined_function(const struct ptx_module *module)
     return NULL;
 }
 
+/* Does the instruction access a .global or generic address in a 32-bit register? Asynchronous copies, matrix
+   and tensor-map instructions are not looked at (ptxas 13.0.88; wider or narrower registers are fine). */
+static bool accesses_narrowly(const struct ptx_function *function, const struct ptx_insn *insn)
+{
+    const struct ptx_row_info *row = &ptx_rows[insn->row];
+    const bool looked_at = strcmp(row->class, "MEMORY") == 0 || strcmp(row->class, "ATOMIC") == 0 ||
+                           strncmp(row->section, "mbarrier.", 9) == 0;
+    if (!looked_at || insn->row == PTX_PREFETCH_TENSORMAP || insn->row == PTX_CREATEPOLICY_RANGE ||
+        (insn->n_spaces > 0 && insn->spaces[0] != PTX_SPACE_GLOBAL))
+        return false;
+    for (uint32_t i = 0; i < insn->n_operands; i++) {
+        const struct ptx_operand *operand = &insn->operands[i];
+        if (operand->kind == PTX_OPERAND_ADDRESS && operand->elements[0].kind == PTX_OPERAND_REG &&
+            ptx_types[function->regs[operand->elements[0].reg].type].bits == 32)
+            return true;
+    }
+    return false;
+}
+
+const struct ptx_insn *api_narrow_address(const struct ptx_module *module)
+{
+    if (module->target.sm < 90)
+        return NULL;
+    for (uint32_t f = 0; f < module->n_functions; f++) {
+        const struct ptx_function *function = module->functions[f];
+        for (uint32_t i = 0; i < function->n_insns; i++) {
+            const struct ptx_insn *insn = &function->insns[i];
+            const bool is_cvta = insn->row == PTX_CVTA || insn->row == PTX_CVTA_TO;
+            const bool is_mov = insn->row == PTX_MOV && insn->operands[1].kind == PTX_OPERAND_SYMBOL;
+            if (is_cvta  ? insn->types[0] == PTX_U32
+                : is_mov ? ptx_types[insn->types[0]].bits == 32 && insn->operands[1].var != NULL &&
+                               insn->operands[1].var->space == PTX_SPACE_GLOBAL &&
+                               (insn->operands[1].imm == 0 || insn->operands[1].is_indexed)
+                         : accesses_narrowly(function, insn))
+                return insn;
+        }
+    }
+    return NULL;
+}
+
+void api_explain_narrow(struct clab_error *error, const struct ptx_module *module, const char *name,
+                        const struct ptx_insn *insn)
+{
+    char text[200];
+    ptx_insn_text(module, insn, text, sizeof text);
+    clab_error_set(error, CLAB_PTX_SYNTAX,
+                   "%s:%u: 32-bit ABI (32-bit addressing) is not supported on sm_90 or higher architectures: "
+                   "'%s' uses a 32-bit address",
+                   name, (unsigned)insn->line, text);
+    clab_error_remedy(error, "addresses in .global and generic ones have 64 bits");
+}
+
 void api_explain_undefined(struct clab_error *error, const char *name)
 {
     static const char gate[] = "_is_not_supported_before_SM_", wrapper[] = "__cuda_ptx_",
@@ -173,6 +225,7 @@ CUresult api_image_load(struct api_device *device, const void *image, size_t byt
         const struct ptx_module *parsed = emu_module_ptx(*out_module);
         const struct clab_error *flaw = api_function_error(parsed);
         const char *undefined = api_undefined_function(parsed);
+        const struct ptx_insn *narrow = api_narrow_address(parsed);
         if (flaw != NULL) {
             clab_error_copy(error, flaw);
             status = CLAB_PTX_SYNTAX;
@@ -180,6 +233,9 @@ CUresult api_image_load(struct api_device *device, const void *image, size_t byt
             status = clab_error_set(error, CLAB_PTX_SYNTAX, "%s: unresolved extern function '%s'", shown,
                                     undefined);
             api_explain_undefined(error, undefined);
+        } else if (narrow != NULL) {
+            api_explain_narrow(error, parsed, shown, narrow);
+            status = CLAB_PTX_SYNTAX;
         } else if (parsed->address_size != 64) {
             status = clab_error_set(error, CLAB_PTX_SYNTAX, "%s: .address_size %u: a 64-bit driver takes 64",
                                     name, (unsigned)parsed->address_size);

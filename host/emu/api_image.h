@@ -17,6 +17,12 @@ const struct clab_error *api_function_error(const struct ptx_module *module);
 /* The first function that is called but defined nowhere; NULL: none. The emulator's own (vprintf, …) count as
  * defined. */
 const char *api_undefined_function(const struct ptx_module *module);
+/* The first instruction that makes the module use 32-bit addresses, which ptxas and the driver take word by
+   word and then refuse as a whole on sm_90 and higher; NULL: none. */
+const struct ptx_insn *api_narrow_address(const struct ptx_module *module);
+/* Sets the error that tells of it. `name`: the module's, for the message. */
+void api_explain_narrow(struct clab_error *error, const struct ptx_module *module, const char *name,
+                        const struct ptx_insn *insn);
 /* Adds what to do about it, where the name is one that CUDA's headers or ptxas put there themselves. */
 void api_explain_undefined(struct clab_error *error, const char *name);
 

@@ -62,9 +62,13 @@ static CUresult apply(const CUlaunchAttribute *attribute, struct api_launch *lau
         launch->priority = value->priority;
         return CUDA_SUCCESS;
     case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
+        /* Permissions, this one and the next: to start before the previous kernel ends, to use larger
+           clusters where they fit. Not making use of them is one of the outcomes that the manual allows; the
+           hazard checker tells what others may do. */
+        launch->programmatic = value->programmaticStreamSerializationAllowed != 0;
+        emu_log_once("launch attribute %d is a hint that changes nothing here", (int)attribute->id);
+        return CUDA_SUCCESS;
     case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
-        /* Permissions: to start before the previous kernel ends, to use larger clusters where they fit. Not
-           making use of them is one of the outcomes that the manual allows. */
     case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:

@@ -165,6 +165,11 @@ static CUresult check_text(const char *text, size_t bytes, const char *name, boo
             clab_error_set(error, CLAB_PTX_TARGET, "%s: %s", name, reason);
             result = CUDA_ERROR_INVALID_PTX;
         }
+        const struct ptx_insn *narrow = api_narrow_address(module);
+        if (flaw == NULL && narrow != NULL) {
+            api_explain_narrow(error, module, name, narrow);
+            result = CUDA_ERROR_INVALID_PTX;
+        }
         const char *undefined = final ? api_undefined_function(module) : NULL;
         if (undefined != NULL) {
             clab_error_set(error, CLAB_LOAD, "%s: unresolved extern function '%s'", name, undefined);

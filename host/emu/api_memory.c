@@ -62,7 +62,8 @@ CUresult CUDAAPI cuMemFree_v2(CUdeviceptr dptr)
         return api_result(result);
     struct api_allocation *allocation = api_allocation_find(dptr);
     if (allocation == NULL || allocation->base != dptr || allocation->free_queued ||
-        (allocation->kind != API_MEMORY_DEVICE && allocation->kind != API_MEMORY_MANAGED))
+        (allocation->kind != API_MEMORY_DEVICE && allocation->kind != API_MEMORY_MANAGED &&
+         allocation->kind != API_MEMORY_GRAPH))
         return api_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx is not the start of a live allocation",
                         (unsigned long long)dptr);
     result = api_context_wait(context);
@@ -235,54 +236,4 @@ CUresult CUDAAPI cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUde
     if (psize != NULL)
         *psize = bytes;
     return api_leave();
-}
-
-/* ---- managed memory's hints ---- */
-
-static CUresult hint(const char *call, CUdeviceptr address, size_t bytes, CUstream *handle)
-{
-    struct api_context *context;
-    struct api_stream *stream;
-    CUresult result = api_enter_context(call, &context);
-    if (result != CUDA_SUCCESS)
-        return result;
-    const struct api_allocation *allocation = api_allocation_find(address);
-    if (bytes == 0 || allocation == NULL || allocation->kind != API_MEMORY_MANAGED ||
-        bytes > allocation->base + allocation->bytes - address)
-        return api_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx, %zu bytes, is not managed memory",
-                        (unsigned long long)address, bytes);
-    if (handle != NULL) {
-        struct api_work work = {.kind = API_WORK_EMPTY};
-        result = api_stream_get(context, *handle, &stream);
-        if (result == CUDA_SUCCESS)
-            result = api_submit(stream, &work, API_ASYNC);
-    }
-    return api_result(result);
-}
-
-CUresult CUDAAPI cuMemPrefetchAsync_v2(CUdeviceptr devPtr, size_t count, CUmemLocation location,
-                                       unsigned int flags, CUstream hStream)
-{
-    (void)location;
-    return flags != 0 ? hint(__func__, devPtr, 0, NULL) : hint(__func__, devPtr, count, &hStream);
-}
-
-CUresult CUDAAPI cuMemPrefetchAsync(CUdeviceptr devPtr, size_t count, CUdevice dstDevice, CUstream hStream)
-{
-    (void)dstDevice;
-    return hint(__func__, devPtr, count, &hStream);
-}
-
-CUresult CUDAAPI cuMemAdvise_v2(CUdeviceptr devPtr, size_t count, CUmem_advise advice, CUmemLocation location)
-{
-    (void)advice;
-    (void)location;
-    return hint(__func__, devPtr, count, NULL);
-}
-
-CUresult CUDAAPI cuMemAdvise(CUdeviceptr devPtr, size_t count, CUmem_advise advice, CUdevice device)
-{
-    (void)advice;
-    (void)device;
-    return hint(__func__, devPtr, count, NULL);
 }

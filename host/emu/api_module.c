@@ -1,6 +1,6 @@
 /* "Module Management": loading, functions and variables by name. Images are image.c's, JIT options jit.c's,
    linking api_link.c's. Texture and surface references do not exist here. */
-#include "emu/api.h"
+#include "emu/api_array.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -22,6 +22,7 @@ void api_module_release(struct api_module *module)
         struct api_function *function = module->functions;
         module->functions = function->next;
         emu_handle_free(function->handle);
+        free(function->old);
         free(function);
     }
     clab_map_free(&module->function_names);
@@ -290,7 +291,11 @@ CUresult CUDAAPI cuModuleGetTexRef(CUtexref *pTexRef, CUmodule hmod, const char 
     if (result != CUDA_SUCCESS)
         return result;
     API_REQUIRE(pTexRef != NULL && name != NULL);
-    return api_fail(CUDA_ERROR_NOT_FOUND, "the module has no texture reference %s", name);
+    void *handle = NULL;
+    result = api_reference_of(module, name, false, &handle);
+    if (result == CUDA_SUCCESS)
+        *pTexRef = handle;
+    return api_result(result);
 }
 
 CUresult CUDAAPI cuModuleGetSurfRef(CUsurfref *pSurfRef, CUmodule hmod, const char *name)
@@ -300,5 +305,9 @@ CUresult CUDAAPI cuModuleGetSurfRef(CUsurfref *pSurfRef, CUmodule hmod, const ch
     if (result != CUDA_SUCCESS)
         return result;
     API_REQUIRE(pSurfRef != NULL && name != NULL);
-    return api_fail(CUDA_ERROR_NOT_FOUND, "the module has no surface reference %s", name);
+    void *handle = NULL;
+    result = api_reference_of(module, name, true, &handle);
+    if (result == CUDA_SUCCESS)
+        *pSurfRef = handle;
+    return api_result(result);
 }

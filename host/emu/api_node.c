@@ -1,6 +1,6 @@
 /* "Graph Management": nodes by kind: kernels, copies, sets, host functions, events, child graphs, and their
-   parameters. Leaves out: memory allocation and free nodes, external semaphores, batched memory operations,
-   conditional nodes. */
+   parameters. Memory nodes and batches: api_node_memory.c. Leaves out: external semaphores, conditional
+   nodes. */
 #include "emu/api_graph.h"
 
 #include <stdlib.h>
@@ -66,7 +66,7 @@ CUresult api_set_work(const CUDA_MEMSET_NODE_PARAMS *params, struct api_work *ou
     return result;
 }
 
-static CUresult host_work(const CUDA_HOST_NODE_PARAMS *params, struct api_work *out_work)
+CUresult api_host_work(const CUDA_HOST_NODE_PARAMS *params, struct api_work *out_work)
 {
     if (params->fn == NULL)
         return api_set_error(CUDA_ERROR_INVALID_VALUE, "the host function is NULL");
@@ -74,7 +74,7 @@ static CUresult host_work(const CUDA_HOST_NODE_PARAMS *params, struct api_work *
     return CUDA_SUCCESS;
 }
 
-static CUresult event_work(CUevent handle, enum api_work_kind kind, struct api_work *out_work)
+CUresult api_event_work(CUevent handle, enum api_work_kind kind, struct api_work *out_work)
 {
     struct api_event *event = emu_handle_get(EMU_HANDLE_EVENT, handle);
     if (event == NULL)
@@ -87,8 +87,8 @@ static CUresult event_work(CUevent handle, enum api_work_kind kind, struct api_w
 /* ---- adding ---- */
 
 /* Adds finished work; ends the call. */
-static CUresult add(CUgraphNode *out_handle, CUgraph hGraph, const CUgraphNode *dependencies, size_t count,
-                    CUgraphNodeType type, struct api_work *work, struct api_graph *child)
+CUresult api_node_add_call(CUgraphNode *out_handle, CUgraph hGraph, const CUgraphNode *dependencies,
+                           size_t count, CUgraphNodeType type, struct api_work *work, struct api_graph *child)
 {
     struct api_graph *graph = emu_handle_get(EMU_HANDLE_GRAPH, hGraph);
     struct api_node **from = NULL, *node = NULL;
@@ -121,7 +121,7 @@ static CUresult add(CUgraphNode *out_handle, CUgraph hGraph, const CUgraphNode *
     CUresult made_ = (make);                         \
     if (made_ != CUDA_SUCCESS)                       \
         return api_result(made_);                    \
-    return add(phGraphNode, hGraph, dependencies, numDependencies, type, &work, NULL)
+    return api_node_add_call(phGraphNode, hGraph, dependencies, numDependencies, type, &work, NULL)
 
 static CUresult null_params(void)
 {
@@ -180,7 +180,7 @@ CUresult CUDAAPI cuGraphAddMemsetNode(CUgraphNode *phGraphNode, CUgraph hGraph,
 CUresult CUDAAPI cuGraphAddHostNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
                                     size_t numDependencies, const CUDA_HOST_NODE_PARAMS *nodeParams)
 {
-    ADD(CU_GRAPH_NODE_TYPE_HOST, nodeParams == NULL ? null_params() : host_work(nodeParams, &work));
+    ADD(CU_GRAPH_NODE_TYPE_HOST, nodeParams == NULL ? null_params() : api_host_work(nodeParams, &work));
 }
 
 CUresult CUDAAPI cuGraphAddEmptyNode(CUgraphNode *phGraphNode, CUgraph hGraph,
@@ -193,14 +193,14 @@ CUresult CUDAAPI cuGraphAddEventRecordNode(CUgraphNode *phGraphNode, CUgraph hGr
                                            const CUgraphNode *dependencies, size_t numDependencies,
                                            CUevent event)
 {
-    ADD(CU_GRAPH_NODE_TYPE_EVENT_RECORD, event_work(event, API_WORK_RECORD, &work));
+    ADD(CU_GRAPH_NODE_TYPE_EVENT_RECORD, api_event_work(event, API_WORK_RECORD, &work));
 }
 
 CUresult CUDAAPI cuGraphAddEventWaitNode(CUgraphNode *phGraphNode, CUgraph hGraph,
                                          const CUgraphNode *dependencies, size_t numDependencies,
                                          CUevent event)
 {
-    ADD(CU_GRAPH_NODE_TYPE_WAIT_EVENT, event_work(event, API_WORK_WAIT, &work));
+    ADD(CU_GRAPH_NODE_TYPE_WAIT_EVENT, api_event_work(event, API_WORK_WAIT, &work));
 }
 
 static CUresult add_child(CUgraphNode *out_handle, CUgraph hGraph, const CUgraphNode *dependencies,
@@ -213,7 +213,7 @@ static CUresult add_child(CUgraphNode *out_handle, CUgraph hGraph, const CUgraph
     struct api_graph *child = api_graph_clone(graph);
     if (child == NULL)
         return api_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a graph");
-    return add(out_handle, hGraph, dependencies, count, CU_GRAPH_NODE_TYPE_GRAPH, &work, child);
+    return api_node_add_call(out_handle, hGraph, dependencies, count, CU_GRAPH_NODE_TYPE_GRAPH, &work, child);
 }
 
 CUresult CUDAAPI cuGraphAddChildGraphNode(CUgraphNode *phGraphNode, CUgraph hGraph,
@@ -225,7 +225,7 @@ CUresult CUDAAPI cuGraphAddChildGraphNode(CUgraphNode *phGraphNode, CUgraph hGra
 }
 
 /* The form that takes any kind. The structs of this form repeat the older ones with a context. */
-static CUresult any_work(const CUgraphNodeParams *params, struct api_work *out_work)
+CUresult api_any_work(const CUgraphNodeParams *params, struct api_work *out_work)
 {
     switch (params->type) {
     case CU_GRAPH_NODE_TYPE_KERNEL: {
@@ -260,14 +260,19 @@ static CUresult any_work(const CUgraphNodeParams *params, struct api_work *out_w
     }
     case CU_GRAPH_NODE_TYPE_HOST: {
         CUDA_HOST_NODE_PARAMS old = {.fn = params->host.fn, .userData = params->host.userData};
-        return host_work(&old, out_work);
+        return api_host_work(&old, out_work);
     }
     case CU_GRAPH_NODE_TYPE_EMPTY:
         return CUDA_SUCCESS;
     case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
-        return event_work(params->eventRecord.event, API_WORK_RECORD, out_work);
+        return api_event_work(params->eventRecord.event, API_WORK_RECORD, out_work);
     case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
-        return event_work(params->eventWait.event, API_WORK_WAIT, out_work);
+        return api_event_work(params->eventWait.event, API_WORK_WAIT, out_work);
+    case CU_GRAPH_NODE_TYPE_MEM_FREE:
+        *out_work = (struct api_work){.kind = API_WORK_FREE, .memory = {.address = params->free.dptr}};
+        return CUDA_SUCCESS;
+    case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
+        return api_batch_work(params->memOp.count, params->memOp.paramArray, params->memOp.flags, out_work);
     default:
         return api_set_error(CUDA_ERROR_NOT_SUPPORTED, "graph nodes of type %d are not emulated",
                              (int)params->type);
@@ -275,7 +280,7 @@ static CUresult any_work(const CUgraphNodeParams *params, struct api_work *out_w
 }
 
 static CUresult add_any(const char *call, CUgraphNode *out_handle, CUgraph hGraph,
-                        const CUgraphNode *dependencies, size_t count, const CUgraphNodeParams *params)
+                        const CUgraphNode *dependencies, size_t count, CUgraphNodeParams *params)
 {
     CUresult result = api_enter(call);
     if (result != CUDA_SUCCESS)
@@ -284,9 +289,16 @@ static CUresult add_any(const char *call, CUgraphNode *out_handle, CUgraph hGrap
     if (params->type == CU_GRAPH_NODE_TYPE_GRAPH)
         return add_child(out_handle, hGraph, dependencies, count, params->graph.graph);
     struct api_work work = {.kind = API_WORK_EMPTY};
-    result = any_work(params, &work);
-    return result != CUDA_SUCCESS ? api_result(result)
-                                  : add(out_handle, hGraph, dependencies, count, params->type, &work, NULL);
+    const bool allocates = params->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC;
+    result = allocates ? api_alloc_work(&params->alloc.poolProps, params->alloc.bytesize, &work)
+                       : api_any_work(params, &work);
+    if (result != CUDA_SUCCESS)
+        return api_result(result);
+    const uint64_t address = allocates ? work.memory.address : 0;
+    result = api_node_add_call(out_handle, hGraph, dependencies, count, params->type, &work, NULL);
+    if (result == CUDA_SUCCESS && allocates)
+        params->alloc.dptr = address;
+    return result;
 }
 
 CUresult CUDAAPI cuGraphAddNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
@@ -562,7 +574,7 @@ CUresult CUDAAPI cuGraphHostNodeSetParams(CUgraphNode hNode, const CUDA_HOST_NOD
     CUresult result = enter_node(__func__, hNode, CU_GRAPH_NODE_TYPE_HOST, nodeParams, &node);
     if (result != CUDA_SUCCESS)
         return result;
-    result = host_work(nodeParams, &work);
+    result = api_host_work(nodeParams, &work);
     if (result == CUDA_SUCCESS)
         replace(node, &work);
     return api_result(result);
@@ -604,7 +616,7 @@ CUresult CUDAAPI cuGraphNodeSetParams(CUgraphNode hNode, CUgraphNodeParams *node
     struct api_node *node = emu_handle_get(EMU_HANDLE_NODE, hNode);
     struct api_work work = {.kind = API_WORK_EMPTY};
     API_REQUIRE(node != NULL && nodeParams != NULL && nodeParams->type == node->type);
-    CUresult result = any_work(nodeParams, &work);
+    CUresult result = api_any_work(nodeParams, &work);
     if (result == CUDA_SUCCESS)
         replace(node, &work);
     return api_result(result);

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "check/check.h"
+
 static bool parse_u64(const char *text, uint64_t limit, uint64_t *out_value)
 {
     char *end;
@@ -171,5 +173,9 @@ clab_status api_options_from_environment(struct emu_machine *machine, struct cla
         if (status != CLAB_OK)
             return clab_error_context(error, "%s", variables[i].variable);
     }
+    const char *log = getenv("CLUSTERLAB_EMU_CHECK");
+    if (log != NULL && log[0] != '\0' && !check_log_to(log))
+        return clab_error_set(error, CLAB_USAGE, "CLUSTERLAB_EMU_CHECK: cannot write %s: %s", log,
+                              strerror(errno));
     return CLAB_OK;
 }

@@ -67,6 +67,38 @@ CUresult CUDAAPI cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice dev)
     return pool_result(__func__, dev, pool, true);
 }
 
+/* The forms that take a location. UNVERIFIED: the code for locations and types without a pool. */
+static CUresult location_result(const char *call, CUmemoryPool *out_pool, const CUmemLocation *location,
+                                CUmemAllocationType type, bool current)
+{
+    if (location != NULL && location->type == CU_MEM_LOCATION_TYPE_DEVICE &&
+        type == CU_MEM_ALLOCATION_TYPE_PINNED)
+        return pool_result(call, location->id, out_pool, current);
+    CUresult result = api_enter(call);
+    if (result != CUDA_SUCCESS)
+        return result;
+    API_REQUIRE(location != NULL);
+    return api_fail(CUDA_ERROR_NOT_SUPPORTED, "pools are of device memory only");
+}
+
+CUresult CUDAAPI cuMemGetDefaultMemPool(CUmemoryPool *pool_out, CUmemLocation *location,
+                                        CUmemAllocationType type)
+{
+    return location_result(__func__, pool_out, location, type, false);
+}
+
+CUresult CUDAAPI cuMemGetMemPool(CUmemoryPool *pool, CUmemLocation *location, CUmemAllocationType type)
+{
+    return location_result(__func__, pool, location, type, true);
+}
+
+CUresult CUDAAPI cuMemSetMemPool(CUmemLocation *location, CUmemAllocationType type, CUmemoryPool pool)
+{
+    CUmemoryPool now;
+    CUresult result = location_result(__func__, &now, location, type, true);
+    return result == CUDA_SUCCESS ? cuDeviceSetMemPool(location->id, pool) : result;
+}
+
 CUresult CUDAAPI cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool)
 {
     API_ENTER();
@@ -235,13 +267,20 @@ static CUresult allocate(const char *call, CUdeviceptr *dptr, size_t bytes, CUme
     result = api_stream_get(context, hStream, &stream);
     if (result != CUDA_SUCCESS)
         return api_result(result);
-    if (stream->capture != NULL) {
-        api_capture_invalidate(stream->capture);
-        return api_fail(CUDA_ERROR_NOT_SUPPORTED, "allocation nodes in captured graphs are not emulated");
-    }
     if (bytes == 0) { /* no error, on the H200 */
         *dptr = 0;
         return api_leave();
+    }
+    if (stream->capture != NULL) { /* becomes an allocation node */
+        struct api_work work = {.kind = API_WORK_EMPTY};
+        result = api_graph_memory_new(bytes, &work);
+        if (result == CUDA_SUCCESS) {
+            const uint64_t address = work.memory.address;
+            result = api_submit(stream, &work, API_ASYNC);
+            if (result == CUDA_SUCCESS)
+                *dptr = address;
+        }
+        return api_result(result);
     }
     if (pool->max_bytes != 0 && bytes > pool->max_bytes - pool->used_bytes)
         return api_fail(CUDA_ERROR_OUT_OF_MEMORY, "the pool holds at most %llu bytes",
@@ -278,8 +317,12 @@ CUresult CUDAAPI cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
     if (dptr == 0)
         return api_leave();
     struct api_allocation *allocation = api_allocation_find(dptr);
-    if (allocation == NULL || allocation->base != dptr || allocation->free_queued ||
-        (allocation->kind != API_MEMORY_DEVICE && allocation->kind != API_MEMORY_MANAGED))
+    const bool captured = stream->capture != NULL && api_graph_memory_is(dptr);
+    if (captured)
+        allocation = NULL;
+    else if (allocation == NULL || allocation->base != dptr || allocation->free_queued ||
+             (allocation->kind != API_MEMORY_DEVICE && allocation->kind != API_MEMORY_MANAGED &&
+              allocation->kind != API_MEMORY_GRAPH))
         return api_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx is not the start of a live allocation",
                         (unsigned long long)dptr);
     if (stream->capture == NULL)

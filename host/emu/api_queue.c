@@ -25,6 +25,7 @@ struct api_task {
     bool done;
     size_t n_dependencies;
     struct api_dependency *dependencies;
+    struct check_task *order;
 };
 
 void api_stream_release(struct api_stream *stream)
@@ -36,6 +37,7 @@ void api_stream_release(struct api_stream *stream)
     free(stream->waits);
     free(stream->capture_nodes);
     free(stream->lent_nodes);
+    api_order_fini(&stream->order);
     free(stream);
 }
 
@@ -86,6 +88,7 @@ static bool dependency_add(struct api_dependency **list, size_t *count, struct a
 
 CUresult api_stream_wait_task(struct api_stream *stream, struct api_stream *on, uint64_t issued)
 {
+    api_order_after(stream, on, issued);
     if (stream == on || dependency_add(&stream->waits, &stream->n_waits, on, issued))
         return CUDA_SUCCESS;
     return api_set_error(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a dependency");
@@ -97,13 +100,17 @@ static bool add_legacy_order(struct api_stream *stream)
     struct api_context *context = stream->context;
     if (stream->legacy) {
         for (struct api_stream *other = context->streams; other != NULL; other = other->next)
-            if (other != stream && (other->flags & CU_STREAM_NON_BLOCKING) == 0 &&
-                !dependency_add(&stream->waits, &stream->n_waits, other, other->issued))
-                return false;
+            if (other != stream && (other->flags & CU_STREAM_NON_BLOCKING) == 0) {
+                api_order_after(stream, other, other->issued);
+                if (!dependency_add(&stream->waits, &stream->n_waits, other, other->issued))
+                    return false;
+            }
         return true;
     }
-    return (stream->flags & CU_STREAM_NON_BLOCKING) != 0 ||
-           dependency_add(&stream->waits, &stream->n_waits, context->legacy, context->legacy->issued);
+    if ((stream->flags & CU_STREAM_NON_BLOCKING) != 0)
+        return true;
+    api_order_after(stream, context->legacy, context->legacy->issued);
+    return dependency_add(&stream->waits, &stream->n_waits, context->legacy, context->legacy->issued);
 }
 
 static bool ready(const struct api_task *task)
@@ -123,9 +130,13 @@ static void run_head(struct api_stream *stream)
     task->result = context->sticky;
     stream->running = true;
     if (task->result == CUDA_SUCCESS && !context->cancel) {
+        struct api_thread *thread = api_thread();
+        const struct check_task *outer = thread->task;
+        thread->task = task->order;
         api_unlock();
         task->result = api_work_run(context, &task->work, &error);
         api_lock();
+        thread->task = outer;
         /* A synchronous task's refusal is its caller's; what an asynchronous one leaves behind is the
          * context's. */
         bool lasting = task->work.kind == API_WORK_KERNEL || task->work.kind == API_WORK_GRAPH || !task->here;
@@ -147,6 +158,7 @@ static void run_head(struct api_stream *stream)
     task->dependencies = NULL;
     task->n_dependencies = 0;
     task->done = true;
+    free(task->order);
     if (!task->here)
         free(task);
     api_signal_change();
@@ -235,6 +247,7 @@ CUresult api_submit(struct api_stream *stream, struct api_work *work, enum api_m
     stream->waits = NULL;
     stream->n_waits = 0;
     task->number = ++stream->issued;
+    task->order = api_order_task(stream, task->number, work);
     bool at_once = stream->head == NULL && ready(task);
     task->here = mode == API_SYNC || (at_once && is_short(work));
     if (stream->tail != NULL)
@@ -254,6 +267,8 @@ CUresult api_submit(struct api_stream *stream, struct api_work *work, enum api_m
     while (stream->head != task || stream->running || !ready(task))
         api_wait_for_change();
     run_head(stream);
+    if (mode == API_SYNC)
+        api_order_host_after(stream, task->number);
     CUresult result = task->result;
     free(task);
     api_stream_release(stream);
@@ -274,6 +289,7 @@ CUresult api_stream_wait(struct api_stream *stream)
             break;
         api_wait_for_change();
     }
+    api_order_host_after(stream, until);
     CUresult result = CUDA_SUCCESS;
     if (stream->context == context && context->sticky != CUDA_SUCCESS)
         result = api_copy_error(context->sticky, &context->fault);
@@ -294,5 +310,6 @@ CUresult api_context_wait(struct api_context *context)
         if (!context->active || context->id != id)
             return api_set_error(CUDA_ERROR_CONTEXT_IS_DESTROYED, "the context was destroyed meanwhile");
     }
+    api_order_host_after_all();
     return context->sticky == CUDA_SUCCESS ? CUDA_SUCCESS : api_copy_error(context->sticky, &context->fault);
 }

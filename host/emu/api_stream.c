@@ -194,6 +194,11 @@ CUresult CUDAAPI cuStreamQuery(CUstream hStream)
         api_unlock();
         return CUDA_ERROR_NOT_READY; /* an answer, not a failure: no record of it */
     }
+    if (stream->legacy)
+        for (struct api_stream *other = stream->context->streams; other != NULL; other = other->next)
+            if ((other->flags & CU_STREAM_NON_BLOCKING) == 0)
+                api_order_host_after(other, other->issued);
+    api_order_host_after(stream, stream->issued);
     return api_leave();
 }
 

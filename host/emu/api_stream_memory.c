@@ -1,22 +1,43 @@
 /* "Stream Memory Operations": a stream writes a word of memory, or waits until one has a value. Leaves out:
    remote flushes and memory barriers inside batches, which have nothing to order here and are accepted as
    such. */
-#include "emu/api.h"
+#include "emu/api_graph.h"
 
-static CUresult submit(struct api_stream *stream, uint64_t address, uint64_t value, unsigned bytes,
-                       unsigned flags, bool wait)
+static CUresult make(uint64_t address, uint64_t value, unsigned bytes, unsigned flags, bool wait,
+                     struct api_work *out_work)
 {
     unsigned known = wait ? 3u | CU_STREAM_WAIT_VALUE_FLUSH : CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER;
     if ((flags & ~known) != 0)
         return api_set_error(CUDA_ERROR_INVALID_VALUE, "flags 0x%x", flags);
-    if (address % bytes != 0 || api_memory(address, bytes) == NULL)
+    if (address % bytes != 0 ||
+        (api_memory(address, bytes) == NULL && !api_graph_memory_holds(address, bytes)))
         return api_set_error(CUDA_ERROR_INVALID_VALUE, "0x%llx is not an aligned word of live device memory",
                              (unsigned long long)address);
-    struct api_work work = {
+    *out_work = (struct api_work){
         .kind = wait ? API_WORK_WAIT_VALUE : API_WORK_WRITE_VALUE,
         .value = {.address = address, .value = value, .bytes = bytes, .flags = flags},
     };
-    return api_submit(stream, &work, API_ASYNC);
+    return CUDA_SUCCESS;
+}
+
+CUresult api_memory_op_work(const CUstreamBatchMemOpParams *op, struct api_work *out_work)
+{
+    *out_work = (struct api_work){.kind = API_WORK_EMPTY};
+    switch (op->operation) {
+    case CU_STREAM_MEM_OP_WAIT_VALUE_32:
+        return make(op->waitValue.address, op->waitValue.value, 4, op->waitValue.flags, true, out_work);
+    case CU_STREAM_MEM_OP_WAIT_VALUE_64:
+        return make(op->waitValue.address, op->waitValue.value64, 8, op->waitValue.flags, true, out_work);
+    case CU_STREAM_MEM_OP_WRITE_VALUE_32:
+        return make(op->writeValue.address, op->writeValue.value, 4, op->writeValue.flags, false, out_work);
+    case CU_STREAM_MEM_OP_WRITE_VALUE_64:
+        return make(op->writeValue.address, op->writeValue.value64, 8, op->writeValue.flags, false, out_work);
+    case CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES:
+    case CU_STREAM_MEM_OP_BARRIER:
+        return CUDA_SUCCESS;
+    default:
+        return api_set_error(CUDA_ERROR_INVALID_VALUE, "operation %d of a batch", (int)op->operation);
+    }
 }
 
 static CUresult one(const char *call, CUstream handle, uint64_t address, uint64_t value, unsigned bytes,
@@ -27,8 +48,11 @@ static CUresult one(const char *call, CUstream handle, uint64_t address, uint64_
     CUresult result = api_enter_context(call, &context);
     if (result != CUDA_SUCCESS)
         return result;
+    struct api_work work;
     result = api_stream_get(context, handle, &stream);
-    return api_result(result == CUDA_SUCCESS ? submit(stream, address, value, bytes, flags, wait) : result);
+    if (result == CUDA_SUCCESS)
+        result = make(address, value, bytes, flags, wait, &work);
+    return api_result(result == CUDA_SUCCESS ? api_submit(stream, &work, API_ASYNC) : result);
 }
 
 CUresult CUDAAPI cuStreamWriteValue32_v2(CUstream stream, CUdeviceptr addr, cuuint32_t value,
@@ -63,31 +87,10 @@ CUresult CUDAAPI cuStreamBatchMemOp_v2(CUstream stream, unsigned int count,
     API_REQUIRE(flags == 0 && count <= 256 && (paramArray != NULL || count == 0));
     CUresult result = api_stream_get(context, stream, &found);
     for (unsigned i = 0; i < count && result == CUDA_SUCCESS; i++) {
-        const CUstreamBatchMemOpParams *op = &paramArray[i];
-        switch (op->operation) {
-        case CU_STREAM_MEM_OP_WAIT_VALUE_32:
-            result = submit(found, op->waitValue.address, op->waitValue.value, 4, op->waitValue.flags, true);
-            break;
-        case CU_STREAM_MEM_OP_WAIT_VALUE_64:
-            result =
-                submit(found, op->waitValue.address, op->waitValue.value64, 8, op->waitValue.flags, true);
-            break;
-        case CU_STREAM_MEM_OP_WRITE_VALUE_32:
-            result =
-                submit(found, op->writeValue.address, op->writeValue.value, 4, op->writeValue.flags, false);
-            break;
-        case CU_STREAM_MEM_OP_WRITE_VALUE_64:
-            result =
-                submit(found, op->writeValue.address, op->writeValue.value64, 8, op->writeValue.flags, false);
-            break;
-        case CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES:
-        case CU_STREAM_MEM_OP_BARRIER:
-            break;
-        default:
-            result = api_set_error(CUDA_ERROR_INVALID_VALUE, "operation %u of the batch is %d", i,
-                                   (int)op->operation);
-            break;
-        }
+        struct api_work work;
+        result = api_memory_op_work(&paramArray[i], &work);
+        if (result == CUDA_SUCCESS && work.kind != API_WORK_EMPTY)
+            result = api_submit(found, &work, API_ASYNC);
     }
     return api_result(result);
 }

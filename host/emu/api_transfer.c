@@ -1,9 +1,10 @@
 /* Checks and scheduling of copies and sets ("Memory Management", and "API synchronization behavior" of the
-   CUDA Driver API 13.0): synchronous forms          done on return, except device to device and sets, which
-   only keep stream order asynchronous, pinned       returns at once asynchronous, pageable     the source has
-   been read on return (staged if the stream is busy); a destination has been written on return Leaves out:
-   CUDA arrays. */
+   CUDA Driver API 13.0). Synchronous forms are done on return, except device to device and sets, which only
+   keep stream order. Asynchronous forms on pinned memory return at once; on pageable memory the source has
+   been read on return (staged if the stream is busy), a destination has been written on return. */
 #include "emu/api_transfer.h"
+
+#include "emu/api_array.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +39,8 @@ static CUresult check_side(struct api_copy_side *side, const struct api_copy *co
     bool known = api_allocation_find(side->address) != NULL || api_memory_reserved(side->address) ||
                  api_memory(side->address, 1) != NULL;
     side->device = kind == API_SIDE_DEVICE || known;
-    if (side->device && api_memory(side->address, bytes) == NULL)
+    if (side->device && api_memory(side->address, bytes) == NULL &&
+        !api_graph_memory_holds(side->address, bytes))
         return api_set_error(CUDA_ERROR_INVALID_VALUE, "%s: 0x%llx, %llu bytes, is not live device memory",
                              name, (unsigned long long)side->address, (unsigned long long)bytes);
     if (!side->device && side->address == 0)
@@ -54,97 +56,149 @@ CUresult api_copy_check(struct api_copy *copy, enum api_side_kind to, enum api_s
     return result == CUDA_SUCCESS ? check_side(&copy->from, copy, from, "source") : result;
 }
 
-static CUresult side_of(CUmemorytype type, const void *host, uint64_t device, enum api_side_kind *out_kind,
-                        uint64_t *out_address)
-{
-    switch (type) {
-    case CU_MEMORYTYPE_HOST:
-        *out_kind = API_SIDE_HOST;
-        *out_address = (uint64_t)(uintptr_t)host;
-        return CUDA_SUCCESS;
-    case CU_MEMORYTYPE_DEVICE:
-        *out_kind = API_SIDE_DEVICE;
-        *out_address = device;
-        return CUDA_SUCCESS;
-    case CU_MEMORYTYPE_UNIFIED:
-        *out_kind = API_SIDE_UNIFIED;
-        *out_address = device;
-        return CUDA_SUCCESS;
-    case CU_MEMORYTYPE_ARRAY:
-        return api_set_error(CUDA_ERROR_NOT_SUPPORTED, "CUDA arrays are not emulated");
-    }
-    return api_set_error(CUDA_ERROR_INVALID_VALUE, "memory type %d", (int)type);
-}
+/* One side of a box as the API describes it. */
+struct given {
+    CUmemorytype type;
+    const void *host;
+    CUdeviceptr device;
+    CUarray array;
+    uint64_t x, y, z; /* of the corner; x in bytes */
+    uint64_t pitch, height;
+    const char *name;
+};
 
 #define MAX_PITCH 2147483647u
 
 /* Places a box's corner; pitch 0 means tightly packed. */
-static CUresult place(struct api_copy_side *side, uint64_t address, uint64_t x, uint64_t y, uint64_t z,
-                      uint64_t pitch, uint64_t height, const struct api_copy *box, const char *name)
+static CUresult place(struct api_copy_side *side, uint64_t address, const struct given *given,
+                      const struct api_copy *box)
 {
-    uint64_t least = box->width, offset;
-    if (__builtin_add_overflow(least, x, &least))
-        return api_set_error(CUDA_ERROR_INVALID_VALUE, "the %s's row overflows", name);
+    uint64_t least = box->width, offset, pitch = given->pitch, height = given->height;
+    if (__builtin_add_overflow(least, given->x, &least))
+        return api_set_error(CUDA_ERROR_INVALID_VALUE, "the %s's row overflows", given->name);
     if (pitch == 0)
         pitch = least;
     if (height == 0)
-        height = box->height + y;
+        height = box->height + given->y;
     bool rows = box->height > 1 || box->depth > 1;
     if (rows && (pitch < least || pitch > MAX_PITCH))
-        return api_set_error(CUDA_ERROR_INVALID_VALUE, "the %s's pitch is %llu: wanted %llu to %u", name,
-                             (unsigned long long)pitch, (unsigned long long)least, MAX_PITCH);
-    if (box->depth > 1 && height < box->height + y)
-        return api_set_error(CUDA_ERROR_INVALID_VALUE, "the %s's height is below the copied box", name);
+        return api_set_error(CUDA_ERROR_INVALID_VALUE, "the %s's pitch is %llu: wanted %llu to %u",
+                             given->name, (unsigned long long)pitch, (unsigned long long)least, MAX_PITCH);
+    if (box->depth > 1 && height < box->height + given->y)
+        return api_set_error(CUDA_ERROR_INVALID_VALUE, "the %s's height is below the copied box",
+                             given->name);
     side->pitch = pitch;
     uint64_t down, back;
     if (__builtin_mul_overflow(pitch, height, &side->slice_pitch) ||
-        __builtin_mul_overflow(y, pitch, &down) || __builtin_mul_overflow(z, side->slice_pitch, &back) ||
-        __builtin_add_overflow(x, down, &offset) || __builtin_add_overflow(offset, back, &offset) ||
+        __builtin_mul_overflow(given->y, pitch, &down) ||
+        __builtin_mul_overflow(given->z, side->slice_pitch, &back) ||
+        __builtin_add_overflow(given->x, down, &offset) || __builtin_add_overflow(offset, back, &offset) ||
         __builtin_add_overflow(address, offset, &side->address))
-        return api_set_error(CUDA_ERROR_INVALID_VALUE, "the %s's corner overflows", name);
+        return api_set_error(CUDA_ERROR_INVALID_VALUE, "the %s's corner overflows", given->name);
     return CUDA_SUCCESS;
 }
 
-CUresult api_copy_from_2d(const CUDA_MEMCPY2D *from, struct api_copy *out_copy)
+/* The same in an array: the box must lie inside it. */
+static CUresult place_in_array(struct api_copy_side *side, const struct given *given,
+                               const struct api_copy *box)
 {
-    enum api_side_kind to_kind = API_SIDE_HOST, from_kind = API_SIDE_HOST;
-    uint64_t to_address = 0, from_address = 0;
-    struct api_copy copy = {.width = from->WidthInBytes, .height = from->Height, .depth = 1};
-    CUresult result = side_of(from->srcMemoryType, from->srcHost, from->srcDevice, &from_kind, &from_address);
-    if (result == CUDA_SUCCESS)
-        result = side_of(from->dstMemoryType, from->dstHost, from->dstDevice, &to_kind, &to_address);
-    if (result == CUDA_SUCCESS)
-        result = place(&copy.from, from_address, from->srcXInBytes, from->srcY, 0, from->srcPitch, 0, &copy,
-                       "source");
-    if (result == CUDA_SUCCESS)
-        result = place(&copy.to, to_address, from->dstXInBytes, from->dstY, 0, from->dstPitch, 0, &copy,
-                       "destination");
-    if (result == CUDA_SUCCESS)
-        result = api_copy_check(&copy, to_kind, from_kind);
-    *out_copy = copy;
-    return result;
+    struct api_array *array;
+    CUresult result = api_array_get(given->array, &array);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (given->x > array->row_bytes || box->width > array->row_bytes - given->x || given->y > array->rows ||
+        box->height > array->rows - given->y || given->z > array->slices ||
+        box->depth > array->slices - given->z)
+        return api_set_error(
+            CUDA_ERROR_INVALID_VALUE,
+            "the %s: %llu bytes x %llu x %llu at %llu, %llu, %llu leaves an array of %llu x %u x %u",
+            given->name, (unsigned long long)box->width, (unsigned long long)box->height,
+            (unsigned long long)box->depth, (unsigned long long)given->x, (unsigned long long)given->y,
+            (unsigned long long)given->z, (unsigned long long)array->row_bytes, array->rows, array->slices);
+    *side = (struct api_copy_side){.address = array->base + given->z * array->slice_bytes +
+                                              given->y * array->pitch_bytes + given->x,
+                                   .pitch = array->pitch_bytes,
+                                   .slice_pitch = array->slice_bytes};
+    return CUDA_SUCCESS;
 }
 
-CUresult api_copy_from_3d(const CUDA_MEMCPY3D *from, struct api_copy *out_copy)
+static CUresult side_place(struct api_copy_side *side, const struct given *given, const struct api_copy *box,
+                           enum api_side_kind *out_kind)
 {
-    enum api_side_kind to_kind = API_SIDE_HOST, from_kind = API_SIDE_HOST;
-    uint64_t to_address = 0, from_address = 0;
-    struct api_copy copy = {.width = from->WidthInBytes, .height = from->Height, .depth = from->Depth};
-    if (from->srcLOD != 0 || from->dstLOD != 0)
+    switch (given->type) {
+    case CU_MEMORYTYPE_HOST:
+        *out_kind = API_SIDE_HOST;
+        return place(side, (uint64_t)(uintptr_t)given->host, given, box);
+    case CU_MEMORYTYPE_DEVICE:
+        *out_kind = API_SIDE_DEVICE;
+        return place(side, given->device, given, box);
+    case CU_MEMORYTYPE_UNIFIED:
+        *out_kind = API_SIDE_UNIFIED;
+        return place(side, given->device, given, box);
+    case CU_MEMORYTYPE_ARRAY:
+        *out_kind = API_SIDE_DEVICE;
+        return place_in_array(side, given, box);
+    }
+    return api_set_error(CUDA_ERROR_INVALID_VALUE, "memory type %d", (int)given->type);
+}
+
+static CUresult box_place(struct api_copy *copy, const struct given *from, const struct given *to)
+{
+    enum api_side_kind from_kind = API_SIDE_HOST, to_kind = API_SIDE_HOST;
+    CUresult result = side_place(&copy->from, from, copy, &from_kind);
+    if (result == CUDA_SUCCESS)
+        result = side_place(&copy->to, to, copy, &to_kind);
+    return result == CUDA_SUCCESS ? api_copy_check(copy, to_kind, from_kind) : result;
+}
+
+CUresult api_copy_from_2d(const CUDA_MEMCPY2D *box, struct api_copy *out_copy)
+{
+    const struct given from = {.type = box->srcMemoryType,
+                               .host = box->srcHost,
+                               .device = box->srcDevice,
+                               .array = box->srcArray,
+                               .x = box->srcXInBytes,
+                               .y = box->srcY,
+                               .pitch = box->srcPitch,
+                               .name = "source"};
+    const struct given to = {.type = box->dstMemoryType,
+                             .host = box->dstHost,
+                             .device = box->dstDevice,
+                             .array = box->dstArray,
+                             .x = box->dstXInBytes,
+                             .y = box->dstY,
+                             .pitch = box->dstPitch,
+                             .name = "destination"};
+    *out_copy = (struct api_copy){.width = box->WidthInBytes, .height = box->Height, .depth = 1};
+    return box_place(out_copy, &from, &to);
+}
+
+CUresult api_copy_from_3d(const CUDA_MEMCPY3D *box, struct api_copy *out_copy)
+{
+    const struct given from = {.type = box->srcMemoryType,
+                               .host = box->srcHost,
+                               .device = box->srcDevice,
+                               .array = box->srcArray,
+                               .x = box->srcXInBytes,
+                               .y = box->srcY,
+                               .z = box->srcZ,
+                               .pitch = box->srcPitch,
+                               .height = box->srcHeight,
+                               .name = "source"};
+    const struct given to = {.type = box->dstMemoryType,
+                             .host = box->dstHost,
+                             .device = box->dstDevice,
+                             .array = box->dstArray,
+                             .x = box->dstXInBytes,
+                             .y = box->dstY,
+                             .z = box->dstZ,
+                             .pitch = box->dstPitch,
+                             .height = box->dstHeight,
+                             .name = "destination"};
+    *out_copy = (struct api_copy){.width = box->WidthInBytes, .height = box->Height, .depth = box->Depth};
+    if (box->srcLOD != 0 || box->dstLOD != 0)
         return api_set_error(CUDA_ERROR_INVALID_VALUE, "LOD must be 0");
-    CUresult result = side_of(from->srcMemoryType, from->srcHost, from->srcDevice, &from_kind, &from_address);
-    if (result == CUDA_SUCCESS)
-        result = side_of(from->dstMemoryType, from->dstHost, from->dstDevice, &to_kind, &to_address);
-    if (result == CUDA_SUCCESS)
-        result = place(&copy.from, from_address, from->srcXInBytes, from->srcY, from->srcZ, from->srcPitch,
-                       from->srcHeight, &copy, "source");
-    if (result == CUDA_SUCCESS)
-        result = place(&copy.to, to_address, from->dstXInBytes, from->dstY, from->dstZ, from->dstPitch,
-                       from->dstHeight, &copy, "destination");
-    if (result == CUDA_SUCCESS)
-        result = api_copy_check(&copy, to_kind, from_kind);
-    *out_copy = copy;
-    return result;
+    return box_place(out_copy, &from, &to);
 }
 
 /* Packs a pageable source into one heap block, so that the program may reuse it at once. */
@@ -172,7 +226,8 @@ static bool is_on_device(const struct api_copy_side *side)
 {
     const struct api_allocation *allocation = side->device ? api_allocation_find(side->address) : NULL;
     return side->device && (allocation == NULL || allocation->kind == API_MEMORY_DEVICE ||
-                            allocation->kind == API_MEMORY_VIRTUAL || allocation->kind == API_MEMORY_IPC);
+                            allocation->kind == API_MEMORY_VIRTUAL || allocation->kind == API_MEMORY_IPC ||
+                            allocation->kind == API_MEMORY_ARRAY || allocation->kind == API_MEMORY_GRAPH);
 }
 
 CUresult api_copy_submit(struct api_stream *stream, const struct api_copy *copy, bool synchronous)
@@ -203,7 +258,7 @@ CUresult api_set_check(uint64_t address, uint64_t pitch, unsigned element_bytes,
                              (unsigned long long)address, (unsigned long long)pitch, element_bytes);
     if (__builtin_mul_overflow(width, (uint64_t)element_bytes, &row) || (height > 1 && pitch < row) ||
         __builtin_mul_overflow(height - 1, pitch, &down) || __builtin_add_overflow(row, down, &bytes) ||
-        api_memory(address, bytes) == NULL)
+        (api_memory(address, bytes) == NULL && !api_graph_memory_holds(address, bytes)))
         return api_set_error(CUDA_ERROR_INVALID_VALUE,
                              "0x%llx, %llu elements of %u bytes x %llu rows, is not live device memory",
                              (unsigned long long)address, (unsigned long long)width, element_bytes,

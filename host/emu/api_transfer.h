@@ -15,7 +15,7 @@ enum api_side_kind {
 struct api_copy api_copy_linear(uint64_t to, uint64_t from, uint64_t bytes);
 /* Fills copy->to.device and .from.device and checks both sides. INVALID_VALUE with the reason recorded. */
 CUresult api_copy_check(struct api_copy *copy, enum api_side_kind to, enum api_side_kind from);
-/* The boxes of the manual's structs. Arrays are refused by name. */
+/* The boxes of the manual's structs. */
 CUresult api_copy_from_2d(const CUDA_MEMCPY2D *from, struct api_copy *out_copy);
 CUresult api_copy_from_3d(const CUDA_MEMCPY3D *from, struct api_copy *out_copy);
 /* Runs a checked copy in a stream. synchronous: a form without Async in its name. */

@@ -10,7 +10,7 @@
 
 struct api_user_object {
     CUuserObject handle;
-    unsigned refs;
+    unsigned refs, own; /* all of them; those of the program itself, which graphs do not hold */
     CUhostFn destroy;
     void *data;
 };
@@ -94,7 +94,7 @@ CUresult CUDAAPI cuUserObjectCreate(CUuserObject *object_out, void *ptr, CUhostF
         free(object);
         return api_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a user object");
     }
-    object->refs = initialRefcount;
+    object->refs = object->own = initialRefcount;
     object->destroy = destroy;
     object->data = ptr;
     *object_out = object->handle;
@@ -121,6 +121,7 @@ CUresult CUDAAPI cuUserObjectRetain(CUuserObject object, unsigned int count)
     if (result != CUDA_SUCCESS)
         return result;
     found->refs += count;
+    found->own += count;
     return api_leave();
 }
 
@@ -130,7 +131,8 @@ CUresult CUDAAPI cuUserObjectRelease(CUuserObject object, unsigned int count)
     CUresult result = enter_object(__func__, object, count, &found);
     if (result != CUDA_SUCCESS)
         return result;
-    API_REQUIRE(count <= found->refs);
+    API_REQUIRE(count <= found->own); /* one more would take a graph's away */
+    found->own -= count;
     release(found, count);
     return api_leave();
 }
@@ -145,11 +147,13 @@ CUresult CUDAAPI cuGraphRetainUserObject(CUgraph graph, CUuserObject object, uns
     struct api_graph *of = emu_handle_get(EMU_HANDLE_GRAPH, graph);
     const bool moves = flags == CU_GRAPH_USER_OBJECT_MOVE;
     API_REQUIRE(of != NULL && (flags == 0 || moves));
-    API_REQUIRE(!moves || count <= found->refs);
+    API_REQUIRE(!moves || count <= found->own);
     if (!retain(&of->retained, found, count))
         return api_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a reference");
-    if (moves)
-        found->refs -= count; /* the caller's own; the graph's keep it alive */
+    if (moves) {
+        found->own -= count;
+        found->refs -= count; /* the graph's keep it alive */
+    }
     return api_leave();
 }
 

@@ -52,6 +52,7 @@ static CUresult run_kernel(struct api_context *context, const struct api_launch 
         .params = launch->params,
         .cancel = &context->cancel,
         .hooks = check_hooks(),
+        .task = api_thread()->task,
     };
     clab_status status = emu_launch_run(api_device()->machine, &request, &counters, error);
     api_counters_set(&counters);
@@ -144,6 +145,17 @@ static CUresult free_memory(uint64_t address)
     return CUDA_SUCCESS;
 }
 
+static CUresult alloc_memory(struct api_context *context, const struct api_work *work,
+                             struct clab_error *error)
+{
+    api_lock();
+    CUresult result = api_graph_memory_take(context, work->memory.address, work->memory.bytes);
+    api_unlock();
+    if (result != CUDA_SUCCESS)
+        clab_error_set(error, CLAB_NO_MEMORY, "no memory for a graph's allocation node");
+    return result;
+}
+
 static CUresult write_value(const struct api_work *work, struct clab_error *error)
 {
     void *to = api_memory(work->value.address, work->value.bytes);
@@ -190,6 +202,29 @@ static CUresult wait_value(struct api_context *context, const struct api_work *w
     return CUDA_SUCCESS;
 }
 
+/* What a copy or set touched, for the hazard checker. Slices that do not follow each other are left out. */
+static void tell_checker(const struct api_work *work)
+{
+    const struct check_task *task = api_thread()->task;
+    struct check_range ranges[2];
+    unsigned n = 0;
+    if (task == NULL)
+        return;
+    if (work->kind == API_WORK_SET) {
+        ranges[n++] = (struct check_range){work->set.address, work->set.pitch,
+                                           work->set.width * work->set.element_bytes, work->set.height, true};
+    } else {
+        const struct api_copy *copy = &work->copy;
+        for (int i = 0; i < 2; i++) {
+            const struct api_copy_side *where = i == 0 ? &copy->to : &copy->from;
+            const bool in_row = copy->depth == 1 || where->slice_pitch == copy->height * where->pitch;
+            ranges[n++] = (struct check_range){where->address, where->pitch, copy->width,
+                                               in_row ? copy->height * copy->depth : copy->height, i == 0};
+        }
+    }
+    check_driver_access(task, ranges, n);
+}
+
 static CUresult run(struct api_context *context, struct api_work *work, struct clab_error *error)
 {
     struct api_thread *thread = api_thread();
@@ -201,11 +236,17 @@ static CUresult run(struct api_context *context, struct api_work *work, struct c
     case API_WORK_SET:
         return run_set(work, error);
     case API_WORK_HOST:
+        api_lock();
+        api_order_host_after_task(thread->task);
+        api_unlock();
         thread->in_callback = true;
         work->host.function(work->host.data);
         thread->in_callback = false;
         return CUDA_SUCCESS;
     case API_WORK_CALLBACK:
+        api_lock();
+        api_order_host_after_task(thread->task);
+        api_unlock();
         thread->in_callback = true;
         work->callback.function(work->callback.stream, CUDA_SUCCESS, work->callback.data);
         thread->in_callback = false;
@@ -221,8 +262,15 @@ static CUresult run(struct api_context *context, struct api_work *work, struct c
         return wait_value(context, work, error);
     case API_WORK_GRAPH:
         return api_exec_run(context, work->exec, error);
-    case API_WORK_WAIT:
     case API_WORK_ALLOC:
+        return alloc_memory(context, work, error);
+    case API_WORK_BATCH: {
+        CUresult result = CUDA_SUCCESS;
+        for (unsigned i = 0; i < work->batch.count && result == CUDA_SUCCESS; i++)
+            result = run(context, &work->batch.items[i], error);
+        return result;
+    }
+    case API_WORK_WAIT:
     case API_WORK_EMPTY:
         break;
     }
@@ -232,6 +280,8 @@ static CUresult run(struct api_context *context, struct api_work *work, struct c
 CUresult api_work_run(struct api_context *context, struct api_work *work, struct clab_error *error)
 {
     CUresult result = run(context, work, error);
+    if (work->kind == API_WORK_COPY || work->kind == API_WORK_SET)
+        tell_checker(work);
     emu_machine_progress(api_device()->machine); /* a kernel may have waited for it */
     return result;
 }
@@ -253,6 +303,9 @@ void api_work_fini(struct api_work *work)
         break;
     case API_WORK_GRAPH:
         api_exec_release(work->exec);
+        break;
+    case API_WORK_BATCH:
+        free(work->batch.items);
         break;
     default:
         break;
@@ -286,6 +339,16 @@ CUresult api_work_copy(const struct api_work *work, struct api_work *out_work)
     case API_WORK_GRAPH:
         api_exec_hold(work->exec);
         break;
+    case API_WORK_BATCH: {
+        const size_t bytes = work->batch.count * sizeof *work->batch.items;
+        out_work->batch.items = malloc(bytes > 0 ? bytes : 1);
+        if (out_work->batch.items == NULL) {
+            *out_work = (struct api_work){.kind = API_WORK_EMPTY};
+            return api_set_error(CUDA_ERROR_OUT_OF_MEMORY, "no memory for memory operations");
+        }
+        memcpy(out_work->batch.items, work->batch.items, bytes);
+        break;
+    }
     default:
         break;
     }

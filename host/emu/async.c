@@ -35,18 +35,18 @@ void emu_copy_tell(const struct emu_cta *cta, uint64_t id, enum emu_event_kind k
 {
     emu_hook_event(
         cta, NULL, NULL,
-        (struct emu_event){.kind = kind, .id = id, .address = address, .value = bytes, .wait = write});
+        &(struct emu_event){.kind = kind, .id = id, .address = address, .value = bytes, .wait = write});
 }
 
 const char *emu_copy_complete_tx(const struct emu_cta *issuer, uint64_t id, struct emu_cta *cta,
                                  uint32_t mbarrier, uint32_t bytes)
 {
     emu_hook_event(issuer, NULL, NULL,
-                   (struct emu_event){.kind = EMU_EVENT_MBARRIER_COMPLETE_TX,
-                                      .id = id,
-                                      .rank = cta->rank,
-                                      .address = emu_window_offset(mbarrier),
-                                      .value = bytes});
+                   &(struct emu_event){.kind = EMU_EVENT_MBARRIER_COMPLETE_TX,
+                                       .id = id,
+                                       .rank = cta->rank,
+                                       .address = emu_window_offset(mbarrier),
+                                       .value = bytes});
     return emu_mbarrier_complete_tx(cta, mbarrier, bytes);
 }
 
@@ -155,11 +155,11 @@ static void cp_event_complete(struct emu_async *item, struct emu_cluster *cluste
                 const struct emu_mbarrier_arrival one = {.count = 1};
                 uint64_t state;
                 emu_hook_event(event->cta, &event->cta->warps[event->warp], NULL,
-                               (struct emu_event){.kind = EMU_EVENT_MBARRIER_CP_DONE,
-                                                  .lanes = left & -left,
-                                                  .rank = event->cta->rank,
-                                                  .address = emu_window_offset(address),
-                                                  .value = 1});
+                               &(struct emu_event){.kind = EMU_EVENT_MBARRIER_CP_DONE,
+                                                   .lanes = left & -left,
+                                                   .rank = event->cta->rank,
+                                                   .address = emu_window_offset(address),
+                                                   .value = 1});
                 const char *wrong = emu_mbarrier_arrive(event->cta, address, &one, &state);
                 if (wrong) {
                     emu_fault_async(cluster, event->cta, EMU_FAULT_ILLEGAL_INSTRUCTION, "shared", address,
@@ -273,7 +273,9 @@ static void copy_do(struct emu_copy *copy)
 {
     if (!copy->done) {
         copy->done = true;
+        copy->cta->cluster->completing = &copy->async;
         copy->perform(copy);
+        copy->cta->cluster->completing = NULL;
         emu_copy_tell(copy->cta, copy->id, EMU_EVENT_COPY_DONE, 0, 0, false);
     }
     if (copy->owner) {
@@ -362,7 +364,8 @@ bool emu_copy_alive(struct emu_copy *copy, const struct emu_cta *cta, const char
         return true;
     }
     emu_fault_async(
-        copy->cta->cluster, cta, EMU_FAULT_LAUNCH_FAILED, NULL, 0,
+        copy->cta->cluster, cta, EMU_FAULT_LAUNCH_FAILED, "shared::cluster",
+        (cta->rank << EMU_RANK_SHIFT) + EMU_SHARED_FIRST,
         "a copy issued by CTA (%u,%u,%u) of rank %u %s shared memory of CTA (%u,%u,%u) of rank %u, which has "
         "exited",
         copy->cta->ctaid[0], copy->cta->ctaid[1], copy->cta->ctaid[2], copy->cta->rank, what, cta->ctaid[0],

@@ -92,14 +92,14 @@ const struct emu_op *emu_barrier_whole(struct emu_warp *warp, const struct emu_o
     barrier->waiting += EMU_LANES;
     if (cta->run->hooks) {
         emu_hook_event(cta, warp, op,
-                       (struct emu_event){
+                       &(struct emu_event){
                            .kind = EMU_EVENT_BARRIER_ARRIVE, .lanes = EMU_ALL, .wait = true, .value = id});
     }
     if (barrier->waiting == cta->live_threads) {
         if (cta->run->hooks) {
             barrier->lanes[warp->index] = EMU_ALL;
             emu_hook_event(cta, warp, op,
-                           (struct emu_event){.kind = EMU_EVENT_BARRIER_COMPLETE, .value = id});
+                           &(struct emu_event){.kind = EMU_EVENT_BARRIER_COMPLETE, .value = id});
             barrier->lanes[warp->index] = 0;
         }
         release(cta, id);
@@ -150,16 +150,16 @@ const struct emu_op *emu_barrier_take(struct emu_warp *warp, const struct emu_op
     barrier->reduce_or |= (predicate & lanes) != 0;
     warp->progress++;
     emu_hook_event(cta, warp, op,
-                   (struct emu_event){.kind = EMU_EVENT_BARRIER_ARRIVE,
-                                      .lanes = lanes,
-                                      .wait = mode != EMU_BARRIER_ARRIVE,
-                                      .value = id});
+                   &(struct emu_event){.kind = EMU_EVENT_BARRIER_ARRIVE,
+                                       .lanes = lanes,
+                                       .wait = mode != EMU_BARRIER_ARRIVE,
+                                       .value = id});
     if (mode != EMU_BARRIER_ARRIVE) {
         barrier->lanes[warp->index] |= lanes;
         barrier->waiting += emu_lane_count(lanes);
     }
     if (complete(cta, barrier)) {
-        emu_hook_event(cta, warp, op, (struct emu_event){.kind = EMU_EVENT_BARRIER_COMPLETE, .value = id});
+        emu_hook_event(cta, warp, op, &(struct emu_event){.kind = EMU_EVENT_BARRIER_COMPLETE, .value = id});
         barrier->lanes[warp->index] = 0;
         if (out_value) {
             *out_value = reduced(barrier, mode);
@@ -194,7 +194,7 @@ void emu_barriers_exit(struct emu_warp *warp, uint32_t lanes)
         const uint32_t id = (uint32_t)__builtin_ctz(left);
         if (complete(cta, &cta->barriers[id])) {
             emu_hook_event(cta, NULL, NULL,
-                           (struct emu_event){.kind = EMU_EVENT_BARRIER_COMPLETE, .value = id});
+                           &(struct emu_event){.kind = EMU_EVENT_BARRIER_COMPLETE, .value = id});
             release(cta, id);
         }
     }

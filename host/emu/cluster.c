@@ -14,7 +14,7 @@ static void complete_phase(struct emu_cluster *cluster)
     cluster->barrier_phase++;
     cluster->thread->cluster_barriers++;
     emu_hook_event(&cluster->ctas[0], NULL, NULL,
-                   (struct emu_event){.kind = EMU_EVENT_CLUSTER_COMPLETE, .value = cluster->barrier_phase});
+                   &(struct emu_event){.kind = EMU_EVENT_CLUSTER_COMPLETE, .value = cluster->barrier_phase});
     for (uint32_t rank = 0; rank < cluster->size; rank++) {
         struct emu_cta *cta = &cluster->ctas[rank];
         for (uint32_t left = cta->cluster_waiting; left; left &= left - 1) {
@@ -52,7 +52,7 @@ const struct emu_op *emu_cluster_arrive(struct emu_warp *warp, const struct emu_
         (cta->cluster_parity[warp->index] & ~lanes) | (cluster->barrier_phase & 1 ? lanes : 0);
     cluster->barrier_arrived += emu_lane_count(lanes);
     warp->progress++;
-    emu_hook_event(cta, warp, op, (struct emu_event){.kind = EMU_EVENT_CLUSTER_ARRIVE, .lanes = lanes});
+    emu_hook_event(cta, warp, op, &(struct emu_event){.kind = EMU_EVENT_CLUSTER_ARRIVE, .lanes = lanes});
     check(cluster);
     return op + 1;
 }
@@ -76,7 +76,7 @@ const struct emu_op *emu_cluster_wait(struct emu_warp *warp, const struct emu_op
         return emu_wait(warp, op, EMU_WAIT_CLUSTER_BARRIER, 0);
     }
     cta->cluster_arrived[warp->index] &= ~lanes;
-    emu_hook_event(cta, warp, op, (struct emu_event){.kind = EMU_EVENT_CLUSTER_WAIT, .lanes = lanes});
+    emu_hook_event(cta, warp, op, &(struct emu_event){.kind = EMU_EVENT_CLUSTER_WAIT, .lanes = lanes});
     return op + 1;
 }
 

@@ -105,7 +105,7 @@ bool emu_collective(struct emu_warp *warp, const struct emu_op *op, const uint32
     if (!missing || !(warp->gathered & warp->exec)) {
         emu_hook_event(
             warp->cta, warp, op,
-            (struct emu_event){
+            &(struct emu_event){
                 .kind = EMU_EVENT_COLLECTIVE, .lanes = warp->exec, .value = mask, .wait = missing});
     }
     if (!missing) {
@@ -135,7 +135,7 @@ bool emu_collective(struct emu_warp *warp, const struct emu_op *op, const uint32
     }
     emu_hook_event(
         warp->cta, warp, op,
-        (struct emu_event){.kind = EMU_EVENT_COLLECTIVE, .lanes = need | warp->exec, .value = mask});
+        &(struct emu_event){.kind = EMU_EVENT_COLLECTIVE, .lanes = need | warp->exec, .value = mask});
     gather->got.pred = (gather->got.pred & ~(need | warp->exec)) | (got.pred & (need | warp->exec));
     warp->gathered &= ~(need | warp->exec);
     for (uint32_t used = warp->used; used; used &= used - 1) {
@@ -155,7 +155,7 @@ bool emu_converged(struct emu_warp *warp, const struct emu_op *op, uint32_t mask
     (void)emu_woken(warp, NULL);
     if ((need & ~warp->exec) == 0) {
         emu_hook_event(warp->cta, warp, op,
-                       (struct emu_event){.kind = EMU_EVENT_COLLECTIVE, .lanes = warp->exec, .value = mask});
+                       &(struct emu_event){.kind = EMU_EVENT_COLLECTIVE, .lanes = warp->exec, .value = mask});
         return true;
     }
     if (absorb(warp, op, mask) && (need & ~warp->fragment->mask) == 0) {

@@ -132,6 +132,10 @@ const char *emu_module_entry_name(const struct emu_module *module, unsigned inde
 bool emu_module_global(const struct emu_module *module, const char *name, uint64_t *out_address,
                        uint64_t *out_bytes);
 
+/* Address of a .texref (or .surfref) variable; false when there is none of that name. */
+bool emu_module_reference(const struct emu_module *module, const char *name, bool is_surface,
+                          uint64_t *out_address);
+
 struct emu_kernel_info {
     const struct ptx_function *function; /* directives, parameters */
     struct emu_module *module;
@@ -155,6 +159,7 @@ struct emu_launch {
     const void *params;            /* param_bytes bytes laid out at param_offsets */
     volatile bool *cancel;         /* polled: true ends the launch with CLAB_INTERRUPTED; may be NULL */
     const struct emu_hooks *hooks; /* observers of this launch; NULL: those of the options */
+    const void *task;              /* what the launch is to its maker, for those observers; may be NULL */
 };
 /* Legality (grid divisible, sizes, co-residency) is the API's business and already checked. *out_counters is
    filled also on failure. Errors: FAULT, DEADLOCK, TIMEOUT, UNSUPPORTED, NO_MEMORY, INTERRUPTED. */

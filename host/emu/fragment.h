@@ -32,6 +32,11 @@ const struct emu_op *emu_diverge(struct emu_warp *warp, const struct emu_op *op,
 const struct emu_op *emu_remask(struct emu_warp *warp, const struct emu_op *pc);
 /* The fragment gives way at a backward branch. */
 const struct emu_op *emu_yield(struct emu_warp *warp, const struct emu_op *pc);
+/* An operation of its own, after one by which threads synchronise through memory (atomics, volatile and
+   ordered accesses): under an observer of order every second time, by the cluster's random numbers, others go
+   first, so that what comes after such an access is not always done before another warp's turn. A warp does
+   so early in its life only. */
+const struct emu_op *emu_give_way(struct emu_warp *warp, const struct emu_op *op);
 /* The fragment reached a join with fewer than 32 lanes. */
 const struct emu_op *emu_join(struct emu_warp *warp, const struct emu_op *op);
 /* All executing lanes of the fragment end. */

@@ -62,6 +62,7 @@ enum emu_event_kind {
     EMU_EVENT_CLC_ANSWER,           /* warp NULL; copy `id`; wait: granted */
     EMU_EVENT_CLC_QUERY,            /* lanes ask a response; value: lanes whose response says granted */
     EMU_EVENT_FENCE,                /* by the instruction */
+    EMU_EVENT_GRID_DEPENDENCY,      /* griddepcontrol, by the instruction */
     EMU_EVENT_COLLECTIVE /* value: member mask; wait: `lanes` came and others are missing; else all of
                             `lanes` have met */
 };
@@ -111,11 +112,11 @@ struct emu_hooks {
 
 /* For files that are compiled once: looks at run time. */
 static inline void emu_hook_event(const struct emu_cta *cta, const struct emu_warp *warp,
-                                  const struct emu_op *op, struct emu_event event)
+                                  const struct emu_op *op, const struct emu_event *event)
 {
     const struct emu_hooks *hooks = cta->run->hooks;
     if (hooks && hooks->event) {
-        hooks->event(hooks->user, cta, warp, op, &event);
+        hooks->event(hooks->user, cta, warp, op, event);
     }
 }
 static inline void emu_hook_transfer(const struct emu_warp *warp, const struct emu_op *op,

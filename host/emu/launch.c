@@ -166,6 +166,18 @@ static void note_nothing_to_take(const struct emu_run *run, const struct clab_co
                  run->code->function->name, (unsigned long long)run->n_clusters);
 }
 
+/* A small budget is looked at more often: every 64 slices (sched.c), in which loops go round that often. */
+static int32_t slice_fuel(const struct emu_run *run)
+{
+    const uint64_t budget = run->machine->options.instruction_budget;
+    if (run->clocked) {
+        return SLICE_FUEL_FAIR;
+    }
+    return budget == 0 || budget / 64 > SLICE_FUEL ? SLICE_FUEL
+           : budget / 64 < SLICE_FUEL_FAIR         ? SLICE_FUEL_FAIR
+                                                   : (int32_t)(budget / 64);
+}
+
 static clab_status run_init(struct emu_run *run, struct clab_error *error)
 {
     const struct emu_launch *launch = run->launch;
@@ -177,7 +189,7 @@ static clab_status run_init(struct emu_run *run, struct clab_error *error)
     if (status != CLAB_OK) {
         return status;
     }
-    run->code = image->entry;
+    run->code = image->entry; /* held until run_fini */
     run->cluster_size = run->threads_per_cta = 1;
     run->n_clusters = 1;
     for (unsigned k = 0; k < 3; k++) {
@@ -195,6 +207,7 @@ static clab_status run_init(struct emu_run *run, struct clab_error *error)
                               "a launch of %llu clusters of %u CTAs of %u threads cannot run",
                               (unsigned long long)run->n_clusters, run->cluster_size, run->threads_per_cta);
     }
+    run->end_cluster = run->n_clusters;
     run->warps_per_cta = (run->threads_per_cta + EMU_LANES - 1) / EMU_LANES;
     run->dynamic_shared_bytes = launch->dynamic_shared_bytes;
     run->shared_bytes = image->static_shared_bytes + launch->dynamic_shared_bytes;
@@ -202,7 +215,7 @@ static clab_status run_init(struct emu_run *run, struct clab_error *error)
     run->local_bytes += image->deep ? DEEP_STACK_BYTES : 0;
     run->resident_limit = residency(run);
     run->clocked = machine->options.schedule == EMU_SCHEDULE_FAIR;
-    run->slice_fuel = run->clocked ? SLICE_FUEL_FAIR : SLICE_FUEL;
+    run->slice_fuel = slice_fuel(run);
     run->param_bytes = launch->kernel->info.param_bytes;
     if (run->param_bytes) {
         run->params = emu_space_params_take(machine->space, run->param_bytes);
@@ -242,6 +255,9 @@ static void run_fini(struct emu_run *run)
     }
     clab_str_free(&run->report);
     clab_error_clear(&run->own_error);
+    if (run->code) {
+        emu_kernel_release(run->launch->kernel);
+    }
 }
 
 clab_status emu_launch_run(struct emu_machine *machine, const struct emu_launch *launch,

@@ -32,6 +32,7 @@ clab_status emu_machine_new(const struct emu_model *model, struct emu_machine **
 void emu_machine_free(struct emu_machine *machine)
 {
     if (machine) {
+        emu_textures_free(machine);
         emu_space_free(machine->space);
         pthread_mutex_destroy(&machine->lock);
         free(machine);

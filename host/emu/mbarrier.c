@@ -129,10 +129,10 @@ static void settle(struct emu_cta *cta, uint32_t address, struct object *object)
         cta->cluster->thread->traffic.mbarrier_phases++;
         *word_of(cta, address) = pack(object);
         emu_hook_event(cta, NULL, NULL,
-                       (struct emu_event){.kind = EMU_EVENT_MBARRIER_PHASE,
-                                          .rank = cta->rank,
-                                          .address = offset_of(address) + EMU_SHARED_FIRST,
-                                          .value = object->parity});
+                       &(struct emu_event){.kind = EMU_EVENT_MBARRIER_PHASE,
+                                           .rank = cta->rank,
+                                           .address = offset_of(address) + EMU_SHARED_FIRST,
+                                           .value = object->parity});
         const uint32_t key = (cta->rank << EMU_RANK_SHIFT) + EMU_SHARED_FIRST + offset_of(address);
         emu_wake_all(cta->cluster, cta, EMU_WAIT_MBARRIER, key);
     } else {

@@ -20,8 +20,10 @@ struct emu_module {
     uint64_t *addresses;           /* of ptx->vars; 0: no storage */
     uint64_t **function_addresses; /* of each function's vars; NULL rows */
     struct emu_kernel *kernels;
-    struct emu_kernel **kernel_of; /* by function; NULL: not fetched yet */
-    struct clab_map names;         /* of the functions: struct ptx_function */
+    struct emu_kernel **kernel_of;      /* by function; NULL: not fetched yet */
+    struct emu_kernel *newest, *oldest; /* kernels with images, by last use */
+    size_t decoded_bytes;               /* what those images hold */
+    struct clab_map names;              /* of the functions: struct ptx_function */
     const char **entries;
     uint32_t n_entries;
     uint64_t const_bytes;
@@ -262,9 +264,8 @@ void emu_module_unload(struct emu_module *module)
     while (module->kernels) {
         struct emu_kernel *kernel = module->kernels;
         module->kernels = kernel->next;
-        emu_image_free(kernel->image);
-        for (unsigned i = 0; i < kernel->n_others; i++) {
-            emu_image_free(kernel->others[i]);
+        for (unsigned i = 0; i < kernel->n_images; i++) {
+            emu_image_free(kernel->images[i]);
         }
         free(kernel);
     }
@@ -287,9 +288,25 @@ bool emu_module_global(const struct emu_module *module, const char *name, uint64
                        uint64_t *out_bytes)
 {
     for (uint32_t i = 0; i < module->ptx->n_vars; i++) {
-        if (module->addresses[i] && strcmp(module->ptx->vars[i]->name, name) == 0) {
+        const struct ptx_var *var = module->ptx->vars[i];
+        if (module->addresses[i] && strcmp(var->name, name) == 0 &&
+            ptx_types[var->type].class != PTX_CLASS_OPAQUE) {
             *out_address = module->addresses[i];
-            *out_bytes = module->ptx->vars[i]->bytes;
+            *out_bytes = var->bytes;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool emu_module_reference(const struct emu_module *module, const char *name, bool is_surface,
+                          uint64_t *out_address)
+{
+    for (uint32_t i = 0; i < module->ptx->n_vars; i++) {
+        const struct ptx_var *var = module->ptx->vars[i];
+        if (module->addresses[i] && var->type == (is_surface ? PTX_SURFREF : PTX_TEXREF) &&
+            strcmp(var->name, name) == 0) {
+            *out_address = module->addresses[i];
             return true;
         }
     }
@@ -361,23 +378,95 @@ static uint32_t registers_of(const struct emu_image *image)
     return registers < limit ? registers : limit;
 }
 
+/* --- decoded kernels. A function that many kernels call is decoded for each of them, since the same variable
+   may lie at different shared addresses: what that takes is bounded by dropping the kernels used longest ago.
+ */
+
+enum { DECODED_LIMIT_BYTES = 128 << 20 };
+
+static void unlink_kernel(struct emu_module *module, struct emu_kernel *kernel)
+{
+    *(kernel->newer ? &kernel->newer->older : &module->newest) = kernel->older;
+    *(kernel->older ? &kernel->older->newer : &module->oldest) = kernel->newer;
+    kernel->newer = kernel->older = NULL;
+}
+
+static void link_newest(struct emu_module *module, struct emu_kernel *kernel)
+{
+    kernel->older = module->newest;
+    *(module->newest ? &module->newest->newer : &module->oldest) = kernel;
+    module->newest = kernel;
+}
+
+/* Drops images until the limit holds, but none of `kernel` nor of launches under way. */
+static void images_trim(struct emu_module *module, const struct emu_kernel *kernel)
+{
+    for (struct emu_kernel *old = module->oldest, *next; old && module->decoded_bytes > DECODED_LIMIT_BYTES;
+         old = next) {
+        next = old->newer;
+        if (old == kernel || old->uses > 0) {
+            continue;
+        }
+        while (old->n_images > 0) {
+            struct emu_image *image = old->images[--old->n_images];
+            module->decoded_bytes -= image->counted_bytes;
+            emu_image_free(image);
+        }
+        unlink_kernel(module, old);
+    }
+}
+
+/* The kernel's image for the set, decoded if it is not there; the kernel is then the one used last. */
+static clab_status image_get(struct emu_kernel *kernel, const struct emu_set *set,
+                             struct emu_image **out_image, struct clab_error *error)
+{
+    struct emu_module *module = kernel->module;
+    struct emu_image *image = NULL;
+    for (unsigned i = 0; i < kernel->n_images && !image; i++) {
+        image = kernel->images[i]->set == set ? kernel->images[i] : NULL;
+    }
+    const bool linked = kernel->n_images > 0;
+    if (!image) {
+        const clab_status status =
+            emu_image_new(module, module->ptx, kernel->info.function, set, &image, error);
+        if (status != CLAB_OK) {
+            return status;
+        }
+        image->counted_bytes = image->arena.total_bytes;
+        module->decoded_bytes += image->counted_bytes;
+        kernel->images[kernel->n_images++] = image;
+    }
+    if (linked) {
+        unlink_kernel(module, kernel);
+    }
+    link_newest(module, kernel);
+    images_trim(module, kernel);
+    *out_image = image;
+    return CLAB_OK;
+}
+
+size_t emu_module_decoded_bytes(const struct emu_module *module)
+{
+    return module->decoded_bytes;
+}
+
 static clab_status kernel_fill(struct emu_kernel *kernel, struct clab_error *error)
 {
     struct emu_module *module = kernel->module;
-    const struct ptx_function *function = kernel->info.function;
-    const struct emu_set *set = emu_set_get(NULL, false);
-    clab_status status = emu_image_new(module, module->ptx, function, set, &kernel->image, error);
+    struct emu_image *image;
+    const clab_status status = image_get(kernel, emu_set_get(NULL, false), &image, error);
     if (status != CLAB_OK) {
         return status;
     }
     kernel->info.module = module;
-    kernel->info.static_shared_bytes = kernel->image->static_shared_bytes;
-    kernel->info.local_bytes = kernel->image->local_bytes;
+    kernel->info.static_shared_bytes = image->static_shared_bytes;
+    kernel->info.local_bytes = image->local_bytes;
     kernel->info.const_bytes = (uint32_t)module->const_bytes;
     if (params_lay_out(module, &kernel->info) != CLAB_OK) {
-        return clab_error_set(error, CLAB_NO_MEMORY, "out of memory while decoding '%s'", function->name);
+        return clab_error_set(error, CLAB_NO_MEMORY, "out of memory while decoding '%s'",
+                              kernel->info.function->name);
     }
-    kernel->info.registers_modelled = registers_of(kernel->image);
+    kernel->info.registers_modelled = registers_of(image);
     return CLAB_OK;
 }
 
@@ -400,7 +489,11 @@ static clab_status kernel_get(struct emu_module *module, const char *name, struc
     kernel->info.function = function;
     const clab_status status = kernel_fill(kernel, error);
     if (status != CLAB_OK) {
-        emu_image_free(kernel->image);
+        if (kernel->n_images > 0) {
+            unlink_kernel(module, kernel);
+            module->decoded_bytes -= kernel->images[0]->counted_bytes;
+            emu_image_free(kernel->images[0]);
+        }
         free(kernel);
         return status;
     }
@@ -428,29 +521,6 @@ void emu_kernel_info_get(const struct emu_kernel *kernel, struct emu_kernel_info
     *out_info = kernel->info;
 }
 
-static clab_status image_get(struct emu_kernel *kernel, const struct emu_set *set,
-                             struct emu_image **out_image, struct clab_error *error)
-{
-    if (kernel->image->set == set) {
-        *out_image = kernel->image;
-        return CLAB_OK;
-    }
-    for (unsigned i = 0; i < kernel->n_others; i++) {
-        if (kernel->others[i]->set == set) {
-            *out_image = kernel->others[i];
-            return CLAB_OK;
-        }
-    }
-    const struct emu_module *module = kernel->module;
-    struct emu_image *image;
-    const clab_status status = emu_image_new(module, module->ptx, kernel->info.function, set, &image, error);
-    if (status == CLAB_OK) {
-        kernel->others[kernel->n_others++] = image;
-        *out_image = image;
-    }
-    return status;
-}
-
 clab_status emu_kernel_image(struct emu_kernel *kernel, const char *isa, bool hooks, bool clocked,
                              const struct emu_image **out_image, struct clab_error *error)
 {
@@ -465,10 +535,21 @@ clab_status emu_kernel_image(struct emu_kernel *kernel, const char *isa, bool ho
     struct emu_image *image = NULL;
     clab_status status = image_get(kernel, set, &image, error);
     if (status == CLAB_OK && clocked) {
+        const size_t before = image->arena.total_bytes;
         status = emu_image_clock(image, error);
+        image->counted_bytes += image->arena.total_bytes - before;
+        kernel->module->decoded_bytes += image->arena.total_bytes - before;
     }
+    kernel->uses += status == CLAB_OK;
     *out_image = image;
     pthread_mutex_unlock(&kernel->module->machine->lock);
     emu_float_leave(&program);
     return status;
+}
+
+void emu_kernel_release(struct emu_kernel *kernel)
+{
+    pthread_mutex_lock(&kernel->module->machine->lock);
+    kernel->uses--;
+    pthread_mutex_unlock(&kernel->module->machine->lock);
 }

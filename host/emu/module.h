@@ -10,15 +10,22 @@ struct emu_kernel {
     struct emu_module *module;
     struct emu_kernel *next;
     struct emu_kernel_info info;
-    struct emu_image *image; /* of the best set, without hooks: made when the kernel is fetched */
-    struct emu_image *others[2 * EMU_SETS]; /* made when a launch asks for them; n_others in use */
-    unsigned n_others;
+    /* Its decoded forms: that of the best set without hooks is made when the kernel is fetched, others when a
+       launch asks for them. All are dropped when kernels used since fill the module's share of memory. */
+    struct emu_image *images[2 * EMU_SETS];
+    unsigned n_images;
+    unsigned uses;                    /* launches under way: their images stay */
+    struct emu_kernel *newer, *older; /* by last use, those with images */
 };
 
 const struct ptx_module *emu_module_ptx(const struct emu_module *module);
 /* The kernel's image for the set `name` (NULL: best) and hook mode, with costs when `clocked`; decodes on
-   first use. Thread-safe. */
+   first use, and again after it was dropped. It stays until emu_kernel_release, once for each success.
+   Thread-safe. */
 clab_status emu_kernel_image(struct emu_kernel *kernel, const char *isa, bool hooks, bool clocked,
                              const struct emu_image **out_image, struct clab_error *error);
+void emu_kernel_release(struct emu_kernel *kernel);
+/* Bytes that the decoded kernels of the module hold now. */
+size_t emu_module_decoded_bytes(const struct emu_module *module);
 
 #endif

@@ -120,7 +120,7 @@ static inline float tanh_approx(float x)
     const double t = low > 20.0 ? 20.0 : low;
     const double e = exp2_f64(t * 0x1.71547652b82fep+1);
     const double large = (e - 1.0) / (e + 1.0);
-    const double small = wide - wide * wide * wide * (1.0 / 3);
+    const double small = wide * (1.0 - wide * wide * (1.0 / 3)); /* -0 stays -0 */
     const double r = positive(wide) < 0x1p-10 ? small : large;
     return x == x ? (float)r : emu_bits_f32(EMU_NAN_F32);
 }

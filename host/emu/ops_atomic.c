@@ -9,6 +9,7 @@
 
    128-bit operations on global memory: one host instruction on x86-64; elsewhere a lock that only they take.
    Leaves out nothing of the table; multimem.* are rows without a handler. */
+#include "emu/fragment.h"
 #include "emu/place.h"
 #include "emu/reduce.h"
 
@@ -381,6 +382,9 @@ static clab_status atomic_emit(struct emu_emit *emit, const struct ptx_insn *ins
     op->c = c;
     op->imm = address.imm;
     op->u8[0] = (uint8_t)address.place;
+    if (EMU_HOOKS) {
+        emu_push_unguarded(emit, emu_give_way, NULL);
+    }
     return CLAB_OK;
 }
 

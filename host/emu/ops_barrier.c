@@ -149,6 +149,9 @@ static const struct emu_op *fence(struct emu_warp *warp, const struct emu_op *op
 /* fence, fence.proxy, fence.mbarrier_init, membar. */
 EMU_EMITTER(emu_fence)
 {
-    emu_push_unguarded(emit, fence, fence)->imm = insn->row;
+    emu_push(emit, fence, fence)->imm = insn->row;
+    if (EMU_HOOKS) {
+        emu_push_unguarded(emit, emu_give_way, NULL);
+    }
     return CLAB_OK;
 }

@@ -5,10 +5,12 @@
    that the seed chooses. The answer is 16 bytes, {x, y | z << 16, canceled, 0} as ptxas 13.0 reads it on
    sm_100 and sm_120, with the ctaid of the cluster's first CTA; it is written to the CTA's shared memory, or
    with .multicast::cluster::all at the same offset in every CTA of the cluster, and complete_tx(16) follows
-   at each mbarrier. option decline makes requests fail early; the clusters then run. UNVERIFIED: the words of
-   a failed answer, zeros here. get_first_ctaid of a failed answer and a request by a warp that has seen one
-   fail are undefined in PTX, and faults here. Leaves to a checker: an answer's place used again before it was
-   read. */
+   at each mbarrier. option decline makes requests fail early; the clusters then run. Under the hazard checker
+   the seed also chooses: clusters in turn and none refused early (seeds 1, 5, ...), from the last one on,
+   some refused, or both; the manual leaves the order open, and a request may fail for a kernel of higher
+   priority while there is still work. UNVERIFIED: the words of a failed answer, zeros here. get_first_ctaid
+   of a failed answer and a request by a warp that has seen one fail are undefined in PTX, and faults here.
+   Leaves to a checker: an answer's place used again before it was read. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,10 +26,36 @@ struct clc_request {
     uint32_t to, mbarrier;
 };
 
+/* One of `n` chances, by the launch's seed. */
+static bool chance(struct emu_run *run, uint32_t n)
+{
+    uint64_t z = run->clc_random += UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return (z ^ z >> 31) % n == 0;
+}
+
+/* What a seed explores: bit 0, the order of the clusters; bit 1, early refusals. */
+static bool take_explored(struct emu_run *run, uint64_t *out_index)
+{
+    const uint64_t seed = run->machine->options.seed;
+    const unsigned explored = seed ? (unsigned)(seed - 1) & 3 : 0;
+    if (run->clc_random == 0) {
+        run->clc_random = seed * UINT64_C(0xd6e8feb86659fd93) + 1;
+    }
+    if ((explored & 2) && chance(run, explored == 2 ? 2 : 8)) {
+        return false;
+    }
+    return (explored & 1) && !chance(run, 4) ? emu_cluster_take_last(run, out_index)
+                                             : emu_cluster_take(run, out_index);
+}
+
 static bool granted(struct emu_run *run, struct emu_traffic *traffic, uint64_t *out_index)
 {
     const uint32_t before = atomic_fetch_add(&run->clc_requests, 1);
-    const bool taken = before < run->machine->options.decline && emu_cluster_take(run, out_index);
+    const bool explores = run->hooks && run->hooks->one_thread;
+    const bool taken = before < run->machine->options.decline &&
+                       (explores ? take_explored(run, out_index) : emu_cluster_take(run, out_index));
     traffic->clc_granted += taken;
     traffic->clc_declined += !taken;
     return taken;
@@ -109,6 +137,9 @@ static const struct emu_op *try_cancel_any(struct emu_warp *warp, const struct e
                                                      .has_mbarrier = true,
                                                      .mbarrier = mbarrier.address,
                                                      .bytes = RESPONSE_BYTES});
+        }
+        if (request) {
+            emu_async_issued(&request->copy.async, warp, op, lane);
         }
         if (!request || !emu_copy_post(warp, &request->copy, lane, false)) {
             return emu_fault(warp, op, lane, CLAB_NO_MEMORY, NULL, 0,

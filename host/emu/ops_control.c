@@ -580,10 +580,19 @@ EMU_EMITTER(emu_setmaxnreg)
     return CLAB_OK;
 }
 
+/* For observers: a grid starts when those before it in its stream have ended. */
+static const struct emu_op *griddepcontrol(struct emu_warp *warp, const struct emu_op *op)
+{
+    (void)warp; /* not used without hooks */
+    EMU_HOOK(warp->cta->run, event, warp->cta, warp, op,
+             &(struct emu_event){.kind = EMU_EVENT_GRID_DEPENDENCY, .lanes = warp->exec});
+    return op + 1;
+}
+
 EMU_EMITTER(emu_griddepcontrol)
 {
     (void)insn;
-    emu_push_unguarded(emit, nothing, nothing);
+    emu_push(emit, griddepcontrol, griddepcontrol);
     return CLAB_OK;
 }
 

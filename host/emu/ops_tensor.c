@@ -42,12 +42,26 @@ static enum ptx_type type_of(enum emu_tensor_type type)
     return (enum ptx_type)types[type];
 }
 
+/* Which operations exist for an element type; of the others an H200 makes an illegal instruction
+   (tests/emu/tensor, driver 13.0, 2026-11-30). */
+static bool reduction_exists(const struct ptx_insn *insn, enum emu_tensor_type type)
+{
+    if (ptx_has(insn, PTX_MOD_INC) || ptx_has(insn, PTX_MOD_DEC)) {
+        return type == EMU_TENSOR_U32;
+    }
+    if (ptx_has(insn, PTX_MOD_AND) || ptx_has(insn, PTX_MOD_OR) || ptx_has(insn, PTX_MOD_XOR)) {
+        return type == EMU_TENSOR_U32 || type == EMU_TENSOR_S32 || type == EMU_TENSOR_U64;
+    }
+    return type_of(type) != PTX_NONE && !(ptx_has(insn, PTX_MOD_ADD) && type == EMU_TENSOR_S64);
+}
+
 static void reductions_fill(const struct ptx_insn *insn, struct emu_tensor_plan *plan)
 {
     for (unsigned i = 0; i < EMU_TENSOR_TYPE_COUNT; i++) {
-        const enum ptx_type type = type_of((enum emu_tensor_type)i);
-        enum emu_reduction reduction = type == PTX_NONE ? EMU_REDUCE_COUNT : emu_reduction_of(insn, type);
-        if (reduction == EMU_REDUCE_add_f32 && (i == EMU_TENSOR_F32_FTZ || i == EMU_TENSOR_TF32_FTZ)) {
+        const enum emu_tensor_type type = (enum emu_tensor_type)i;
+        enum emu_reduction reduction =
+            reduction_exists(insn, type) ? emu_reduction_of(insn, type_of(type)) : EMU_REDUCE_COUNT;
+        if (reduction == EMU_REDUCE_add_f32 && (type == EMU_TENSOR_F32_FTZ || type == EMU_TENSOR_TF32_FTZ)) {
             reduction = EMU_REDUCE_add_f32_ftz;
         }
         plan->reductions[i] = (uint8_t)reduction;

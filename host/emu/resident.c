@@ -26,11 +26,20 @@ bool emu_cluster_take(struct emu_run *run, uint64_t *out_index)
 {
     uint64_t index = atomic_load_explicit(&run->next_cluster, memory_order_relaxed);
     do {
-        if (index >= run->n_clusters) {
+        if (index >= run->end_cluster) {
             return false;
         }
     } while (!atomic_compare_exchange_weak(&run->next_cluster, &index, index + 1));
     *out_index = index;
+    return true;
+}
+
+bool emu_cluster_take_last(struct emu_run *run, uint64_t *out_index)
+{
+    if (atomic_load(&run->next_cluster) >= run->end_cluster) {
+        return false;
+    }
+    *out_index = --run->end_cluster;
     return true;
 }
 
@@ -75,7 +84,7 @@ static void cta_init(struct emu_cta *cta, struct emu_cluster *cluster, uint32_t 
     cta->n_threads = cta->live_threads = run->threads_per_cta;
     cta->shared_bytes = run->shared_bytes;
     cta->local_bytes = run->local_bytes;
-    memset(cta->shared, 0, cta->shared_bytes);
+    memset(cta->shared, 0, ((size_t)cta->shared_bytes + 15) & ~(size_t)15); /* as far as a load may reach */
     for (uint32_t w = 0; w < cta->n_warps; w++) {
         struct emu_warp *warp = &cta->warps[w];
         struct emu_fragment *fragments = warp->fragments;
@@ -129,7 +138,7 @@ static struct emu_cluster *cluster_start(struct emu_thread *thread, uint64_t ind
     }
     cluster->next = thread->residents;
     thread->residents = cluster;
-    emu_hook_event(&cluster->ctas[0], NULL, NULL, (struct emu_event){.kind = EMU_EVENT_CLUSTER_START});
+    emu_hook_event(&cluster->ctas[0], NULL, NULL, &(struct emu_event){.kind = EMU_EVENT_CLUSTER_START});
     return cluster;
 }
 
@@ -207,7 +216,7 @@ void emu_cluster_end(struct emu_thread *thread, struct emu_cluster *cluster)
         struct emu_async *item = pending_take(cluster);
         item->complete(item, NULL);
     }
-    emu_hook_event(&cluster->ctas[0], NULL, NULL, (struct emu_event){.kind = EMU_EVENT_CLUSTER_END});
+    emu_hook_event(&cluster->ctas[0], NULL, NULL, &(struct emu_event){.kind = EMU_EVENT_CLUSTER_END});
     for (uint32_t rank = 0; rank < cluster->size; rank++) {
         for (uint32_t w = 0; w < cluster->ctas[rank].n_warps; w++) {
             warp_abandon(&cluster->ctas[rank].warps[w]);
@@ -238,7 +247,19 @@ void emu_async_complete_first(struct emu_cluster *cluster)
     struct emu_async *item = pending_take(cluster);
     cluster->event = item->due > cluster->event ? item->due : cluster->event;
     cluster->thread->progress++;
+    cluster->completing = item;
     item->complete(item, cluster);
+    cluster->completing = NULL;
+}
+
+void emu_async_issued(struct emu_async *item, const struct emu_warp *warp, const struct emu_op *op,
+                      unsigned lane)
+{
+    item->code = warp->fragment->frame->code;
+    item->insn = op->insn;
+    item->issuer = warp->cta;
+    item->warp = warp->index;
+    item->lane = lane;
 }
 
 /* --- one cluster */
@@ -303,7 +324,7 @@ static bool start_warp(struct emu_warp *warp)
     cta->started |= UINT32_C(1) << warp->index;
     if (first) {
         cta->state = EMU_CTA_RUNNING;
-        emu_hook_event(cta, NULL, NULL, (struct emu_event){.kind = EMU_EVENT_CTA_START, .rank = cta->rank});
+        emu_hook_event(cta, NULL, NULL, &(struct emu_event){.kind = EMU_EVENT_CTA_START, .rank = cta->rank});
     }
     emu_warp_start(warp, frame);
     return true;
@@ -331,7 +352,8 @@ static void slice_end(struct emu_warp *warp, enum emu_stop stop, uint64_t before
     }
 }
 
-void emu_warp_step(struct emu_warp *warp)
+/* A slice of a warp that is in no frequent state, from its start to its end. */
+static __attribute__((noinline)) void step_any(struct emu_warp *warp)
 {
     struct emu_cta *cta = warp->cta;
     struct emu_cluster *cluster = cta->cluster;
@@ -358,13 +380,42 @@ static __attribute__((noinline)) void go_on_whole(struct emu_warp *warp, uint64_
     slice_end(warp, stop, before, issued);
 }
 
+/* One slice; false when the launch may have stopped. The caller notes whether the CTA is ready. */
+static inline bool step(struct emu_warp *warp)
+{
+    struct emu_cta *cta = warp->cta;
+    struct emu_cluster *cluster = cta->cluster;
+    struct emu_thread *thread = cluster->thread;
+    const uint64_t before = warp->progress, issued = thread->warp_insns[0];
+    cluster->running = warp;
+    if (!emu_warp_run_whole(warp, cta->run->slice_fuel)) {
+        step_any(warp);
+        return !emu_run_stopped(cta->run);
+    }
+    if (warp->stop == EMU_STOP_WAIT && warp->used == 1 && warp->fragments[0].state == EMU_FRAGMENT_WAITING) {
+        /* It waits at a barrier, most often: slice_end in short. */
+        if (warp->progress != before) {
+            warp->state_limit = 0;
+            thread->progress += warp->progress - before;
+        }
+        cluster->steps++;
+        cta->ready &= ~(UINT32_C(1) << warp->index);
+        return true;
+    }
+    go_on_whole(warp, before, issued);
+    return !emu_run_stopped(cta->run);
+}
+
+void emu_warp_step(struct emu_warp *warp)
+{
+    step(warp);
+    cta_note_ready(warp->cta);
+}
+
 unsigned emu_cta_steps(struct emu_cta *cta, uint32_t *inout_warp)
 {
     struct emu_cluster *cluster = cta->cluster;
-    struct emu_thread *thread = cluster->thread;
-    const int32_t fuel = cta->run->slice_fuel;
     unsigned slices = 0;
-    uint64_t moved = 0;
     uint32_t w = *inout_warp;
     bool go_on = true;
     while (go_on && w < EMU_MAX_WARPS) {
@@ -373,29 +424,10 @@ unsigned emu_cta_steps(struct emu_cta *cta, uint32_t *inout_warp)
             break;
         }
         w += (uint32_t)__builtin_ctz(warps);
-        struct emu_warp *warp = &cta->warps[w];
-        const uint64_t before = warp->progress, issued = thread->warp_insns[0];
-        cluster->running = warp;
         slices++;
-        if (!emu_warp_run_whole(warp, fuel)) {
-            emu_warp_step(warp);
-            go_on = !emu_run_stopped(cta->run);
-        } else if (warp->stop == EMU_STOP_WAIT && warp->used == 1 &&
-                   warp->fragments[0].state == EMU_FRAGMENT_WAITING) {
-            /* It waits at a barrier, most often: slice_end in short. */
-            if (warp->progress != before) {
-                warp->state_limit = 0;
-                moved += warp->progress - before;
-            }
-            cluster->steps++;
-            cta->ready &= ~(UINT32_C(1) << w);
-        } else {
-            go_on_whole(warp, before, issued);
-            go_on = !emu_run_stopped(cta->run);
-        }
+        go_on = step(&cta->warps[w]);
         w++;
     }
-    thread->progress += moved;
     cta_note_ready(cta);
     *inout_warp = w;
     return slices;

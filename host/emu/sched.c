@@ -293,7 +293,7 @@ void emu_thread_run(struct emu_thread *thread)
         }
         if (emu_cluster_start_next(thread)) {
             emu_thread_set_stuck(thread, false);
-        } else if (!thread->residents && atomic_load(&run->next_cluster) >= run->n_clusters) {
+        } else if (!thread->residents && atomic_load(&run->next_cluster) >= run->end_cluster) {
             break;
         } else if (!moved) {
             emu_thread_idle(thread, epoch);

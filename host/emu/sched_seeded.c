@@ -6,7 +6,8 @@
 #include "emu/report.h"
 #include "emu/sched.h"
 
-#define BURST_SLICES        48 /* most slices of one cluster in a row */
+#define BURST_SLICES        48 /* most slices of one cluster in a row, under an odd seed */
+#define BURST_SLICES_EVEN   2  /* and under an even one, which mixes clusters finely */
 #define WINDOW_CLUSTERS     6  /* most clusters under way by choice */
 #define HOUSEKEEPING_SLICES 64
 #define FAIRNESS_SLICES     512 /* between turns for warps that only polled */
@@ -14,7 +15,7 @@
 struct seeded {
     struct emu_thread *thread;
     uint64_t random; /* splitmix64 */
-    uint32_t window;
+    uint32_t window, burst;
     unsigned slices;
 };
 
@@ -23,7 +24,23 @@ static uint32_t choose(struct seeded *s, uint32_t n)
     uint64_t z = s->random += UINT64_C(0x9e3779b97f4a7c15);
     z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
     z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return (uint32_t)((z ^ z >> 31) % n);
+    z ^= z >> 31;
+    switch (n) { /* divisions by constants are cheap, and these are the most frequent */
+    case 2:
+        return (uint32_t)(z % 2);
+    case 3:
+        return (uint32_t)(z % 3);
+    case 4:
+        return (uint32_t)(z % 4);
+    case 5:
+        return (uint32_t)(z % 5);
+    case WINDOW_CLUSTERS:
+        return (uint32_t)(z % WINDOW_CLUSTERS);
+    case 32:
+        return (uint32_t)(z % 32);
+    default:
+        return (uint32_t)(z % n);
+    }
 }
 
 /* A set bit of `mask`, which is not 0. */
@@ -86,7 +103,7 @@ static bool second_chances(struct seeded *s)
 
 static void burst(struct seeded *s, struct emu_cluster *cluster)
 {
-    const uint32_t n = 1 + choose(s, BURST_SLICES);
+    const uint32_t n = 1 + choose(s, s->burst);
     for (uint32_t i = 0; i < n && cluster->ready && !emu_run_stopped(s->thread->run); i++) {
         struct emu_cta *cta = &cluster->ctas[choose_bit(s, cluster->ready)];
         emu_warp_step(&cta->warps[choose_bit(s, cta->ready & ~cta->polling)]);
@@ -143,7 +160,7 @@ static void run(struct seeded *s)
         if (emu_cluster_start_next(thread)) {
             continue;
         }
-        if (!thread->residents && atomic_load(&launch->next_cluster) >= launch->n_clusters) {
+        if (!thread->residents && atomic_load(&launch->next_cluster) >= launch->end_cluster) {
             return;
         }
         if (seen != thread->progress) {
@@ -164,7 +181,9 @@ static void run(struct seeded *s)
 void emu_thread_run_seeded(struct emu_thread *thread)
 {
     struct seeded s = {.thread = thread, .random = thread->run->machine->options.seed};
-    s.window = 1 + choose(&s, WINDOW_CLUSTERS);
+    const bool odd = thread->run->machine->options.seed % 2;
+    s.burst = odd ? BURST_SLICES : BURST_SLICES_EVEN;
+    s.window = odd ? 1 + choose(&s, WINDOW_CLUSTERS) : WINDOW_CLUSTERS;
     run(&s);
     emu_thread_finish(thread);
 }

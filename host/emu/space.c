@@ -1,12 +1,12 @@
-/* The device's memory: reservation of the arena, allocation and release, the granule map, parameter blocks.
+/* The device's memory: reservation of the arena, allocation and release, parameter blocks.
    Implements the memory functions of core.h and space.h (PTX ISA 9.0, "State Spaces", "Generic Addressing";
    CUDA driver API, "Memory Management").
 
    The arena is address space without pages (PROT_NONE); pages are made accessible as the highest address in
    use grows, so that a stray host access above it traps and the number of mappings stays at three. Inside it
-   only the granule map decides. Allocations are page-aligned with one page left out after each; placement
-   goes round the arena, so that freed memory is used again as late as possible and a use after free is
-   recognised for long.
+   only the granule map decides (space_map.c). Allocations are page-aligned with one page left out after each;
+   placement goes round the arena, so that freed memory is used again as late as possible and a use after free
+   is recognised for long.
 
    Address ranges whose memory comes and goes, and memory shared between processes: space_virtual.c. */
 #include "emu/machine.h"
@@ -114,6 +114,14 @@ clab_status emu_space_new(uint64_t memory_bytes, struct emu_space **out_space, s
         return clab_error_set(error, CLAB_NO_MEMORY, "cannot reserve %llu bytes of address space: %s",
                               (unsigned long long)SPACE_LEAST_BYTES, strerror(code));
     }
+    if (!emu_space_map_init(space)) {
+        emu_space_map_fini(space);
+        munmap(p->reservation, p->reservation_bytes);
+        munmap(space->map, p->map_bytes);
+        free(p);
+        free(space);
+        return clab_error_set(error, CLAB_NO_MEMORY, "no memory for the device's address space");
+    }
     pthread_mutex_init(&p->lock, NULL);
     pthread_rwlock_init(&p->host_lock, NULL);
     if (p->limit_bytes > space->granules << EMU_GRANULE_SHIFT) {
@@ -133,6 +141,7 @@ void emu_space_free(struct emu_space *space)
     struct emu_space_private *p = space->private;
     munmap(p->reservation, p->reservation_bytes);
     munmap(space->map, p->map_bytes);
+    emu_space_map_fini(space);
     pthread_mutex_destroy(&p->lock);
     pthread_rwlock_destroy(&p->host_lock);
     free(p->allocations);
@@ -140,31 +149,6 @@ void emu_space_free(struct emu_space *space)
     free(p->hosts);
     free(p);
     free(space);
-}
-
-/* --- the granule map */
-
-void emu_space_map_set(struct emu_space *space, uint64_t base, uint64_t bytes, uint16_t flags)
-{
-    uint16_t *entry = space->map + ((base - space->base) >> EMU_GRANULE_SHIFT);
-    const uint64_t whole = bytes >> EMU_GRANULE_SHIFT;
-    const uint16_t full = (uint16_t)(EMU_GRANULE_BYTES | flags);
-    for (uint64_t i = 0; i < whole; i++) {
-        entry[i] = full;
-    }
-    const unsigned rest = (unsigned)(bytes & (EMU_GRANULE_BYTES - 1));
-    if (rest) {
-        entry[whole] = (uint16_t)(rest | flags);
-    }
-}
-
-void emu_space_map_clear(struct emu_space *space, uint64_t base, uint64_t bytes)
-{
-    uint16_t *entry = space->map + ((base - space->base) >> EMU_GRANULE_SHIFT);
-    const uint64_t count = (bytes + EMU_GRANULE_BYTES - 1) >> EMU_GRANULE_SHIFT;
-    for (uint64_t i = 0; i < count; i++) {
-        entry[i] = EMU_GRANULE_FREED;
-    }
 }
 
 /* --- allocation. All of it under the lock. */
@@ -313,6 +297,16 @@ uint64_t emu_memory_alloc(struct emu_machine *machine, uint64_t bytes, enum emu_
     return base;
 }
 
+/* What is free around an allocation once it is released: [*out_from, *out_to), the gaps beside it too. */
+static void around(const struct emu_space *space, const struct space_allocation *a, uint64_t *out_from,
+                   uint64_t *out_to)
+{
+    const struct emu_space_private *p = space->private;
+    const bool first = a == p->allocations, last = a + 1 == p->allocations + p->n_allocations;
+    *out_from = first ? space->base : a[-1].base + a[-1].bytes;
+    *out_to = last ? space->base + (space->granules << EMU_GRANULE_SHIFT) : a[1].base;
+}
+
 bool emu_memory_free(struct emu_machine *machine, uint64_t address)
 {
     struct emu_space *space = machine->space;
@@ -321,7 +315,9 @@ bool emu_memory_free(struct emu_machine *machine, uint64_t address)
     struct space_allocation *a = emu_space_allocation_of(p, address);
     const bool found = a && a->base == address && !a->internal && a->kind != EMU_MEMORY_RESERVED;
     if (found) {
-        emu_space_map_clear(space, a->base, a->bytes);
+        uint64_t from, to;
+        around(space, a, &from, &to);
+        emu_space_map_clear(space, a->base, a->bytes, from, to);
         if (a->file != 0) {
             emu_space_unback(space, a->base, round_up(a->bytes, p->page_bytes));
             close(a->file - 1);
@@ -433,7 +429,7 @@ void emu_space_params_give(struct emu_space *space, uint64_t address)
         return;
     }
     pthread_mutex_lock(&p->lock);
-    emu_space_map_clear(space, address, SPACE_PARAMS_BYTES);
+    emu_space_map_clear(space, address, SPACE_PARAMS_BYTES, 0, 0);
     void *items = p->params;
     if (emu_space_grow(&items, p->n_params, &p->params_capacity,
                        sizeof *p->params)) { /* else the block stays unused */

@@ -72,7 +72,7 @@ void emu_space_explain(const struct emu_space *space, uint64_t address, uint64_t
         snprintf(out_text, size, "freed: offset %llu of the %llu bytes that were allocated at 0x%llx",
                  (unsigned long long)(address - freed->base), (unsigned long long)freed->bytes,
                  (unsigned long long)freed->base);
-    } else if (space->map[index] & EMU_GRANULE_FREED) {
+    } else if ((space->map[index] & EMU_GRANULE_FREED) || emu_space_map_gone(space, index)) {
         snprintf(out_text, size, "freed: the allocation here was released before");
     } else if (below && !below->internal &&
                (!after || address - (below->base + below->bytes) < after->base - address)) {

@@ -29,6 +29,9 @@ struct emu_space_private {
     unsigned char *reservation;
     size_t reservation_bytes;
     size_t map_bytes;
+    unsigned char *gone; /* a bit for each page of the map: given back, all of it was released before */
+    unsigned char *shared_pieces; /* a bit for each 2 MiB of the map: a mapping of the shared piece */
+    int piece_file;               /* which that piece is; -1 not made yet, -2 cannot be had */
     uint64_t page_bytes;
     uint64_t total_bytes; /* what the device says it has */
     uint64_t limit_bytes; /* what this host can back */
@@ -51,13 +54,24 @@ struct emu_space_private {
 size_t emu_space_above(const struct emu_space_private *p, uint64_t address);
 /* The allocation that holds `address`, or NULL. Under the lock. */
 struct space_allocation *emu_space_allocation_of(const struct emu_space_private *p, uint64_t address);
-/* The granule map: `bytes` from `base` may be accessed, with these flags; or are freed. Under the lock. */
-void emu_space_map_set(struct emu_space *space, uint64_t base, uint64_t bytes, uint16_t flags);
-void emu_space_map_clear(struct emu_space *space, uint64_t base, uint64_t bytes);
 /* Gives a range of whole pages back to the host; those of files are replaced by private ones. Under the lock.
  */
 void emu_space_unback(struct emu_space *space, uint64_t base, uint64_t bytes);
 /* Room for one more item; false when memory is out. */
 bool emu_space_grow(void **items, size_t count, size_t *capacity, size_t size);
+
+/* The granule map (space_map.c), under the lock. init: false when memory is out; fini then too. */
+bool emu_space_map_init(struct emu_space *space);
+void emu_space_map_fini(struct emu_space *space);
+/* [base, base + bytes) may be accessed; `flags` are bits of the entries. */
+void emu_space_map_set(struct emu_space *space, uint64_t base, uint64_t bytes, uint16_t flags);
+/* It may not any more. [from, to): what is free around it, itself included; empty: the map keeps its memory.
+ */
+void emu_space_map_clear(struct emu_space *space, uint64_t base, uint64_t bytes, uint64_t from, uint64_t to);
+/* What is said of [base, base + bytes), a multiple of EMU_GRANULE_BYTES, becomes what is said of addresses
+   that nothing was ever at. */
+void emu_space_map_forget(struct emu_space *space, uint64_t base, uint64_t bytes);
+/* Whether the entry of `granule` reads zero because its page was given back: it was allocated before. */
+bool emu_space_map_gone(const struct emu_space *space, uint64_t granule);
 
 #endif

@@ -68,22 +68,6 @@ static bool back(uint64_t address, uint64_t bytes, int fd, uint64_t offset)
                 (off_t)offset) != MAP_FAILED;
 }
 
-/* The map's entries of a range become those of addresses that nothing is at. Whole pages of it are given
-   back: a reservation may span the device's whole memory. */
-static void forget(struct emu_space *space, uint64_t base, uint64_t bytes)
-{
-    const uint64_t page = space->private->page_bytes;
-    const uint64_t from = (uint64_t)(uintptr_t)(space->map + ((base - space->base) >> EMU_GRANULE_SHIFT));
-    const uint64_t to = from + (bytes >> EMU_GRANULE_SHIFT) * sizeof *space->map;
-    const uint64_t first = round_up(from, page), last = to / page * page;
-    if (first < last && madvise((void *)(uintptr_t)first, (size_t)(last - first), MADV_DONTNEED) == 0) {
-        memset((void *)(uintptr_t)from, 0, (size_t)(first - from));
-        memset((void *)(uintptr_t)last, 0, (size_t)(to - last));
-    } else {
-        memset((void *)(uintptr_t)from, 0, (size_t)(to - from));
-    }
-}
-
 void emu_space_unback(struct emu_space *space, uint64_t base, uint64_t bytes)
 {
     const struct emu_space_private *p = space->private;
@@ -172,7 +156,7 @@ bool emu_memory_unreserve(struct emu_machine *machine, uint64_t base, uint64_t b
     struct space_allocation *a = emu_space_allocation_of(p, base);
     const bool found = a && a->base == base && a->bytes == bytes && a->kind == EMU_MEMORY_RESERVED;
     if (found) {
-        emu_space_map_clear(space, base, bytes);
+        emu_space_map_clear(space, base, bytes, base, base + bytes);
         emu_space_unback(space, base, bytes);
         const size_t index = (size_t)(a - p->allocations);
         p->n_allocations--;
@@ -284,7 +268,7 @@ void emu_memory_unmap(struct emu_machine *machine, uint64_t address, uint64_t by
     struct emu_space *space = machine->space;
     struct emu_space_private *p = space->private;
     pthread_mutex_lock(&p->lock);
-    emu_space_map_clear(space, address, bytes);
+    emu_space_map_clear(space, address, bytes, address, address + bytes);
     emu_space_unback(space, address, bytes);
     pthread_mutex_unlock(&p->lock);
 }
@@ -297,7 +281,7 @@ void emu_memory_access(struct emu_machine *machine, uint64_t address, uint64_t b
     if (read) {
         emu_space_map_set(space, address, bytes, write ? 0 : EMU_GRANULE_READ_ONLY);
     } else {
-        forget(space, address, bytes);
+        emu_space_map_forget(space, address, bytes);
     }
     pthread_mutex_unlock(&p->lock);
 }

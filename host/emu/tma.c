@@ -107,6 +107,10 @@ static bool map_read(struct emu_warp *warp, const struct emu_op *op, unsigned la
         return refuse(warp, op, lane, CLAB_FAULT, address,
                       "an interleaved tensor map has a rank of 3 or more");
     }
+    if (out->nan_fill && (out->type < EMU_TENSOR_F16 || out->type > EMU_TENSOR_TF32_FTZ)) {
+        return refuse(warp, op, lane, CLAB_FAULT, address,
+                      "the tensor map fills with NaN, and its type has none");
+    }
     if (out->rank != plan->rank) {
         char text[128];
         snprintf(text, sizeof text, "the tensor map's rank is %u, the instruction's %u", (unsigned)out->rank,
@@ -121,9 +125,38 @@ static bool map_read(struct emu_warp *warp, const struct emu_op *op, unsigned la
     return true;
 }
 
-/* What faults with CUDA_ERROR_ILLEGAL_INSTRUCTION (H200, driver 13.0, 2026-11-30): an innermost coordinate of
-   1, 2, 3, 6, -1 or -2 words where 0, 4, -4 and -8 work, for loads, im2col too, and stores; any negative
-   coordinate of a store or reduction, where coordinates beyond the tensor's end only store nothing. */
+/* im2col: the first pixel lies in the box that the corners cut out, in .im2col::w at most left of it along W;
+   what a store writes lies in the tensor. */
+static bool pixel_allowed(struct emu_warp *warp, const struct emu_op *op, unsigned lane,
+                          const struct emu_tensor_copy *t)
+{
+    const struct emu_tensor_map *map = &t->map;
+    const bool wide = t->mode != EMU_TENSOR_IM2COL;
+    const uint32_t w = t->shape.first, corners = wide ? 1 : map->rank - 2;
+    char text[160];
+    for (uint32_t i = 0; i < corners; i++) {
+        const int64_t at = t->coords[w + i], last = (int64_t)map->dims[w + i] - 1 + map->upper[i];
+        if (at > last || (at < map->lower[i] && !wide)) {
+            snprintf(text, sizeof text,
+                     "coordinate %lld of dimension %u is outside the bounding box of pixels, %d to %lld",
+                     (long long)at, w + i, map->lower[i], (long long)last);
+            return refuse(warp, op, lane, CLAB_FAULT, 0, text);
+        }
+        if (t->direction != EMU_TENSOR_LOAD && (map->lower[i] < 0 || map->upper[i] > 0)) {
+            snprintf(text, sizeof text,
+                     "a store by an im2col map whose bounding box leaves the tensor: corners %d and %d of "
+                     "dimension %u",
+                     map->lower[i], map->upper[i], w + i);
+            return refuse(warp, op, lane, CLAB_FAULT, 0, text);
+        }
+    }
+    return true;
+}
+
+/* What faults with CUDA_ERROR_ILLEGAL_INSTRUCTION (H200, driver 13.0, 2026-11-30,
+   tests/emu/tensor/coordinates.*): an innermost coordinate that is not a multiple of 16 bytes, for loads,
+   im2col too, and stores; any negative coordinate of a store or reduction, where coordinates beyond the
+   tensor's end only store nothing. */
 static bool coordinates_allowed(struct emu_warp *warp, const struct emu_op *op, unsigned lane,
                                 const struct emu_tensor_copy *t, uint32_t n_coords)
 {
@@ -150,7 +183,7 @@ static bool coordinates_allowed(struct emu_warp *warp, const struct emu_op *op, 
             return refuse(warp, op, lane, CLAB_FAULT, 0, text);
         }
     }
-    return true;
+    return !t->map.im2col || pixel_allowed(warp, op, lane, t);
 }
 
 static bool tensor_fill(struct emu_warp *warp, const struct emu_op *op, unsigned lane,

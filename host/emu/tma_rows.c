@@ -53,10 +53,10 @@ static uint32_t wide_groups(const struct emu_tensor_copy *t)
     return t->mode == EMU_TENSOR_IM2COL_W128 ? 4 : 1;
 }
 
-static uint32_t rows_count(struct emu_tensor_copy *t)
+static uint64_t rows_count(struct emu_tensor_copy *t)
 {
     const struct emu_tensor_map *map = &t->map;
-    uint32_t rows = 1;
+    uint64_t rows = 1; /* up to 2^32 of a hostile map */
     switch (t->mode) {
     case EMU_TENSOR_FOUR_ROWS:
         return 4;
@@ -83,7 +83,8 @@ void emu_tensor_shape_fill(struct emu_tensor_copy *t)
 {
     const struct emu_tensor_map *map = &t->map;
     struct emu_tensor_shape *s = &t->shape;
-    const bool padded = map->type == EMU_TENSOR_U4X16_ALIGN16 || map->type == EMU_TENSOR_U6X16_ALIGN16;
+    const bool padded =
+        !map->interleave && (map->type == EMU_TENSOR_U4X16_ALIGN16 || map->type == EMU_TENSOR_U6X16_ALIGN16);
     s->element_bits = map->interleave ? 128 * map->interleave : emu_tensor_element_bits(map->type);
     s->row_elements = map->interleave ? 1 : map->im2col ? map->channels : map->box[0];
     s->group_bytes = padded ? 2 * s->element_bits : 16;
@@ -92,12 +93,12 @@ void emu_tensor_shape_fill(struct emu_tensor_copy *t)
     const uint32_t row_bytes = (uint32_t)bytes_of(t, s->row_elements), span = swizzle_span(map->swizzle);
     const uint32_t shared_bytes = padded ? s->row_elements : row_bytes;
     s->pitch = map->interleave ? shared_bytes : (shared_bytes + span - 1) / span * span;
-    s->bytes = (uint64_t)s->rows * row_bytes;
+    s->bytes = s->rows * row_bytes;
 }
 
 uint32_t emu_tensor_room(const struct emu_tensor_copy *t)
 {
-    const uint64_t room = (uint64_t)t->shape.rows * t->shape.pitch, most = UINT64_C(1) << EMU_RANK_SHIFT;
+    const uint64_t room = t->shape.rows * t->shape.pitch, most = UINT64_C(1) << EMU_RANK_SHIFT;
     return (uint32_t)(t->shape.bytes > most || room > most ? most : room);
 }
 
@@ -157,7 +158,7 @@ static void row_shared(struct emu_tensor_copy *t, struct emu_cta *cta, uint32_t 
                        unsigned char *row)
 {
     const uint32_t bytes = (uint32_t)bytes_of(t, t->shape.row_elements), data = t->shape.group_bytes;
-    const bool padded = data != 16, six = t->map.type == EMU_TENSOR_U6X16_ALIGN16;
+    const bool padded = data != 16, six = padded && t->map.type == EMU_TENSOR_U6X16_ALIGN16;
     const uint32_t step = t->map.swizzle == EMU_SWIZZLE_NONE && !padded                    ? bytes
                           : t->map.swizzle == EMU_SWIZZLE_128B_ATOM_32B_FLIP_8B && !padded ? 8
                                                                                            : data;
@@ -179,15 +180,22 @@ static void row_shared(struct emu_tensor_copy *t, struct emu_cta *cta, uint32_t 
     }
 }
 
+static uint64_t row_address(const struct emu_tensor_copy *t, const int64_t at[EMU_TENSOR_MAX_RANK],
+                            int64_t first)
+{
+    uint64_t address = t->map.address + (uint64_t)bytes_of(t, at[0] + first);
+    for (uint32_t k = 1; k < t->map.rank; k++) {
+        address += (uint64_t)at[k] * t->map.strides[k];
+    }
+    return address;
+}
+
 /* Global memory of a row's elements [first, last), both within dimension 0. */
 static unsigned char *row_global(struct emu_tensor_copy *t, const int64_t at[EMU_TENSOR_MAX_RANK],
                                  int64_t first, int64_t last)
 {
     const struct emu_space *space = t->copy.cta->run->machine->space;
-    uint64_t address = t->map.address + (uint64_t)bytes_of(t, at[0] + first);
-    for (uint32_t k = 1; k < t->map.rank; k++) {
-        address += (uint64_t)at[k] * t->map.strides[k];
-    }
+    const uint64_t address = row_address(t, at, first);
     const uint64_t bytes = (uint64_t)bytes_of(t, last - first);
     void *memory = t->direction == EMU_TENSOR_LOAD ? emu_space_range_read(space, address, bytes)
                                                    : emu_space_range_write(space, address, bytes);
@@ -217,17 +225,33 @@ static void row_store(struct emu_tensor_copy *t, unsigned char *to, const unsign
     }
 }
 
+/* Where a row ends along dimension 0. Stores and reductions write whole 16 bytes: up to 15 bytes behind the
+   tensor's end are overwritten with what the box has there (measured on an H200, all types:
+   tests/emu/tensor/stores.*). Where an allocation ends with the tensor, nothing is there to be seen, and the
+   end is exact. */
+static int64_t row_end(const struct emu_tensor_copy *t, const int64_t at[EMU_TENSOR_MAX_RANK], int64_t first)
+{
+    const int64_t dim = (int64_t)t->map.dims[0], bits = t->shape.element_bits;
+    const int64_t whole = (dim * bits + 127) / 128 * 128 / bits;
+    if (t->direction == EMU_TENSOR_LOAD || whole == dim ||
+        !emu_space_range_write(t->copy.cta->run->machine->space, row_address(t, at, first),
+                               (uint64_t)bytes_of(t, whole - at[0] - first))) {
+        return dim;
+    }
+    return whole;
+}
+
 /* One row at `at` (elements; anything outside the tensor is filled or skipped). */
 static void row_move(struct emu_tensor_copy *t, const int64_t at[EMU_TENSOR_MAX_RANK], uint64_t linear)
 {
     _Alignas(16) unsigned char row[MAX_ROW_BYTES];
     const struct emu_cluster *cluster = t->copy.cta->cluster;
-    const int64_t dim = (int64_t)t->map.dims[0], n = t->shape.row_elements;
-    const int64_t first = at[0] < 0 ? -at[0] : 0, last = dim - at[0] < n ? dim - at[0] : n;
-    bool inside = first < last;
+    const int64_t n = t->shape.row_elements, first = at[0] < 0 ? -at[0] : 0;
+    bool inside = first < n && at[0] + first < (int64_t)t->map.dims[0];
     for (uint32_t k = 1; k < t->map.rank; k++) {
         inside = inside && at[k] >= 0 && at[k] < (int64_t)t->map.dims[k];
     }
+    const int64_t end = inside ? row_end(t, at, first) - at[0] : 0, last = end < n ? end : n;
     unsigned char *memory = inside ? row_global(t, at, first, last) : NULL;
     if (inside && !memory) {
         return;
@@ -245,9 +269,9 @@ static void row_move(struct emu_tensor_copy *t, const int64_t at[EMU_TENSOR_MAX_
     row_fill(t, row);
     if (inside) {
         memcpy(row + bytes_of(t, first), memory, bytes);
-    }
-    if (t->map.type == EMU_TENSOR_TF32 || t->map.type == EMU_TENSOR_TF32_FTZ) {
-        row_round(row, (uint32_t)bytes_of(t, n));
+        if (t->map.type == EMU_TENSOR_TF32 || t->map.type == EMU_TENSOR_TF32_FTZ) {
+            row_round(row + bytes_of(t, first), (uint32_t)bytes);
+        }
     }
     for (uint32_t left = t->target.ranks; left && !t->failed; left &= left - 1) {
         row_shared(t, &cluster->ctas[__builtin_ctz(left)], t->target.to, linear, row);
@@ -260,12 +284,12 @@ static void rows_tile(struct emu_tensor_copy *t)
 {
     int64_t at[EMU_TENSOR_MAX_RANK];
     uint32_t i[EMU_TENSOR_MAX_RANK] = {0};
-    for (uint32_t row = 0; row < t->shape.rows && !t->failed; row++) {
+    for (uint64_t row = 0; row < t->shape.rows && !t->failed; row++) {
         at[0] = t->coords[0];
         for (uint32_t k = t->shape.first; k < t->map.rank; k++) {
             at[k] = t->coords[k] + (int64_t)i[k] * t->map.element_strides[k];
         }
-        row_move(t, at, (uint64_t)row * t->shape.pitch);
+        row_move(t, at, row * t->shape.pitch);
         for (uint32_t k = t->shape.first; k < t->map.rank && ++i[k] == t->shape.counts[k]; k++) {
             i[k] = 0;
         }

@@ -16,7 +16,8 @@
 #include "emu/fragment.h"
 #include "emu/hook.h"
 
-#define PATIENCE 32 /* times an eligible parked fragment may be passed over */
+#define PATIENCE       32  /* times an eligible parked fragment may be passed over */
+#define GIVE_WAY_UNTIL 256 /* stores and the like of a warp, or times that it gave way */
 
 #define EACH_USED(warp, at)                                                                                \
     for (uint32_t left_##at = (warp)->used, at; left_##at && (at = (uint32_t)__builtin_ctz(left_##at), 1); \
@@ -123,6 +124,21 @@ const struct emu_op *emu_yield(struct emu_warp *warp, const struct emu_op *pc)
     return NULL;
 }
 
+const struct emu_op *emu_give_way(struct emu_warp *warp, const struct emu_op *op)
+{
+    const struct emu_run *run = warp->cta->run;
+    const uint32_t of_four =
+        run->machine->options.seed % 2 ? 2 : 3; /* even seeds mix finely (sched_seeded.c) */
+    /* Not inside a region that runs in place: its lanes are no fragment. */
+    if (warp->progress >= GIVE_WAY_UNTIL || !run->hooks || !run->hooks->one_thread ||
+        warp->exec != warp->fragment->mask || emu_random(warp->cta->cluster) % 4 >= of_four) {
+        return op + 1;
+    }
+    emu_progress(warp); /* whoever has only been interrupted does not poll */
+    emu_count(warp, op, op[1].insn, warp->exec, op[1].insn);
+    return emu_yield(warp, op + 1);
+}
+
 const struct emu_op *emu_join(struct emu_warp *warp, const struct emu_op *op)
 {
     struct emu_fragment *fragment = warp->fragment;
@@ -223,7 +239,7 @@ const struct emu_op *emu_exit_lanes(struct emu_warp *warp, const struct emu_op *
     struct emu_cta *cta = warp->cta;
     struct emu_cluster *cluster = cta->cluster;
     const uint32_t lanes = warp->exec, n = emu_lane_count(lanes);
-    emu_hook_event(cta, warp, op, (struct emu_event){.kind = EMU_EVENT_EXIT, .lanes = lanes});
+    emu_hook_event(cta, warp, op, &(struct emu_event){.kind = EMU_EVENT_EXIT, .lanes = lanes});
     fragment_free(warp, warp->fragment);
     warp->live &= ~lanes;
     cta->live_threads -= n;
@@ -233,7 +249,7 @@ const struct emu_op *emu_exit_lanes(struct emu_warp *warp, const struct emu_op *
         const struct emu_hooks *hooks = cta->run->hooks;
         cta->state = hooks && hooks->whole_lives ? EMU_CTA_RUNNING : EMU_CTA_EXITED;
         cluster->live_ctas--;
-        emu_hook_event(cta, warp, op, (struct emu_event){.kind = EMU_EVENT_CTA_EXIT, .rank = cta->rank});
+        emu_hook_event(cta, warp, op, &(struct emu_event){.kind = EMU_EVENT_CTA_EXIT, .rank = cta->rank});
     }
     emu_collective_exit(warp, lanes);
     emu_barriers_exit(warp, lanes);
@@ -368,6 +384,7 @@ void emu_warp_start(struct emu_warp *warp, struct emu_frame *frame)
     warp->used = 0;
     warp->live = warp->present;
     warp->round = 0;
+    warp->progress = 0;
     struct emu_fragment *fragment = fragment_new(warp);
     fragment->state = EMU_FRAGMENT_READY;
     fragment->mask = warp->present;

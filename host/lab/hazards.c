@@ -97,6 +97,15 @@ static json_t *hazard_to_json(const struct clab_hazard *hazard)
         "count", (json_int_t)hazard->count, "seed", (json_int_t)hazard->seed);
 }
 
+json_t *clab_hazards_to_json(const struct clab_hazard *hazards, size_t count)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(list,
+                              clab_hazard_name(hazards[i].kind) != NULL ? hazard_to_json(&hazards[i]) : NULL);
+    return list;
+}
+
 clab_status clab_hazards_stop(const struct clab_channel *channel, json_t **out_hazards,
                               struct clab_error *error)
 {
@@ -111,10 +120,7 @@ clab_status clab_hazards_stop(const struct clab_channel *channel, json_t **out_h
         return clab_error_set(error, CLAB_INTERNAL, "the launch was not checked");
     if (checker->take(&found, &count) != 0)
         return clab_error_set(error, CLAB_NO_MEMORY, "no memory for the hazards found");
-    *out_hazards = json_array();
-    for (size_t i = 0; i < count; i++)
-        json_array_append_new(*out_hazards,
-                              clab_hazard_name(found[i].kind) != NULL ? hazard_to_json(&found[i]) : NULL);
+    *out_hazards = clab_hazards_to_json(found, count);
     free(found);
     return json_array_size(*out_hazards) == count
                ? CLAB_OK

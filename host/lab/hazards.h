@@ -16,6 +16,10 @@ clab_status clab_hazards_start(const struct clab_channel *channel, uint64_t seed
 clab_status clab_hazards_stop(const struct clab_channel *channel, json_t **out_hazards,
                               struct clab_error *error);
 
+/* Hazards as JSON (new reference), in their order; those of kinds that are unknown here are left out. */
+struct clab_hazard;
+json_t *clab_hazards_to_json(const struct clab_hazard *hazards, size_t count);
+
 /* Adds the hazards of one launch to those of others of the same kernel: one entry for a kind and a pair of
    instructions, with "count" summed, "seeds" listing what schedules showed it, and the lists "rows" united.
  */

@@ -15,6 +15,13 @@ bool ptx_check_pack(const struct ptx_match_context *context, const struct ptx_in
         snprintf(why, size, "a .%s is packed from 2 or 4 parts, not %u", ptx_types[type].text, count);
         return false;
     }
+    bool any = false;
+    for (unsigned i = 0; i < count; i++)
+        any |= vector->elements[i].kind != PTX_OPERAND_SINK;
+    if (!any) {
+        snprintf(why, size, "a part of the vector must be a register");
+        return false;
+    }
     for (unsigned i = 0; i < count; i++) {
         const struct ptx_operand *element = &vector->elements[i];
         if (element->kind == PTX_OPERAND_REG &&
@@ -74,6 +81,20 @@ static bool can_saturate(enum ptx_type d, enum ptx_type a)
     if (!a_signed && d_signed)
         return ptx_types[d].bits <= ptx_types[a].bits;
     return ptx_types[d].bits < ptx_types[a].bits;
+}
+
+/* A result of type .f16 or .f16x2 may go to a wider register, one of .bf16 or .bf16x2 may not. */
+static bool check_half_result(const struct ptx_match_context *context, const struct ptx_insn *insn, char *why,
+                              size_t size)
+{
+    enum ptx_type type = (enum ptx_type)insn->types[0];
+    if ((type != PTX_BF16 && type != PTX_BF16X2) || insn->operands[0].kind != PTX_OPERAND_REG)
+        return true;
+    if (ptx_types[context->regs[insn->operands[0].reg].type].bits == ptx_types[type].bits)
+        return true;
+    snprintf(why, size, "the register for a .%s must have %u bits", ptx_types[type].text,
+             ptx_types[type].bits);
+    return false;
 }
 
 /* The largest sparsity selector of mma.sp (9.7.14.6): which threads of a quad hold the metadata. */
@@ -221,6 +242,8 @@ bool ptx_check_row(const struct ptx_match_context *context, const struct ptx_ins
     if (strcmp(ptx_rows[row].section, "createpolicy") == 0 && insn->n_mods > 2 &&
         insn->mods[2] != PTX_MOD_L2__EVICT_FIRST && insn->mods[2] != PTX_MOD_L2__EVICT_UNCHANGED)
         return say(why, size, "the secondary priority is .L2::evict_first or .L2::evict_unchanged");
+    if ((row == PTX_CVT_HALF_F32 || row == PTX_CVT_F16X2_F32) && !check_half_result(context, insn, why, size))
+        return false;
     if (row == PTX_CVT_INT && ptx_has(insn, PTX_MOD_SAT) &&
         !can_saturate((enum ptx_type)insn->types[0], (enum ptx_type)insn->types[1]))
         return say(why, size, ".sat has no effect between these types");

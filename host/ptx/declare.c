@@ -46,9 +46,21 @@ static uint8_t accept_vector(struct ptx_parser *parser)
     return ptx_accept_dot(parser, ".v2") ? 2 : ptx_accept_dot(parser, ".v4") ? 4 : 1;
 }
 
-/* After .reg. */
+static bool align_read(struct ptx_parser *parser, uint32_t *out)
+{
+    if (!ptx_number_u32(parser, 1u << 20, out))
+        return false;
+    if (*out == 0 || (*out & (*out - 1)) != 0)
+        return ptx_fail(parser, "an alignment must be a power of two");
+    return true;
+}
+
+/* After .reg. An alignment is read and dropped. */
 bool ptx_parse_registers(struct ptx_parser *parser)
 {
+    uint32_t ignored;
+    if (ptx_accept_dot(parser, ".align") && !align_read(parser, &ignored))
+        return false;
     unsigned lanes = accept_vector(parser);
     enum ptx_type type;
     if (!expect_type(parser, false, &type))
@@ -86,15 +98,6 @@ struct declaration {
     bool managed;
 };
 
-static bool align_read(struct ptx_parser *parser, uint32_t *out)
-{
-    if (!ptx_constant_u32(parser, 1u << 20, out))
-        return false;
-    if (*out == 0 || (*out & (*out - 1)) != 0)
-        return ptx_fail(parser, "an alignment must be a power of two");
-    return true;
-}
-
 /* .attribute(.managed), .attribute(.unified(a, b)) */
 bool ptx_parse_attribute(struct ptx_parser *parser, bool *out_managed)
 {
@@ -116,46 +119,58 @@ bool ptx_parse_attribute(struct ptx_parser *parser, bool *out_managed)
     return ptx_expect(parser, ')', "after the attributes");
 }
 
-/* Alignment, vector, type and .ptr in any order that has the type once. */
+/* .ptr{.space}{.align n}, after .ptr (PTX ISA 9.0, 7.1 ".ptr"). */
+static bool pointer_read(struct ptx_parser *parser, struct declaration *out)
+{
+    static const struct {
+        const char *word;
+        enum ptx_space space;
+    } spaces[] = {{".global", PTX_SPACE_GLOBAL},
+                  {".const", PTX_SPACE_CONST},
+                  {".shared", PTX_SPACE_SHARED},
+                  {".local", PTX_SPACE_LOCAL}};
+    out->ptr = true;
+    out->ptr_align = 4;
+    for (size_t i = 0; i < sizeof spaces / sizeof spaces[0] && !out->ptr_space; i++)
+        if (ptx_accept_dot(parser, spaces[i].word))
+            out->ptr_space = spaces[i].space;
+    return !ptx_accept_dot(parser, ".align") || align_read(parser, &out->ptr_align);
+}
+
+/* {.attribute(…)}{.align n}{.vN}.type{.ptr …}: attributes and alignments in any order. A parameter has no
+   attribute, and its alignment may follow the type; .ptr is for parameters of kernels. */
 static bool declaration_read(struct ptx_parser *parser, bool param, struct declaration *out)
 {
     *out = (struct declaration){.vector = 1};
     for (;;) {
-        enum ptx_type type = ptx_type_of(&parser->token);
         if (ptx_accept_dot(parser, ".align")) {
             if (!align_read(parser, &out->align_bytes))
                 return false;
-        } else if (ptx_is_dot(parser, ".v2") || ptx_is_dot(parser, ".v4")) {
-            out->vector = accept_vector(parser);
-        } else if (ptx_accept_dot(parser, ".attribute")) {
+        } else if (!param && ptx_accept_dot(parser, ".attribute")) {
             if (!ptx_parse_attribute(parser, &out->managed))
-                return false;
-        } else if (param && ptx_accept_dot(parser, ".ptr")) {
-            out->ptr = true;
-            out->ptr_align = 4;
-            if (ptx_accept_dot(parser, ".global"))
-                out->ptr_space = PTX_SPACE_GLOBAL;
-            else if (ptx_accept_dot(parser, ".const"))
-                out->ptr_space = PTX_SPACE_CONST;
-            else if (ptx_accept_dot(parser, ".shared"))
-                out->ptr_space = PTX_SPACE_SHARED;
-            else if (ptx_accept_dot(parser, ".local"))
-                out->ptr_space = PTX_SPACE_LOCAL;
-            if (ptx_accept_dot(parser, ".align") && !align_read(parser, &out->ptr_align))
-                return false;
-        } else if (type != PTX_NONE && out->type == PTX_NONE) {
-            if (!expect_type(parser, true, &out->type))
                 return false;
         } else {
             break;
         }
     }
-    if (out->type == PTX_NONE)
-        return ptx_fail(parser, "expected a type such as .b32");
-    return true;
+    out->vector = accept_vector(parser);
+    if (!expect_type(parser, true, &out->type))
+        return false;
+    if (out->vector > 1 && ptx_types[out->type].bits * out->vector > 128)
+        return ptx_fail(parser, "a vector has at most 128 bits");
+    if (!param)
+        return true;
+    if (ptx_accept_dot(parser, ".align") && !align_read(parser, &out->align_bytes))
+        return false;
+    if (ptx_types[out->type].class == PTX_CLASS_PACKED ||
+        (ptx_types[out->type].class == PTX_CLASS_OPAQUE && !parser->reads_entry))
+        return ptx_fail(parser, "a parameter cannot have type .%s", ptx_types[out->type].text);
+    if (!ptx_accept_dot(parser, ".ptr"))
+        return true;
+    if (parser->reads_entry)
+        return pointer_read(parser, out);
+    return ptx_fail(parser, ".ptr is for parameters of kernels");
 }
-
-enum { MAX_DIMENSIONS = 4 };
 
 /* [n][m]…: the bytes of the whole, `dims` filled; an empty first dimension makes it unsized. */
 static bool dimensions_read(struct ptx_parser *parser, struct ptx_var *var, uint64_t *dims, unsigned *n_dims)
@@ -164,18 +179,18 @@ static bool dimensions_read(struct ptx_parser *parser, struct ptx_var *var, uint
     *n_dims = 0;
     while (ptx_accept(parser, '[')) {
         struct ptx_value value = {0};
-        if (*n_dims >= MAX_DIMENSIONS)
-            return ptx_fail(parser, "more than %d dimensions", MAX_DIMENSIONS);
+        if (*n_dims >= PTX_MAX_DIMENSIONS)
+            return ptx_fail(parser, "more than %d dimensions", PTX_MAX_DIMENSIONS);
         var->is_array = true;
         if (ptx_is(parser, ']')) {
             if (*n_dims > 0)
                 return ptx_fail(parser, "only the first dimension can be left open");
             var->is_unsized = true;
         } else {
-            if (!ptx_constant(parser, &value))
-                return false;
-            if (value.is_float || (!value.is_unsigned && (int64_t)value.bits < 0))
-                return ptx_fail(parser, "a dimension must be a non-negative integer");
+            if (parser->token.kind != PTX_TOKEN_INT)
+                return ptx_fail(parser, "expected the number of elements");
+            value.bits = parser->token.value;
+            ptx_next(parser);
             if (value.bits == 0 && *n_dims > 0)
                 return ptx_fail(parser, "an inner dimension must be positive");
             if (value.bits && bytes > (UINT64_C(1) << 62) / value.bits)
@@ -232,13 +247,16 @@ static bool var_keep(struct ptx_parser *parser, struct ptx_var *var)
    variable takes the definition. */
 static bool var_again(struct ptx_parser *parser, struct ptx_var *old, const struct ptx_var *new)
 {
-    if (old->space != new->space || old->type != new->type || old->vector != new->vector)
+    if (old->space != new->space || old->type != new->type || old->vector != new->vector ||
+        old->is_array != new->is_array || (!old->is_unsized && !new->is_unsized && old->bytes != new->bytes))
         return ptx_fail(parser, "'%s' was declared before with another type", old->name);
     bool old_declares = old->linkage == PTX_LINK_EXTERN, new_declares = new->linkage == PTX_LINK_EXTERN;
-    if (!old_declares && !new_declares && old->linkage != PTX_LINK_WEAK && old->linkage != PTX_LINK_COMMON)
+    if (!old_declares && !new_declares)
         return ptx_fail(parser, "'%s' is already defined", old->name);
     if (new_declares)
         return true;
+    if (new->linkage == PTX_LINK_NONE)
+        return ptx_fail(parser, "'%s' was declared .extern and needs .visible, .weak or .common", old->name);
     uint32_t index = old->index;
     *old = *new;
     old->index = index;
@@ -251,9 +269,16 @@ bool ptx_parse_variables(struct ptx_parser *parser, enum ptx_space space, enum p
     struct declaration declaration;
     if (!declaration_read(parser, false, &declaration))
         return false;
+    bool opaque = ptx_types[declaration.type].class == PTX_CLASS_OPAQUE;
+    if (opaque && (space != PTX_SPACE_GLOBAL || parser->depth))
+        return ptx_fail(parser, "a .%s is declared in .global at module level",
+                        ptx_types[declaration.type].text);
+    if (space != PTX_SPACE_GLOBAL && (declaration.managed || linkage == PTX_LINK_COMMON))
+        return ptx_fail(parser, "%s is for .global variables only",
+                        declaration.managed ? ".attribute(.managed)" : ".common");
     do {
         struct ptx_name *name;
-        uint64_t dims[MAX_DIMENSIONS];
+        uint64_t dims[PTX_MAX_DIMENSIONS];
         unsigned n_dims;
         if (!ptx_expect_name(parser, "a variable's name", &name))
             return false;
@@ -295,6 +320,8 @@ bool ptx_parse_variables(struct ptx_parser *parser, enum ptx_space space, enum p
                 return false;
         }
         if (ptx_accept(parser, '=')) {
+            if (declaration.type == PTX_SAMPLERREF && !parser->module->target.texmode_independent)
+                return ptx_fail(parser, "a .samplerref needs .target texmode_independent");
             if (linkage == PTX_LINK_EXTERN)
                 return ptx_fail(parser, "an .extern variable cannot be initialised");
             if (!ptx_initialiser(parser, var, dims, n_dims))
@@ -316,6 +343,8 @@ static bool param_read(struct ptx_parser *parser, bool bind, struct ptx_list *li
     bool in_register = ptx_is_dot(parser, ".reg");
     if (!in_register && !ptx_is_dot(parser, ".param"))
         return ptx_fail(parser, "expected .param or .reg");
+    if (in_register && parser->reads_entry)
+        return ptx_fail(parser, "a kernel's parameter is declared .param, not .reg");
     ptx_next(parser);
     if (in_register ? !expect_type(parser, false, &declaration.type)
                     : !declaration_read(parser, true, &declaration))
@@ -328,10 +357,18 @@ static bool param_read(struct ptx_parser *parser, bool bind, struct ptx_list *li
     if (!kept)
         return false;
     *kept = var;
-    uint64_t dims[MAX_DIMENSIONS];
+    uint64_t dims[PTX_MAX_DIMENSIONS];
     unsigned n_dims;
     if (!dimensions_read(parser, var, dims, &n_dims))
         return false;
+    if (n_dims > 1)
+        return ptx_fail(parser, "a parameter has at most one dimension");
+    if (declaration.vector > 1 && n_dims == 0)
+        return ptx_fail(parser, "a parameter is no vector");
+    if (var->is_unsized && parser->reads_entry)
+        return ptx_fail(parser, "a kernel's parameter must have a size");
+    if (list->count > 1 && ((struct ptx_var **)list->items)[list->count - 2]->is_unsized)
+        return ptx_fail(parser, "only the last parameter may be left open");
     var->index = (uint32_t)(list->count - 1);
     if (!bind)
         return true;

@@ -19,7 +19,7 @@ static bool is_integer(enum ptx_type_class class)
 }
 
 /* May a register of type `reg` stand where an instruction of type `type` reads or writes one? */
-static bool register_fits(enum ptx_type reg, enum ptx_type type, bool widens)
+static bool register_fits(enum ptx_type reg, enum ptx_type type, bool widens, bool fixed)
 {
     const struct ptx_type_info *r = &ptx_types[reg], *t = &ptx_types[type];
     if (t->class == PTX_CLASS_PRED || r->class == PTX_CLASS_PRED)
@@ -30,6 +30,8 @@ static bool register_fits(enum ptx_type reg, enum ptx_type type, bool widens)
         return false;
     if (r->class == PTX_CLASS_BITS || t->class == PTX_CLASS_BITS)
         return true;
+    if (r->class == PTX_CLASS_PACKED) /* a .f16x2 register, where the instruction's own type rules */
+        return !fixed && (is_integer(t->class) || type == PTX_U16X2 || type == PTX_S16X2);
     return is_integer(r->class) && is_integer(t->class);
 }
 
@@ -89,7 +91,7 @@ static bool literal_fits(const struct ptx_operand *operand, enum ptx_type type)
         return false;
     case PTX_CLASS_BITS:
         if (operand->kind == PTX_OPERAND_FLOAT)
-            return operand->is_exact && (operand->is_f32_bits ? type == PTX_B32 : type == PTX_B64);
+            return operand->is_f32_bits ? type == PTX_B32 : type == PTX_B64;
         return true;
     default:
         return operand->kind == PTX_OPERAND_INT;
@@ -129,6 +131,48 @@ static bool selector_fits(const struct ptx_role *role, const struct ptx_operand 
     return written || count == role->selects;
 }
 
+/* The bits of a space that an address may name besides itself. */
+static enum ptx_space plain_space(enum ptx_space space)
+{
+    switch (space) {
+    case PTX_SPACE_SHARED_CTA:
+    case PTX_SPACE_SHARED_CLUSTER:
+        return PTX_SPACE_SHARED;
+    case PTX_SPACE_PARAM_ENTRY:
+    case PTX_SPACE_PARAM_FUNC:
+        return PTX_SPACE_PARAM;
+    default:
+        return space;
+    }
+}
+
+/* Instructions without a state space take a generic address; the name of a .const or .param variable is none
+   (cvta makes one of it). cvta, mapa and getctarank take names of their own space. */
+static bool space_fits(struct ptx_attempt *attempt, unsigned index, const struct ptx_operand *symbol)
+{
+    const struct ptx_insn *insn = attempt->insn;
+    if (insn->n_spaces > 1)
+        return true;
+    bool is_shared = attempt->row == PTX_MAPA || attempt->row == PTX_GETCTARANK;
+    enum ptx_space named = is_shared ? PTX_SPACE_SHARED : PTX_SPACE_NONE;
+    if (insn->n_spaces)
+        named = plain_space((enum ptx_space)insn->spaces[0]);
+    enum ptx_space of = symbol->var ? plain_space(symbol->var->space) : PTX_SPACE_NONE;
+    bool generic = of == PTX_SPACE_GLOBAL || of == PTX_SPACE_SHARED || of == PTX_SPACE_LOCAL;
+    char text[200];
+    if (named == PTX_SPACE_NONE ? generic : named == of)
+        return true;
+    if (!symbol->var)
+        return refuse(attempt, index, "a function has no address in this state space");
+    if (named == PTX_SPACE_NONE)
+        snprintf(text, sizeof text, "'%s' is a .%s variable, the instruction takes a generic address",
+                 symbol->var->name, ptx_space_text[of]);
+    else
+        snprintf(text, sizeof text, "'%s' is a .%s variable, the instruction accesses .%s", symbol->var->name,
+                 ptx_space_text[of], ptx_space_text[named]);
+    return refuse(attempt, index, text);
+}
+
 static bool scalar_fits(struct ptx_attempt *attempt, unsigned index, const struct ptx_role *role,
                         const struct ptx_operand *operand)
 {
@@ -153,7 +197,8 @@ static bool scalar_fits(struct ptx_attempt *attempt, unsigned index, const struc
             return (ptx_types[reg].bits >= 32 && ptx_types[reg].bits <= 64 &&
                     (ptx_types[reg].class == PTX_CLASS_BITS || is_integer(ptx_types[reg].class))) ||
                    refuse(attempt, index, "a 32- or 64-bit integer or .b register is needed here");
-        return register_fits(reg, type, role->widens) || mismatch(attempt, index, type, operand);
+        return register_fits(reg, type, role->widens, role->by == PTX_ROLE_FIXED) ||
+               mismatch(attempt, index, type, operand);
     }
     case PTX_OPERAND_INT:
         if (role->letter == 'g')
@@ -185,7 +230,8 @@ static bool scalar_fits(struct ptx_attempt *attempt, unsigned index, const struc
         if (type == PTX_PRED || sreg->type == PTX_PRED)
             return type == sreg->type || mismatch(attempt, index, type, operand);
         const struct ptx_type_info *t = &ptx_types[type];
-        bool narrow = t->bits == 16 && ptx_types[sreg->type].bits == 32;
+        bool wide = operand->sreg == PTX_SREG_GRIDID; /* as wide as one likes: it was 16, then 32 bits */
+        bool narrow = (t->bits == 16 && sreg->components > 1 && sreg->isa < 78) || (wide && t->bits < 64);
         if (t->class == PTX_CLASS_FLOAT ||
             (t->bits != ptx_types[sreg->type].bits && !narrow && !role->widens))
             return mismatch(attempt, index, type, operand);
@@ -196,6 +242,10 @@ static bool scalar_fits(struct ptx_attempt *attempt, unsigned index, const struc
         if (role->letter != 'e' && role->letter != 'y')
             return refuse(attempt, index,
                           "a register is needed here, not the address of a variable or function");
+        if (role->letter == 'y' && !space_fits(attempt, index, operand))
+            return false;
+        if (operand->func && operand->imm)
+            return refuse(attempt, index, "the address of a function takes no offset");
         if (type == PTX_PRED ||
             (ptx_types[type].class != PTX_CLASS_BITS && !is_integer(ptx_types[type].class)) ||
             ptx_types[type].bits < 32 || ptx_types[type].bits > 64)
@@ -242,19 +292,20 @@ static bool vector_fits(struct ptx_attempt *attempt, unsigned index, const struc
     return true;
 }
 
-/* The bits of a space that an address may name besides itself. */
-static enum ptx_space plain_space(enum ptx_space space)
+/* A kernel's and a function's parameters are read only, what a function returns is written only. */
+static bool parameter_fits(struct ptx_attempt *attempt, unsigned index, const struct ptx_operand *symbol)
 {
-    switch (space) {
-    case PTX_SPACE_SHARED_CTA:
-    case PTX_SPACE_SHARED_CLUSTER:
-        return PTX_SPACE_SHARED;
-    case PTX_SPACE_PARAM_ENTRY:
-    case PTX_SPACE_PARAM_FUNC:
-        return PTX_SPACE_PARAM;
-    default:
-        return space;
-    }
+    const struct ptx_var *var = symbol->var;
+    const struct ptx_function *function = var->function;
+    if (var->space != PTX_SPACE_PARAM || !function)
+        return true;
+    bool in = var->index < function->n_params && function->params[var->index] == var;
+    bool out = var->index < function->n_returns && function->returns[var->index] == var;
+    if (in && attempt->row == PTX_ST)
+        return refuse(attempt, index, "a parameter cannot be written");
+    if (out && attempt->row == PTX_LD)
+        return refuse(attempt, index, "a returned value cannot be read");
+    return true;
 }
 
 static bool address_fits(struct ptx_attempt *attempt, unsigned index, unsigned role_index,
@@ -276,17 +327,9 @@ static bool address_fits(struct ptx_attempt *attempt, unsigned index, unsigned r
         return refuse(attempt, index, why);
     if (base->kind == PTX_OPERAND_INT && !(insn->n_spaces == 1 && insn->spaces[0] == PTX_SPACE_LOCAL))
         return refuse(attempt, index, "a number as address is allowed for .local only");
-    if (base->kind == PTX_OPERAND_SYMBOL && insn->n_spaces == 1 && base->var) {
-        enum ptx_space named = plain_space((enum ptx_space)insn->spaces[0]),
-                       of = plain_space(base->var->space);
-        if (named != of) {
-            char text[200];
-            snprintf(text, sizeof text, "'%s' is a .%s variable, the instruction accesses .%s",
-                     base->var->name, ptx_space_text[of], ptx_space_text[named]);
-            return refuse(attempt, index, text);
-        }
-    }
-    return true;
+    if (base->kind != PTX_OPERAND_SYMBOL || !base->var)
+        return true;
+    return space_fits(attempt, index, base) && parameter_fits(attempt, index, base);
 }
 
 static bool operand_fits(struct ptx_attempt *attempt, unsigned index, unsigned role_index,
@@ -311,7 +354,7 @@ static bool operand_fits(struct ptx_attempt *attempt, unsigned index, unsigned r
     case 'f':
         return operand->kind == PTX_OPERAND_FUNCTION ||
                (operand->kind == PTX_OPERAND_REG &&
-                register_fits(attempt->context->regs[operand->reg].type, PTX_B64, false)) ||
+                register_fits(attempt->context->regs[operand->reg].type, PTX_B64, false, true)) ||
                refuse(attempt, index, "a function, or a 64-bit register with its address, is needed here");
     case 'k':
         return operand->kind == PTX_OPERAND_SINK || refuse(attempt, index, "only '_' can be written here");
@@ -341,6 +384,12 @@ static bool operand_fits(struct ptx_attempt *attempt, unsigned index, unsigned r
         return vector_fits(attempt, index, role, role->vector, operand);
     if (operand->kind == PTX_OPERAND_VECTOR && attempt->row != PTX_MOV)
         return refuse(attempt, index, "a vector is not allowed here");
+    if (operand->kind == PTX_OPERAND_VECTOR && index > 0 &&
+        attempt->insn->operands[0].kind == PTX_OPERAND_VECTOR)
+        return refuse(attempt, index, "one side of a mov that packs or unpacks is no vector");
+    for (uint32_t i = 0; index > 0 && operand->kind == PTX_OPERAND_VECTOR && i < operand->n_elements; i++)
+        if (operand->elements[i].kind == PTX_OPERAND_SINK)
+            return refuse(attempt, index, "'_' has no value to read");
     if (operand->kind == PTX_OPERAND_VECTOR)
         return ptx_check_pack(attempt->context, attempt->insn, operand, attempt->why, sizeof attempt->why) ||
                (attempt->operand = index, false);

@@ -1,8 +1,9 @@
 /* The lexer: PTX text to tokens (PTX ISA 9.0, 4.1 "Source Format" to 4.5 "Constants"). Comments of both C
-   styles are white space, and so are lines that start with # (line markers) or @@ (old DWARF lines). Left
-   out: macros. */
+   styles are white space, and so are line markers (# 1 "file") and lines that start with @@ (old DWARF
+   lines). Left out: macros. */
 #include "ptx/lex.h"
 
+#include <float.h>
 #include <locale.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,21 +14,20 @@ enum { NAME = 1, START = 2, DIGIT = 4, HEX = 8, SPACE = 16 };
 #define HEXLET(c)  [c] = NAME | START | HEX
 #define DECIMAL(c) [c] = NAME | DIGIT | HEX
 static const unsigned char classes[256] = {
-    [' '] = SPACE,  ['\t'] = SPACE,       ['\r'] = SPACE,       ['\n'] = SPACE, ['\f'] = SPACE,
-    ['\v'] = SPACE, ['_'] = NAME | START, ['$'] = NAME | START, ['%'] = START,  HEXLET('a'),
-    HEXLET('b'),    HEXLET('c'),          HEXLET('d'),          HEXLET('e'),    HEXLET('f'),
-    LETTER('g'),    LETTER('h'),          LETTER('i'),          LETTER('j'),    LETTER('k'),
-    LETTER('l'),    LETTER('m'),          LETTER('n'),          LETTER('o'),    LETTER('p'),
-    LETTER('q'),    LETTER('r'),          LETTER('s'),          LETTER('t'),    LETTER('u'),
-    LETTER('v'),    LETTER('w'),          LETTER('x'),          LETTER('y'),    LETTER('z'),
-    HEXLET('A'),    HEXLET('B'),          HEXLET('C'),          HEXLET('D'),    HEXLET('E'),
-    HEXLET('F'),    LETTER('G'),          LETTER('H'),          LETTER('I'),    LETTER('J'),
-    LETTER('K'),    LETTER('L'),          LETTER('M'),          LETTER('N'),    LETTER('O'),
-    LETTER('P'),    LETTER('Q'),          LETTER('R'),          LETTER('S'),    LETTER('T'),
-    LETTER('U'),    LETTER('V'),          LETTER('W'),          LETTER('X'),    LETTER('Y'),
-    LETTER('Z'),    DECIMAL('0'),         DECIMAL('1'),         DECIMAL('2'),   DECIMAL('3'),
-    DECIMAL('4'),   DECIMAL('5'),         DECIMAL('6'),         DECIMAL('7'),   DECIMAL('8'),
-    DECIMAL('9'),
+    [' '] = SPACE,        ['\t'] = SPACE,       ['\r'] = SPACE, ['\n'] = SPACE, ['\f'] = SPACE,
+    ['_'] = NAME | START, ['$'] = NAME | START, ['%'] = START,  HEXLET('a'),    HEXLET('b'),
+    HEXLET('c'),          HEXLET('d'),          HEXLET('e'),    HEXLET('f'),    LETTER('g'),
+    LETTER('h'),          LETTER('i'),          LETTER('j'),    LETTER('k'),    LETTER('l'),
+    LETTER('m'),          LETTER('n'),          LETTER('o'),    LETTER('p'),    LETTER('q'),
+    LETTER('r'),          LETTER('s'),          LETTER('t'),    LETTER('u'),    LETTER('v'),
+    LETTER('w'),          LETTER('x'),          LETTER('y'),    LETTER('z'),    HEXLET('A'),
+    HEXLET('B'),          HEXLET('C'),          HEXLET('D'),    HEXLET('E'),    HEXLET('F'),
+    LETTER('G'),          LETTER('H'),          LETTER('I'),    LETTER('J'),    LETTER('K'),
+    LETTER('L'),          LETTER('M'),          LETTER('N'),    LETTER('O'),    LETTER('P'),
+    LETTER('Q'),          LETTER('R'),          LETTER('S'),    LETTER('T'),    LETTER('U'),
+    LETTER('V'),          LETTER('W'),          LETTER('X'),    LETTER('Y'),    LETTER('Z'),
+    DECIMAL('0'),         DECIMAL('1'),         DECIMAL('2'),   DECIMAL('3'),   DECIMAL('4'),
+    DECIMAL('5'),         DECIMAL('6'),         DECIMAL('7'),   DECIMAL('8'),   DECIMAL('9'),
 };
 #undef LETTER
 #undef HEXLET
@@ -61,6 +61,32 @@ static void skip_line(struct ptx_lexer *lexer)
     lexer->at = newline ? newline : lexer->end;
 }
 
+/* A line marker at '#', up to its newline: `# 1 "file" …` or `#line 1 "file" …`, numbers and the name in
+   quotes (ptxas 13.0 takes it anywhere between tokens, and no other line with #). NULL: it is none. */
+static const char *line_marker(const char *at)
+{
+    at++;
+    if (strncmp(at, "line", 4) == 0 && (at[4] == ' ' || at[4] == '\t'))
+        at += 4;
+    while (*at == ' ' || *at == '\t')
+        at++;
+    if (!is(*at, DIGIT))
+        return NULL;
+    while (is(*at, DIGIT))
+        at++;
+    while (*at == ' ' || *at == '\t')
+        at++;
+    if (*at != '"')
+        return NULL;
+    for (at++; *at && *at != '"' && *at != '\n'; at++)
+        ;
+    if (*at != '"')
+        return NULL;
+    for (at++; *at == ' ' || *at == '\t' || *at == '\r' || is(*at, DIGIT); at++)
+        ;
+    return *at == '\n' || *at == 0 ? at : NULL;
+}
+
 bool ptx_lex_space(struct ptx_lexer *lexer)
 {
     for (;;) {
@@ -85,7 +111,9 @@ bool ptx_lex_space(struct ptx_lexer *lexer)
                 }
             }
             lexer->at = at + 2;
-        } else if (at == lexer->line_start && (at[0] == '#' || (at[0] == '@' && at[1] == '@'))) {
+        } else if (at[0] == '#' && line_marker(at)) {
+            lexer->at = line_marker(at);
+        } else if (at == lexer->line_start && at[0] == '@' && at[1] == '@') {
             skip_line(lexer);
         } else {
             return true;
@@ -98,22 +126,19 @@ static unsigned hex_value(char c)
     return (unsigned)(c <= '9' ? c - '0' : (c | 32) - 'a' + 10);
 }
 
-/* Digits of `base` into *out; false when there are none or the value needs more than 64 bits. */
+/* Digits of `base` into *out, modulo 2^64 as ptxas 13.0 reads longer ones; false when there are none. */
 static bool lex_digits(const char **at, unsigned base, uint64_t *out)
 {
     uint64_t value = 0;
     const char *start = *at;
-    bool fits = true;
     for (; is(**at, HEX); (*at)++) {
         unsigned digit = hex_value(**at);
         if (digit >= base)
             break;
-        if (value > (UINT64_MAX - digit) / base)
-            fits = false;
         value = value * base + digit;
     }
     *out = value;
-    return *at != start && fits;
+    return *at != start;
 }
 
 /* 0fXXXXXXXX and 0dXXXXXXXXXXXXXXXX: `digits` hexadecimal digits exactly. */
@@ -127,6 +152,14 @@ static bool lex_float_bits(const char **at, unsigned digits, uint64_t *out)
     }
     *out = value;
     return true;
+}
+
+/* Is the decimal number's mantissa zero? (Then a value of 0 is no underflow.) */
+static bool all_zero(const char *at, const char *end)
+{
+    while (at < end && (*at == '0' || *at == '.'))
+        at++;
+    return at == end || (*at | 32) == 'e';
 }
 
 static void lex_number(struct ptx_lexer *lexer, struct ptx_token *token)
@@ -145,11 +178,11 @@ static void lex_number(struct ptx_lexer *lexer, struct ptx_token *token)
     } else if (at[0] == '0' && second == 'x') {
         at += 2;
         good = lex_digits(&at, 16, &token->value);
-        token->what = "hexadecimal number without digits or of more than 64 bits";
+        token->what = "hexadecimal number without digits";
     } else if (at[0] == '0' && second == 'b' && (at[2] == '0' || at[2] == '1')) {
         at += 2;
-        good = lex_digits(&at, 2, &token->value);
-        token->what = "binary number of more than 64 bits";
+        good = lex_digits(&at, 2, &token->value) && at - lexer->at <= 2 + 64;
+        token->what = "binary number of more than 64 digits";
     } else {
         const char *end = at;
         while (is(*end, DIGIT))
@@ -176,18 +209,18 @@ static void lex_number(struct ptx_lexer *lexer, struct ptx_token *token)
                 lexer->locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
             char *stop = NULL;
             double value = lexer->locale ? strtod_l(at, &stop, (locale_t)lexer->locale) : 0.0;
-            good = stop == end;
+            good = stop == end && value <= DBL_MAX && (value >= DBL_MIN || all_zero(at, end));
             memcpy(&token->value, &value, sizeof value);
-            token->what = "malformed decimal number";
+            token->what = "malformed decimal number, or one beyond the range of .f64";
             at = end;
         } else {
             good = lex_digits(&at, at[0] == '0' ? 8 : 10, &token->value);
             if (at < end) /* 08 and 09: not octal */
                 good = false, at = end;
-            token->what = "integer of more than 64 bits, or with a digit that its base lacks";
+            token->what = "integer with a digit that its base lacks";
         }
     }
-    if (token->kind == PTX_TOKEN_INT && (*at == 'U' || *at == 'u')) {
+    if (token->kind == PTX_TOKEN_INT && *at == 'U') {
         token->is_unsigned = true;
         at++;
     }
@@ -247,18 +280,18 @@ void ptx_lex(struct ptx_lexer *lexer, struct ptx_token *token)
         for (at++; is(*at, NAME); at++)
             ;
         lexer->at = at;
-    } else if (*at == '.' && is(at[1], NAME)) {
+    } else if (*at == '.' && is(at[1], NAME) && !is(at[1], DIGIT)) {
         token->kind = PTX_TOKEN_DOT;
         for (at++; is(*at, NAME) || (at[0] == ':' && at[1] == ':' && is(at[2], NAME)); at++)
             if (*at == ':')
                 at++;
         lexer->at = at;
-    } else if (is(*at, DIGIT)) {
+    } else if (is(*at, DIGIT) || (*at == '.' && is(at[1], DIGIT))) {
         lex_number(lexer, token);
     } else if (*at == '"') {
         const char *quote = at + 1;
-        while (quote < lexer->end && *quote != '"' && *quote != '\n')
-            quote += *quote == '\\' && quote[1] ? 2 : 1;
+        while (quote < lexer->end && *quote != '"' && *quote != '\n') /* no escapes: ptxas 13.0 */
+            quote++;
         token->kind = *quote == '"' ? PTX_TOKEN_STRING : PTX_TOKEN_BAD;
         token->what = "string without its end";
         lexer->at = *quote == '"' ? quote + 1 : quote;

@@ -78,20 +78,91 @@ static struct ptx_binding *bind_at(struct ptx_parser *parser, struct ptx_name *n
         ptx_no_memory(parser);
         return NULL;
     }
-    binding->outer = name->binding;
+    struct ptx_binding **stack = kind == PTX_BIND_RANGE ? &name->range : &name->binding;
+    binding->outer = *stack;
     binding->next = parser->scopes[depth].bindings;
     binding->name = name;
     binding->kind = kind;
     binding->depth = depth;
-    name->binding = binding;
+    *stack = binding;
     parser->scopes[depth].bindings = binding;
     return binding;
 }
 
+/* How many digits end the name, at most ten. (Registers of a range whose own name ends in digits, %r1<5>,
+   cannot be named: ptxas 13.0.) */
+static size_t digits_of(const struct ptx_name *name)
+{
+    size_t digits = 0;
+    while (digits < name->bytes && digits < 10 && name->text[name->bytes - 1 - digits] >= '0' &&
+           name->text[name->bytes - 1 - digits] <= '9')
+        digits++;
+    return digits;
+}
+
+static uint64_t number_of(const char *digits, size_t count)
+{
+    uint64_t value = 0;
+    for (size_t i = 0; i < count; i++)
+        value = value * 10 + (uint64_t)(digits[i] - '0');
+    return value;
+}
+
+/* The range in force that declares `name` as prefix and number, and the length of that prefix; NULL: none. */
+static struct ptx_binding *range_of(struct ptx_parser *parser, const struct ptx_name *name, size_t *out_bytes)
+{
+    size_t digits = digits_of(name), bytes = name->bytes - digits;
+    if (digits == 0 || bytes == 0)
+        return NULL;
+    const struct ptx_name *prefix =
+        parser->names[name_slot(parser, name->text, bytes, hash_of(name->text, bytes))];
+    uint64_t value = number_of(name->text + bytes, digits);
+    for (struct ptx_binding *b = prefix ? prefix->range : NULL; b; b = b->outer) {
+        if (value < b->count) {
+            *out_bytes = bytes;
+            return b;
+        }
+    }
+    return NULL;
+}
+
+/* Does the range contain something of this scope that was declared by itself? (Looked for in bounded time.)
+ */
+static const struct ptx_binding *inside_range(struct ptx_parser *parser, const struct ptx_name *prefix,
+                                              uint32_t count)
+{
+    enum { MOST_STEPS = 1 << 22 };
+    for (const struct ptx_binding *b = parser->scopes[parser->depth].bindings; b; b = b->next) {
+        if (parser->range_steps++ >= MOST_STEPS)
+            return NULL;
+        size_t digits = b->name->bytes - prefix->bytes;
+        if (b->kind == PTX_BIND_VAR && b->var && b->var->space == PTX_SPACE_PARAM)
+            continue; /* ptxas 13.0 lets p<2> stand beside a parameter p1 */
+        if (b->kind != PTX_BIND_RANGE && b->name->bytes > prefix->bytes && digits == digits_of(b->name) &&
+            memcmp(b->name->text, prefix->text, prefix->bytes) == 0 &&
+            (digits == 1 || b->name->text[prefix->bytes] != '0') &&
+            number_of(b->name->text + prefix->bytes, digits) < count)
+            return b;
+    }
+    return NULL;
+}
+
 struct ptx_binding *ptx_bind(struct ptx_parser *parser, struct ptx_name *name, enum ptx_binding_kind kind)
 {
-    if (name->binding && name->binding->depth == parser->depth) {
+    size_t bytes;
+    const struct ptx_binding *same = kind == PTX_BIND_RANGE ? name->range : name->binding;
+    if (strcmp(name->text, "_") == 0 || strcmp(name->text, "WARP_SZ") == 0) {
+        ptx_fail(parser, "'%s' cannot be declared", name->text);
+        return NULL;
+    }
+    if (kind != PTX_BIND_RANGE && parser->depth && (!same || same->depth != parser->depth))
+        same = range_of(parser, name, &bytes);
+    if (same && same->depth == parser->depth) {
         ptx_fail(parser, "'%s' is already declared in this scope", name->text);
+        return NULL;
+    }
+    if (kind != PTX_BIND_RANGE && name->label && name->label->depth == parser->depth) {
+        ptx_fail(parser, "'%s' is already a label in this scope", name->text);
         return NULL;
     }
     return bind_at(parser, name, kind, parser->depth);
@@ -137,6 +208,9 @@ bool ptx_reg_declare(struct ptx_parser *parser, struct ptx_name *name, enum ptx_
         return false;
     if (!range)
         return reg_attach(parser, binding, type, lanes);
+    const struct ptx_binding *single = inside_range(parser, name, count);
+    if (single)
+        return ptx_fail(parser, "'%s' is already declared in this scope", single->name->text);
     binding->type = type;
     binding->lanes = (uint8_t)lanes;
     binding->count = count;
@@ -145,47 +219,26 @@ bool ptx_reg_declare(struct ptx_parser *parser, struct ptx_name *name, enum ptx_
     return true;
 }
 
-/* The range that declares `name` as prefix and number, or NULL. */
-static struct ptx_binding *range_of(struct ptx_parser *parser, const struct ptx_name *name)
-{
-    size_t digits = 0;
-    while (digits < name->bytes && digits < 10) {
-        char c = name->text[name->bytes - 1 - digits];
-        if (c < '0' || c > '9')
-            break;
-        digits++;
-    }
-    for (size_t taken = digits; taken > 0;
-         taken--) { /* a prefix may itself end in digits: %r1<5> declares %r10 */
-        size_t bytes = name->bytes - taken;
-        const char *number = name->text + bytes;
-        if (bytes == 0 || (number[0] == '0' && taken > 1))
-            continue;
-        size_t at = name_slot(parser, name->text, bytes, hash_of(name->text, bytes));
-        struct ptx_name *prefix = parser->names[at];
-        if (!prefix)
-            continue;
-        uint64_t value = 0;
-        for (size_t i = 0; i < taken; i++)
-            value = value * 10 + (uint64_t)(number[i] - '0');
-        for (struct ptx_binding *b = prefix->binding; b; b = b->outer)
-            if (b->kind == PTX_BIND_RANGE && value < b->count)
-                return b;
-    }
-    return NULL;
-}
-
 struct ptx_binding *ptx_lookup(struct ptx_parser *parser, struct ptx_name *name)
 {
     struct ptx_binding *binding = name->binding;
-    if (binding && binding->kind != PTX_BIND_RANGE &&
-        (!parser->nested_ranges || binding->depth == parser->depth))
+    if (parser->depth == 0 || (binding && (!parser->nested_ranges || binding->depth == parser->depth)))
         return binding;
-    if (parser->depth == 0)
-        return binding;
-    struct ptx_binding *range = range_of(parser, name);
+    size_t bytes = 0;
+    struct ptx_binding *range = range_of(parser, name, &bytes);
     if (!range || (binding && binding->depth >= range->depth))
-        return binding && binding->kind != PTX_BIND_RANGE ? binding : NULL;
+        return binding;
+    size_t zeros = bytes;
+    while (zeros + 1 < name->bytes && name->text[zeros] == '0')
+        zeros++;
+    if (zeros > bytes) { /* %r01 is %r1 (ptxas 13.0) */
+        char *text =
+            clab_arena_printf(&parser->scratch, "%.*s%s", (int)bytes, name->text, name->text + zeros);
+        struct ptx_name *plain = text ? ptx_intern(parser, text, strlen(text)) : NULL;
+        if (!plain)
+            return ptx_no_memory(parser), NULL;
+        return ptx_lookup(parser, plain);
+    }
     struct ptx_binding *made =
         bind_at(parser, name, range->lanes > 1 ? PTX_BIND_VECTOR : PTX_BIND_REG, range->depth);
     if (!made || !reg_attach(parser, made, range->type, range->lanes))
@@ -251,7 +304,10 @@ bool ptx_scope_close(struct ptx_parser *parser)
         }
     }
     for (struct ptx_binding *b = scope->bindings; b; b = b->next) {
-        b->name->binding = b->outer;
+        if (b->kind == PTX_BIND_RANGE)
+            b->name->range = b->outer;
+        else
+            b->name->binding = b->outer;
         if (b->kind == PTX_BIND_RANGE && parser->depth > 1)
             parser->nested_ranges--;
     }
@@ -265,6 +321,8 @@ bool ptx_label_define(struct ptx_parser *parser, struct ptx_name *name, struct p
 {
     if (name->label && name->label->depth == parser->depth)
         return ptx_fail(parser, "label '%s' is already defined in this scope", name->text);
+    if (name->binding && name->binding->depth == parser->depth)
+        return ptx_fail(parser, "'%s' is already declared in this scope", name->text);
     struct ptx_label_binding *label = clab_arena_alloc(&parser->scratch, sizeof *label);
     if (!label)
         return ptx_no_memory(parser);

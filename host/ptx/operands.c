@@ -120,7 +120,7 @@ static uint8_t member_accept(struct ptx_parser *parser, uint64_t *out_digits)
     return digits_accept(parser, out_digits);
 }
 
-/* What follows a variable used as a value: + offset (ptxas knows no -: a negative one is `+-4`), [index]. */
+/* What follows a variable used as a value: + offset (ptxas knows no -: a negative one is `+-4`). */
 static bool symbol_offset(struct ptx_parser *parser, struct ptx_operand *out)
 {
     while (ptx_accept(parser, '+')) {
@@ -131,13 +131,24 @@ static bool symbol_offset(struct ptx_parser *parser, struct ptx_operand *out)
             return ptx_fail(parser, "an offset must be an integer");
         out->imm += offset.bits;
     }
-    if (out->var && ptx_accept(parser, '[')) {
-        uint32_t index;
-        if (!ptx_constant_u32(parser, UINT32_MAX, &index) || !ptx_expect(parser, ']', "after the index"))
-            return false;
-        out->is_indexed = true;
-        out->imm += (uint64_t)index * ptx_types[out->var->type].bits / 8 * out->var->vector;
-    }
+    return true;
+}
+
+/* sym[index], where an address in brackets does not stand already. */
+static bool index_read(struct ptx_parser *parser, struct ptx_operand *out)
+{
+    struct ptx_value index;
+    if (!out->var->is_array)
+        return ptx_fail(parser, "'%s' is no array", out->var->name);
+    ptx_next(parser);
+    if (!ptx_constant(parser, &index))
+        return false;
+    if (index.is_float)
+        return ptx_fail(parser, "an index must be an integer");
+    if (!ptx_expect(parser, ']', "after the index"))
+        return false;
+    out->is_indexed = true;
+    out->imm = index.bits * (ptx_types[out->var->type].bits / 8u) * out->var->vector;
     return true;
 }
 
@@ -237,6 +248,10 @@ static bool address_read(struct ptx_parser *parser, struct ptx_operand *out)
     if (parser->token.kind == PTX_TOKEN_NAME && !ptx_is_name(parser, "WARP_SZ")) {
         good = name_read(parser, &base);
         good = good && no_label(parser, &base);
+        if (good && (base.kind == PTX_OPERAND_SINK || base.kind == PTX_OPERAND_SREG))
+            good = ptx_fail(parser, "an address starts with a register, a variable or a number");
+        if (good && base.func)
+            good = ptx_fail(parser, "'%s' is a function", base.func->name);
         if (good && base.kind == PTX_OPERAND_SYMBOL) {
             out->imm = base.imm;
             base.imm = 0;
@@ -307,6 +322,39 @@ static bool pair_read(struct ptx_parser *parser, struct ptx_operand *out)
     return true;
 }
 
+/* A list of targets or a prototype must stand before its use. */
+bool ptx_table_declared(struct ptx_parser *parser)
+{
+    if (parser->token.kind != PTX_TOKEN_NAME)
+        return true;
+    const struct ptx_name *name = ptx_intern(parser, parser->token.text, parser->token.bytes);
+    if (!name)
+        return false;
+    return name->binding || (name->label && name->label->table) ||
+           ptx_fail(parser, "'%s' is not declared here as a list of targets or a prototype", name->text);
+}
+
+/* The target of bra. A label may have the name of something in an outer scope. */
+bool ptx_parse_label(struct ptx_parser *parser, struct ptx_operand *out)
+{
+    struct ptx_name *name = NULL;
+    if (parser->token.kind == PTX_TOKEN_NAME) {
+        name = ptx_intern(parser, parser->token.text, parser->token.bytes);
+        if (!name)
+            return false;
+    }
+    const struct ptx_binding *binding = name ? ptx_lookup(parser, name) : NULL;
+    if (parser->failed)
+        return false;
+    if (!binding || (binding->depth && binding->depth == parser->depth))
+        return ptx_parse_operand(parser, out);
+    *out = (struct ptx_operand){.kind = PTX_OPERAND_LABEL, .component = PTX_COMPONENT_NONE};
+    if (!ptx_label_use(parser, name, out, NULL))
+        return false;
+    ptx_next(parser);
+    return true;
+}
+
 bool ptx_parse_operand(struct ptx_parser *parser, struct ptx_operand *out)
 {
     *out = (struct ptx_operand){.component = PTX_COMPONENT_NONE};
@@ -318,6 +366,8 @@ bool ptx_parse_operand(struct ptx_parser *parser, struct ptx_operand *out)
             return false;
         if (ptx_is(parser, '|'))
             return pair_read(parser, out);
+        if (ptx_is(parser, '[') && out->kind == PTX_OPERAND_SYMBOL && out->var && out->imm == 0)
+            return index_read(parser, out);
         return true;
     }
     if (token->kind == PTX_TOKEN_INT || token->kind == PTX_TOKEN_FLOAT)
@@ -329,6 +379,9 @@ bool ptx_parse_operand(struct ptx_parser *parser, struct ptx_operand *out)
             parser->braces++;
             out->kind = PTX_OPERAND_VECTOR;
             bool good = elements_read(parser, '}', out);
+            for (uint32_t i = 0; good && i < out->n_elements; i++)
+                if (out->elements[i].kind == PTX_OPERAND_VECTOR)
+                    good = ptx_fail(parser, "a vector cannot be part of a vector");
             if (good)
                 parser->braces--;
             return good && ptx_is(parser, '|') ? pair_read(parser, out) : good;
@@ -388,6 +441,23 @@ static uint64_t passed_bytes(const struct ptx_parser *parser, const struct ptx_o
     return 0;
 }
 
+/* May it stand in the lists of a call: a register, a constant, or a .param variable of the body? */
+static bool can_be_passed(struct ptx_parser *parser, const struct ptx_operand *operand)
+{
+    if (operand->kind == PTX_OPERAND_REG)
+        return !operand->negated || ptx_fail(parser, "an argument cannot be negated");
+    if (operand->kind == PTX_OPERAND_INT || operand->kind == PTX_OPERAND_FLOAT ||
+        operand->kind == PTX_OPERAND_SINK)
+        return true;
+    const struct ptx_function *function = parser->function;
+    const struct ptx_var *var = operand->kind == PTX_OPERAND_SYMBOL ? operand->var : NULL;
+    bool own = var && (var->function != function || var->index >= function->n_params ||
+                       function->params[var->index] != var);
+    if (own && var->space == PTX_SPACE_PARAM)
+        return true;
+    return ptx_fail(parser, "an argument is a register, a constant or a .param variable of this body");
+}
+
 /* Does a list of a call fit the declared parameters (or returns)? */
 static bool list_fits(struct ptx_parser *parser, const struct ptx_operand *list,
                       struct ptx_var *const *params, uint32_t count, const char *what)
@@ -396,6 +466,8 @@ static bool list_fits(struct ptx_parser *parser, const struct ptx_operand *list,
         return ptx_fail(parser, "the call has %u %s, the function %u", (unsigned)list->n_elements, what,
                         (unsigned)count);
     for (uint32_t i = 0; i < count; i++) {
+        if (!can_be_passed(parser, &list->elements[i]))
+            return false;
         uint64_t bytes = passed_bytes(parser, &list->elements[i]);
         if (bytes && !params[i]->is_unsized && bytes != params[i]->bytes)
             return ptx_fail(parser, "%s %u: %llu bytes are passed, '%s' has %llu", what, (unsigned)i + 1,
@@ -419,6 +491,8 @@ static bool direct_call_fits(struct ptx_parser *parser, const struct ptx_operand
     const struct ptx_function *callee = operands[1].func;
     if (operands[1].kind != PTX_OPERAND_FUNCTION)
         return ptx_fail(parser, "an indirect call needs a .callprototype or .calltargets list");
+    if (callee->entry)
+        return ptx_fail(parser, "'%s' is a kernel: only a function can be called", callee->name);
     return call_fits(parser, operands, callee->params, callee->n_params, callee->returns, callee->n_returns);
 }
 
@@ -458,22 +532,10 @@ bool ptx_parse_call(struct ptx_parser *parser, struct ptx_insn *insn)
         if (!ptx_accept(parser, ','))
             return direct_call_fits(parser, operands);
     }
-    if (!ptx_parse_operand(parser, &operands[3]))
+    if (!ptx_table_declared(parser) || !ptx_parse_operand(parser, &operands[3]))
         return false;
-    if (operands[3].kind == PTX_OPERAND_SYMBOL &&
-        operands[3].func) { /* call %r, (args), func: func as the prototype */
-        struct ptx_table *table = clab_arena_alloc(parser->arena, sizeof *table);
-        if (!table)
-            return ptx_no_memory(parser);
-        *table = (struct ptx_table){.kind = PTX_TABLE_PROTOTYPE,
-                                    .name = operands[3].func->name,
-                                    .params = operands[3].func->params,
-                                    .n_params = operands[3].func->n_params,
-                                    .returns = operands[3].func->returns,
-                                    .n_returns = operands[3].func->n_returns};
-        operands[3] =
-            (struct ptx_operand){.kind = PTX_OPERAND_LABEL, .component = PTX_COMPONENT_NONE, .table = table};
-    }
+    if (operands[1].kind == PTX_OPERAND_FUNCTION)
+        return ptx_fail(parser, "a function called by name takes no list of targets or prototype");
     if (operands[3].kind != PTX_OPERAND_LABEL)
         return ptx_fail(parser, "expected the name of a .callprototype or .calltargets list");
     insn->n_operands = 4;

@@ -72,7 +72,7 @@ static void pending_move(struct ptx_parser *parser, const struct ptx_operand *fr
     }
 }
 
-/* sym[n] is the address of an element for mov, an access to it everywhere else (PTX ISA 9.0, 6.4.2 "Arrays").
+/* sym[n] is an access to an element for ld and st, its address everywhere else (PTX ISA 9.0, 6.4.2 "Arrays").
  */
 static bool index_to_address(struct ptx_parser *parser, struct ptx_operand *operand)
 {
@@ -89,17 +89,24 @@ static bool index_to_address(struct ptx_parser *parser, struct ptx_operand *oper
     return true;
 }
 
-static bool operands_read(struct ptx_parser *parser, struct ptx_insn *insn, bool is_mov)
+static bool operands_read(struct ptx_parser *parser, struct ptx_insn *insn, const struct ptx_opcode *opcode)
 {
+    const enum ptx_row row = opcode->candidates[0].row; /* of several forms, the first */
+    const bool is_access = row == PTX_LDU || strcmp(ptx_rows[row].section, "ld") == 0 ||
+                           strcmp(ptx_rows[row].section, "ld.global.nc") == 0 ||
+                           strcmp(ptx_rows[row].section, "st") == 0;
     struct ptx_operand operands[16];
     unsigned count = 0;
     bool more = !ptx_is(parser, ';');
     while (more) {
         if (count >= sizeof operands / sizeof operands[0])
             return ptx_fail(parser, "too many operands");
-        if (!ptx_parse_operand(parser, &operands[count]))
+        if (row == PTX_BRX_IDX && count == 1 && !ptx_table_declared(parser))
             return false;
-        if (operands[count].kind == PTX_OPERAND_SYMBOL && operands[count].is_indexed && !is_mov &&
+        if (row == PTX_BRA ? !ptx_parse_label(parser, &operands[count])
+                           : !ptx_parse_operand(parser, &operands[count]))
+            return false;
+        if (operands[count].kind == PTX_OPERAND_SYMBOL && operands[count].is_indexed && is_access &&
             !index_to_address(parser, &operands[count]))
             return false;
         count++;
@@ -190,8 +197,7 @@ static bool insn_read(struct ptx_parser *parser)
     insn.n_types = opcode->pattern.n_types;
     insn.n_spaces = opcode->pattern.n_spaces;
     bool is_call = opcode->candidates[0].row == PTX_CALL;
-    bool good = is_call ? ptx_parse_call(parser, &insn)
-                        : operands_read(parser, &insn, opcode->candidates[0].row == PTX_MOV);
+    bool good = is_call ? ptx_parse_call(parser, &insn) : operands_read(parser, &insn, opcode);
     insn.text_bytes = (uint32_t)(parser->token.text - parser->module->text) - insn.text_offset;
     if (good && !ptx_is(parser, ';'))
         good = ptx_fail(parser, "expected ';' after the instruction");
@@ -210,18 +216,36 @@ static bool insn_read(struct ptx_parser *parser)
 
 /* --- labels and the tables behind them */
 
+/* One label, or with <n> behind it, name0 to name(n - 1). */
+static bool label_range(struct ptx_parser *parser, struct ptx_name *name, struct ptx_list *names)
+{
+    enum { MOST = 1 << 16 };
+    uint32_t count = 1;
+    bool range = ptx_accept(parser, '<');
+    if (range &&
+        (!ptx_number_u32(parser, MOST, &count) || !ptx_expect(parser, '>', "after the number of labels")))
+        return false;
+    for (uint32_t i = 0; i < count; i++) {
+        struct ptx_name *each = name;
+        if (range) {
+            const char *text = clab_arena_printf(&parser->scratch, "%s%u", name->text, (unsigned)i);
+            each = text ? ptx_intern(parser, text, strlen(text)) : NULL;
+        }
+        struct ptx_name **kept = each ? ptx_list_add(parser, names, sizeof *kept) : NULL;
+        if (!kept)
+            return ptx_no_memory(parser);
+        *kept = each;
+    }
+    return true;
+}
+
 static bool branch_targets(struct ptx_parser *parser, struct ptx_table *table)
 {
     struct ptx_list names = {0};
     do {
-        if (parser->token.kind != PTX_TOKEN_NAME)
-            return ptx_fail(parser, "expected a label");
-        struct ptx_name **kept = ptx_list_add(parser, &names, sizeof *kept);
-        struct ptx_name *name = ptx_intern(parser, parser->token.text, parser->token.bytes);
-        if (!kept || !name)
+        struct ptx_name *name;
+        if (!ptx_expect_name(parser, "a label", &name) || !label_range(parser, name, &names))
             return false;
-        *kept = name;
-        ptx_next(parser);
     } while (ptx_accept(parser, ','));
     table->count = (uint32_t)names.count;
     table->targets = clab_arena_array(parser->arena, names.count, sizeof *table->targets);
@@ -260,7 +284,7 @@ static bool prototype(struct ptx_parser *parser, struct ptx_table *table)
 {
     if (ptx_is(parser, '(') && !ptx_parse_params(parser, false, &table->returns, &table->n_returns))
         return false;
-    if (parser->token.kind != PTX_TOKEN_NAME)
+    if (!ptx_is_name(parser, "_"))
         return ptx_fail(parser, "expected '_' in the prototype");
     ptx_next(parser);
     if (ptx_is(parser, '(') && !ptx_parse_params(parser, false, &table->params, &table->n_params))
@@ -318,14 +342,11 @@ static bool directive_read(struct ptx_parser *parser)
         return ptx_parse_registers(parser);
     if (ptx_accept_dot(parser, ".loc"))
         return ptx_parse_loc(parser);
-    if (ptx_accept_dot(parser, ".file"))
-        return ptx_parse_file(parser);
     if (ptx_accept_dot(parser, ".pragma"))
-        return ptx_parse_pragma(parser);
-    enum ptx_linkage linkage = ptx_accept_dot(parser, ".extern") ? PTX_LINK_EXTERN : PTX_LINK_NONE;
+        return ptx_parse_pragma(parser, PTX_PRAGMA_BODY);
     for (size_t i = 0; i < sizeof spaces / sizeof spaces[0]; i++)
         if (ptx_accept_dot(parser, spaces[i].word))
-            return ptx_parse_variables(parser, spaces[i].space, linkage);
+            return ptx_parse_variables(parser, spaces[i].space, PTX_LINK_NONE);
     return ptx_fail(parser, "unknown directive in a function");
 }
 
@@ -348,8 +369,6 @@ static bool statement_read(struct ptx_parser *parser)
     }
     if (token->kind == PTX_TOKEN_NAME || ptx_is(parser, '@'))
         return insn_read(parser);
-    if (ptx_accept(parser, ';'))
-        return true;
     return ptx_fail(parser, "expected an instruction, a label or a directive");
 }
 

@@ -1,5 +1,5 @@
-/* The parser's own state, shared by report.c, names.c, values.c, declare.c, operands.c, parse_body.c and
-   parse.c only. */
+/* The parser's own state, shared by report.c, names.c, values.c, declare.c, operands.c, parse_body.c,
+   function.c and parse.c only. */
 #ifndef CLAB_PTX_PARSER_H
 #define CLAB_PTX_PARSER_H
 
@@ -7,7 +7,7 @@
 #include "ptx/match.h"
 #include "ptx/ptx.h"
 
-enum { PTX_MAX_SCOPES = 64, PTX_MAX_NESTING = 32 };
+enum { PTX_MAX_SCOPES = 64, PTX_MAX_NESTING = 32, PTX_MAX_DIMENSIONS = 128 };
 
 /* What a name means in a scope. */
 enum ptx_binding_kind { PTX_BIND_REG, PTX_BIND_RANGE, PTX_BIND_VECTOR, PTX_BIND_VAR, PTX_BIND_FUNCTION };
@@ -36,6 +36,7 @@ struct ptx_name {
     const char *text;
     uint32_t bytes, hash;
     struct ptx_binding *binding;
+    struct ptx_binding *range; /* %r<100>: its prefix; a register of that very name is another thing */
     struct ptx_label_binding *label;
     struct ptx_opcode *opcode; /* the name as an opcode text, once read */
     int sreg;                  /* -1 not looked for yet, else enum ptx_sreg, PTX_SREG_COUNT none */
@@ -76,10 +77,12 @@ struct ptx_parser {
     size_t n_names, names_capacity;
     struct ptx_scope scopes[PTX_MAX_SCOPES];
     unsigned depth;
+    unsigned range_steps;   /* taken to compare ranges with single registers: bounded */
     unsigned nested_ranges; /* .reg ranges in force that were declared deeper than the function's own scope */
 
     struct ptx_function *function; /* whose body or header is being read */
     bool in_body;
+    bool reads_entry;                                  /* the parameters being read are a kernel's */
     unsigned braces;                                   /* operand braces open, for recovery */
     unsigned nesting;                                  /* of expressions and initialisers */
     struct ptx_list insns, regs, vars, labels, tables; /* the function's */
@@ -89,7 +92,8 @@ struct ptx_parser {
     uint32_t loc;
     uint64_t initialised_bytes;
     unsigned suggestions; /* made so far: they are a courtesy, and their number is bounded */
-    bool has_version, has_target;
+    bool has_version, has_target, has_section;
+    bool may_size; /* .address_size may come next: right after .target only */
 };
 
 /* --- report.c */
@@ -139,6 +143,8 @@ struct ptx_value {
 bool ptx_constant(struct ptx_parser *parser, struct ptx_value *out);
 /* An integer constant within [0, limit]. */
 bool ptx_constant_u32(struct ptx_parser *parser, uint32_t limit, uint32_t *out);
+/* The same as one plain number, where no expression may stand. */
+bool ptx_number_u32(struct ptx_parser *parser, uint32_t limit, uint32_t *out);
 double ptx_value_double(const struct ptx_value *value);
 /* After `=`: fills var->data and relocs; sets the size of an unsized array. dims: elements per dimension. */
 bool ptx_initialiser(struct ptx_parser *parser, struct ptx_var *var, const uint64_t *dims, unsigned n_dims);
@@ -151,14 +157,25 @@ bool ptx_parse_variables(struct ptx_parser *parser, enum ptx_space space, enum p
 bool ptx_parse_registers(struct ptx_parser *parser);
 bool ptx_parse_loc(struct ptx_parser *parser);
 bool ptx_parse_file(struct ptx_parser *parser);
-bool ptx_parse_pragma(struct ptx_parser *parser);
+enum ptx_pragma_place { PTX_PRAGMA_MODULE, PTX_PRAGMA_KERNEL, PTX_PRAGMA_BODY };
+bool ptx_parse_pragma(struct ptx_parser *parser, enum ptx_pragma_place place);
 bool ptx_parse_section(struct ptx_parser *parser);
 /* `(.param .b32 a, …)`, the parentheses included; `bind`: the names come into scope. */
 bool ptx_parse_params(struct ptx_parser *parser, bool bind, struct ptx_var ***out_vars, uint32_t *out_count);
 enum ptx_type ptx_type_of(const struct ptx_token *token); /* of a dotted word; PTX_NONE when it is no type */
 
+/* --- function.c */
+/* After .entry or .func: header and body, or the semicolon of a declaration. */
+bool ptx_parse_function(struct ptx_parser *parser, enum ptx_linkage linkage, bool entry);
+bool ptx_parse_alias(struct ptx_parser *parser); /* after .alias */
+/* At the module's end: aliases share their targets' bodies; what is declared only must be .extern. */
+void ptx_aliases_apply(struct ptx_parser *parser);
+bool ptx_all_defined(struct ptx_parser *parser);
+
 /* --- operands.c */
 bool ptx_parse_operand(struct ptx_parser *parser, struct ptx_operand *out);
+bool ptx_table_declared(struct ptx_parser *parser); /* is the name that comes next one of a table? */
+bool ptx_parse_label(struct ptx_parser *parser, struct ptx_operand *out); /* the target of bra */
 /* The operands of a call: see struct ptx_operand. */
 bool ptx_parse_call(struct ptx_parser *parser, struct ptx_insn *insn);
 /* `name` is not declared: fails, with a suggestion. */

@@ -245,7 +245,8 @@ struct ptx_label {
 
 /* Performance and cluster directives; `has_` tells 0 from absent. */
 struct ptx_directives {
-    bool has_reqntid, has_maxntid, has_reqnctapercluster, explicitcluster, blocksareclusters, noreturn;
+    bool has_any, has_reqntid, has_maxntid, has_reqnctapercluster, explicitcluster, blocksareclusters,
+        noreturn;
     uint32_t reqntid[3], maxntid[3], reqnctapercluster[3];
     uint32_t minnctapersm, maxnctapersm, maxnreg, maxclusterrank; /* 0 absent */
 };

@@ -35,11 +35,6 @@ static struct ptx_value from_bits(uint64_t bits, bool is_unsigned)
     return (struct ptx_value){.bits = bits, .is_unsigned = is_unsigned};
 }
 
-static bool is_zero(const struct ptx_value *value)
-{
-    return value->is_float ? ptx_value_double(value) == 0.0 : value->bits == 0;
-}
-
 static bool primary(struct ptx_parser *parser, struct ptx_value *out)
 {
     const struct ptx_token *token = &parser->token;
@@ -70,14 +65,8 @@ static bool primary(struct ptx_parser *parser, struct ptx_value *out)
             ptx_next(parser);
             if (!ptx_expect(parser, ')', "after the cast") || !expression(parser, out, 100))
                 return false;
-            if (out->is_float) {
-                double value = ptx_value_double(out);
-                bool fits = is_unsigned ? value > -1.0 && value < 18446744073709551616.0
-                                        : value >= -9223372036854775808.0 && value < 9223372036854775808.0;
-                if (!fits)
-                    return ptx_fail(parser, "the cast's value does not fit 64 bits");
-                *out = from_bits(is_unsigned ? (uint64_t)value : (uint64_t)(int64_t)value, is_unsigned);
-            }
+            if (out->is_float)
+                return ptx_fail(parser, "a cast needs an integer");
             out->is_unsigned = is_unsigned;
             return true;
         }
@@ -85,6 +74,8 @@ static bool primary(struct ptx_parser *parser, struct ptx_value *out)
     }
     return ptx_fail(parser, "expected a constant");
 }
+
+static const char stands_alone[] = "a 0f constant stands alone, without signs and operators";
 
 static bool unary(struct ptx_parser *parser, struct ptx_value *out)
 {
@@ -100,14 +91,16 @@ static bool unary(struct ptx_parser *parser, struct ptx_value *out)
             parser->nesting--;
             return false;
         }
-        if (out->is_float && sign == '~')
-            good = ptx_fail(parser, "'~' needs an integer");
+        if (out->is_float && (sign == '~' || sign == '!'))
+            good = ptx_fail(parser, "'%c' needs an integer", sign);
+        else if (out->is_f32_bits)
+            good = ptx_fail(parser, "%s", stands_alone);
         else if (sign == '!')
-            *out = from_bits(is_zero(out), false);
+            *out = from_bits(out->bits == 0, false);
         else if (sign == '~')
             out->bits = ~out->bits;
         else if (sign == '-' && out->is_float)
-            out->bits ^= out->is_f32_bits ? UINT64_C(1) << 31 : UINT64_C(1) << 63;
+            out->bits ^= UINT64_C(1) << 63;
         else if (sign == '-')
             out->bits = 0 - out->bits;
     } else {
@@ -159,6 +152,10 @@ static bool apply_float(struct ptx_parser *parser, int sign, const struct ptx_va
                         const struct ptx_value *right, struct ptx_value *out)
 {
     double a = ptx_value_double(left), b = ptx_value_double(right);
+    if (left->is_f32_bits || right->is_f32_bits)
+        return ptx_fail(parser, "%s", stands_alone);
+    if (!left->is_float || !right->is_float)
+        return ptx_fail(parser, "an integer and a floating-point constant cannot be combined");
     switch (sign) {
     case '+':
         *out = from_double(a + b);
@@ -170,6 +167,8 @@ static bool apply_float(struct ptx_parser *parser, int sign, const struct ptx_va
         *out = from_double(a * b);
         return true;
     case '/':
+        if (b == 0)
+            return ptx_fail(parser, "division by zero in a constant");
         *out = from_double(a / b);
         return true;
     case '<':
@@ -189,12 +188,6 @@ static bool apply_float(struct ptx_parser *parser, int sign, const struct ptx_va
         return true;
     case PTX_PUNCT_NE:
         *out = from_bits(a != b, false);
-        return true;
-    case PTX_PUNCT_AND:
-        *out = from_bits(a != 0 && b != 0, false);
-        return true;
-    case PTX_PUNCT_OR:
-        *out = from_bits(a != 0 || b != 0, false);
         return true;
     default:
         return ptx_fail(parser, "this sign needs integers");
@@ -295,8 +288,10 @@ static bool expression(struct ptx_parser *parser, struct ptx_value *out, int lea
         if (sign == '?') {
             good = expression(parser, &right, 1) && ptx_expect(parser, ':', "of the conditional") &&
                    expression(parser, &other, 1);
+            if (good && (out->is_float || right.is_float || other.is_float))
+                good = ptx_fail(parser, "'?:' needs integers");
             if (good)
-                *out = is_zero(out) ? other : right;
+                *out = out->bits == 0 ? other : right;
         } else {
             struct ptx_value left = *out;
             good = expression(parser, &right, level + 1) && apply(parser, sign, &left, &right, out);
@@ -320,6 +315,15 @@ bool ptx_constant_u32(struct ptx_parser *parser, uint32_t limit, uint32_t *out)
     if (value.is_float || value.bits > limit)
         return ptx_fail(parser, "expected an integer from 0 to %u", (unsigned)limit);
     *out = (uint32_t)value.bits;
+    return true;
+}
+
+bool ptx_number_u32(struct ptx_parser *parser, uint32_t limit, uint32_t *out)
+{
+    if (parser->token.kind != PTX_TOKEN_INT || parser->token.value > limit)
+        return ptx_fail(parser, "expected an integer from 0 to %u", (unsigned)limit);
+    *out = (uint32_t)parser->token.value;
+    ptx_next(parser);
     return true;
 }
 
@@ -358,8 +362,8 @@ static bool data_reach(struct ptx_parser *parser, struct ptx_var *var, uint64_t 
     return true;
 }
 
-/* The variable or function whose address is stored. */
-static bool address_of(struct ptx_parser *parser, struct ptx_reloc *reloc)
+/* The variable or function whose address is stored in `var`. */
+static bool address_of(struct ptx_parser *parser, const struct ptx_var *var, struct ptx_reloc *reloc)
 {
     if (parser->token.kind != PTX_TOKEN_NAME)
         return ptx_fail(parser, "expected the name of a variable or function");
@@ -374,7 +378,17 @@ static bool address_of(struct ptx_parser *parser, struct ptx_reloc *reloc)
     }
     reloc->var = binding->var;
     reloc->func = binding->function;
+    if (reloc->var && reloc->var->space != PTX_SPACE_GLOBAL && reloc->var->space != PTX_SPACE_CONST)
+        return ptx_fail(parser,
+                        "'%s' is a .%s variable; an initialiser takes addresses of .global and .const",
+                        name->text, ptx_space_text[reloc->var->space]);
+    if (reloc->var == var)
+        return ptx_fail(parser, "'%s' cannot be initialised with its own address", name->text);
+    if (reloc->func && reloc->generic)
+        return ptx_fail(parser, "'%s' is a function: generic() takes a variable", name->text);
     ptx_next(parser);
+    if (reloc->func && ptx_is(parser, '+'))
+        return ptx_fail(parser, "the address of a function takes no offset");
     return true;
 }
 
@@ -392,17 +406,17 @@ static bool addend_read(struct ptx_parser *parser, struct ptx_reloc *reloc)
     return true;
 }
 
-static bool symbol_value(struct ptx_parser *parser, struct ptx_reloc *reloc)
+static bool symbol_value(struct ptx_parser *parser, const struct ptx_var *var, struct ptx_reloc *reloc)
 {
     if (ptx_is_name(parser, "generic")) {
         ptx_next(parser);
         reloc->generic = true;
-        if (!ptx_expect(parser, '(', "after generic") || !address_of(parser, reloc) ||
+        if (!ptx_expect(parser, '(', "after generic") || !address_of(parser, var, reloc) ||
             !ptx_expect(parser, ')', "after the symbol"))
             return false;
         return addend_read(parser, reloc);
     }
-    return address_of(parser, reloc) && addend_read(parser, reloc);
+    return address_of(parser, var, reloc) && addend_read(parser, reloc);
 }
 
 static void store(unsigned char *at, uint64_t bits, uint64_t bytes)
@@ -423,10 +437,11 @@ static bool scalar_value(struct ptx_parser *parser, const struct filling *fillin
         return false;
     if (parser->token.kind == PTX_TOKEN_NAME && !ptx_is_name(parser, "WARP_SZ")) {
         symbolic = true;
-        if (bytes != 4 && bytes != 8)
-            return ptx_fail(parser, "an address needs elements of 4 or 8 bytes, '%s' is .%s", var->name,
-                            type->text);
-        if (!symbol_value(parser, &reloc))
+        if ((bytes != 4 && bytes != 8) ||
+            (type->class != PTX_CLASS_BITS && type->class != PTX_CLASS_UNSIGNED))
+            return ptx_fail(parser, "an address needs unsigned or .b elements of 4 or 8 bytes, '%s' is .%s",
+                            var->name, type->text);
+        if (!symbol_value(parser, var, &reloc))
             return false;
     } else {
         if (!ptx_constant(parser, &value))
@@ -434,6 +449,9 @@ static bool scalar_value(struct ptx_parser *parser, const struct filling *fillin
         if (ptx_is(parser, '(') && !value.is_float) { /* 0xFF00(sym): one byte of the address */
             uint64_t mask = value.bits;
             unsigned shift = 0;
+            if (type->class != PTX_CLASS_UNSIGNED || bytes == 2)
+                return ptx_fail(parser, "a byte of an address needs elements of type .u8, '%s' is .%s",
+                                var->name, type->text);
             while (shift < 64 && mask != UINT64_C(0xff) << shift)
                 shift += 8;
             if (shift >= 64)
@@ -442,7 +460,7 @@ static bool scalar_value(struct ptx_parser *parser, const struct filling *fillin
             symbolic = true;
             reloc.bytes = 1;
             reloc.shift = (uint8_t)shift;
-            if (!symbol_value(parser, &reloc) || !ptx_expect(parser, ')', "after the symbol"))
+            if (!symbol_value(parser, var, &reloc) || !ptx_expect(parser, ')', "after the symbol"))
                 return false;
         }
     }
@@ -456,21 +474,16 @@ static bool scalar_value(struct ptx_parser *parser, const struct filling *fillin
     uint64_t bits = value.bits;
     if (type->class == PTX_CLASS_PACKED || (type->class == PTX_CLASS_FLOAT && bytes < 4))
         return ptx_fail(parser, "a .%s variable cannot be initialised", type->text);
-    if (type->class == PTX_CLASS_FLOAT) {
-        double wide = ptx_value_double(&value);
-        float narrow = (float)wide;
-        if (!value.is_float)
-            return ptx_fail(parser, "'%s' is .%s and needs a floating-point constant", var->name, type->text);
-        if (bytes == 8) {
-            memcpy(&bits, &wide, sizeof bits);
-        } else if (!value.is_f32_bits) {
-            uint32_t word;
-            memcpy(&word, &narrow, sizeof word);
-            bits = word;
-        }
-    } else if (value.is_float && !value.is_exact) {
+    if (type->class == PTX_CLASS_FLOAT && !value.is_float)
+        return ptx_fail(parser, "'%s' is .%s and needs a floating-point constant", var->name, type->text);
+    if (value.is_float && type->class != PTX_CLASS_FLOAT && type->class != PTX_CLASS_BITS)
         return ptx_fail(parser, "'%s' is .%s and needs an integer constant", var->name, type->text);
-    }
+    if (value.is_float && !value.is_f32_bits && bytes == 4) {
+        float narrow = (float)ptx_value_double(&value);
+        uint32_t word;
+        memcpy(&word, &narrow, sizeof word);
+        bits = word;
+    } /* anything else keeps its bits, a 0f constant in a .f64 too (ptxas 13.0) */
     unsigned char *data = parser->bytes.items;
     store(data + offset, bits, bytes);
     if (bytes == 16 && !value.is_unsigned && (int64_t)bits < 0)
@@ -536,9 +549,7 @@ bool ptx_initialiser(struct ptx_parser *parser, struct ptx_var *var, const uint6
         return ptx_fail(parser, "only .global and .const variables can be initialised");
     struct filling filling = {
         .var = var, .dims = dims, .n_dims = n_dims, .element_bytes = ptx_types[var->type].bits / 8u};
-    uint64_t levels[6];
-    if (n_dims + 1u > sizeof levels / sizeof levels[0])
-        return ptx_fail(parser, "too many dimensions");
+    uint64_t levels[PTX_MAX_DIMENSIONS + 1];
     unsigned n_levels = 0;
     for (unsigned i = 0; i < n_dims; i++)
         levels[n_levels++] = dims[i];
@@ -550,8 +561,7 @@ bool ptx_initialiser(struct ptx_parser *parser, struct ptx_var *var, const uint6
     parser->relocs.count = 0;
     uint64_t count = 1;
     if (n_levels == 0) {
-        bool braced = ptx_accept(parser, '{');
-        if (!scalar_value(parser, &filling, 0) || (braced && !ptx_expect(parser, '}', "after the value")))
+        if (!scalar_value(parser, &filling, 0))
             return false;
     } else if (!brace_values(parser, &filling, 0, 0, &count)) {
         return false;

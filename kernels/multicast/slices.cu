@@ -1,9 +1,9 @@
 /* Explicit multicast: each CTA loads its share of the tile, one part in `size`, and sends it to all.
 
    With -DPACE_CYCLES=60 the producer lets so many cycles pass between hearing that a stage is free and filling it. On an H200
-   (driver 580.159.04, 2026-11-30; L2, 4 stages of 32 KiB) that delivers 21.6 TB/s instead of 16.1 with clusters of 4, 22.3
-   instead of 17.6 with 8, 17.7 instead of 18.6 with 16. Why, was not found out: shares of a tile taken in another order by
-   each CTA (16.3 and 17.8) and whole tiles by turns (turns.cu) change less. */
+   (driver 580.159.04, 2026-11-30; L2, 4 stages of 32 KiB) that delivers 21.6 TB/s instead of 16.3 with clusters of 4, 22.1
+   instead of 17.7 with 8, 17.7 instead of 18.4 with 16. Why, was not found out: shares of a tile taken in another order by
+   each CTA change little (16.3 and 17.8); whole tiles by turns (turns.cu) need no pause (20.7 and 20.9). */
 #include "ways.cuh"
 
 struct slices : together {

@@ -302,6 +302,8 @@ static void test_user_objects(void **state)
     WANT(CUDA_ERROR_INVALID_VALUE, cuGraphRetainUserObject(graph, object, 1, 2));
     OK(cuGraphReleaseUserObject(graph, object, 1));
     OK(cuUserObjectRelease(object, 1));
+    WANT(CUDA_ERROR_INVALID_VALUE, cuUserObjectRelease(object, 1)); /* the graph's is not the program's */
+    WANT(CUDA_ERROR_INVALID_VALUE, cuUserObjectRelease(moved, 1));
     OK(cuGraphClone(&copy, graph));
     OK(cuGraphDestroy(graph));
     OK(cuGraphInstantiate(&exec, copy, 0));
@@ -315,12 +317,192 @@ static void test_user_objects(void **state)
     WANT(CUDA_ERROR_INVALID_VALUE, cuUserObjectRetain(object, 1));
 }
 
+/* Memory that a graph allocates: by nodes, with a free node and without one, and captured. */
+static void test_memory_nodes(void **state)
+{
+    (void)state;
+    CUfunction add = load(add_text, "add");
+    CUgraph graph;
+    CUgraphExec exec;
+    CUgraphNode allocate, set, launch, copy, give;
+    CUdeviceptr out, back;
+    CUstream stream;
+    cuuint64_t used = 1;
+    uint32_t n = 5;
+    OK(cuMemAlloc(&out, 4));
+    OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    OK(cuGraphCreate(&graph, 0));
+    CUDA_MEM_ALLOC_NODE_PARAMS memory = {.poolProps = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                                       .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE}},
+                                         .bytesize = 1000};
+    OK(cuGraphAddMemAllocNode(&allocate, graph, NULL, 0, &memory));
+    const CUdeviceptr inner = memory.dptr;
+    assert_true(inner != 0);
+    CUDA_MEMSET_NODE_PARAMS fill = {.dst = inner, .value = 7, .elementSize = 4, .width = 1, .height = 1};
+    void *params[] = {(void *)(uintptr_t)&inner, &n};
+    CUDA_KERNEL_NODE_PARAMS kernel = {.func = add,
+                                      .gridDimX = 1,
+                                      .gridDimY = 1,
+                                      .gridDimZ = 1,
+                                      .blockDimX = 1,
+                                      .blockDimY = 1,
+                                      .blockDimZ = 1,
+                                      .kernelParams = params};
+    OK(cuGraphAddMemsetNode(&set, graph, &allocate, 1, &fill, NULL));
+    OK(cuGraphAddKernelNode(&launch, graph, &set, 1, &kernel));
+    const CUDA_MEMCPY3D box = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+                               .srcDevice = inner,
+                               .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                               .dstDevice = out,
+                               .WidthInBytes = 4,
+                               .Height = 1,
+                               .Depth = 1};
+    OK(cuGraphAddMemcpyNode(&copy, graph, &launch, 1, &box, NULL));
+    OK(cuGraphInstantiate(&exec, graph, 0));
+    OK(cuGraphLaunch(exec, stream));
+    OK(cuMemsetD8Async(inner + 4, 0, 996, stream));              /* the memory stays after the launch */
+    WANT(CUDA_ERROR_INVALID_VALUE, cuGraphLaunch(exec, stream)); /* not freed yet */
+    OK(cuMemFreeAsync(inner, stream));
+    OK(cuGraphLaunch(exec, stream));
+    OK(cuStreamSynchronize(stream));
+    assert_int_equal(read_word(out), 12);
+    OK(cuDeviceGetGraphMemAttribute(0, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT, &used));
+    assert_int_equal(used, 1000);
+    OK(cuMemFree(inner));
+    OK(cuDeviceGetGraphMemAttribute(0, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT, &used));
+    assert_int_equal(used, 0);
+    OK(cuGraphExecDestroy(exec));
+    /* With a free node it can be launched again and again. */
+    WANT(CUDA_ERROR_INVALID_VALUE, cuGraphAddMemFreeNode(&give, graph, &copy, 1, out));
+    OK(cuGraphAddMemFreeNode(&give, graph, &copy, 1, inner));
+    OK(cuGraphMemFreeNodeGetParams(give, &back));
+    assert_int_equal(back, inner);
+    OK(cuGraphMemAllocNodeGetParams(allocate, &memory));
+    assert_int_equal(memory.bytesize, 1000);
+    OK(cuGraphInstantiate(&exec, graph, 0));
+    for (int i = 0; i < 3; i++)
+        OK(cuGraphLaunch(exec, stream));
+    OK(cuStreamSynchronize(stream));
+    assert_int_equal(read_word(out), 12);
+    WANT(CUDA_ERROR_INVALID_VALUE, cuMemFree(inner));
+    OK(cuGraphExecDestroy(exec));
+    OK(cuGraphDestroy(graph));
+    /* The same by capture. */
+    CUdeviceptr captured;
+    OK(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+    OK(cuMemAllocAsync(&captured, 64, stream));
+    OK(cuStreamWriteValue32(stream, out, 99, 0));
+    OK(cuMemFreeAsync(captured, stream));
+    OK(cuStreamEndCapture(stream, &graph));
+    CUgraphNode nodes[4];
+    CUgraphNodeType types[3];
+    size_t count = 4;
+    OK(cuGraphGetNodes(graph, nodes, &count));
+    assert_int_equal(count, 3);
+    for (int i = 0; i < 3; i++)
+        OK(cuGraphNodeGetType(nodes[i], &types[i]));
+    assert_int_equal(types[0], CU_GRAPH_NODE_TYPE_MEM_ALLOC);
+    assert_int_equal(types[1], CU_GRAPH_NODE_TYPE_BATCH_MEM_OP);
+    assert_int_equal(types[2], CU_GRAPH_NODE_TYPE_MEM_FREE);
+    OK(cuGraphInstantiate(&exec, graph, 0));
+    OK(cuGraphLaunch(exec, stream));
+    OK(cuStreamSynchronize(stream));
+    assert_int_equal(read_word(out), 99);
+    OK(cuGraphExecDestroy(exec));
+    OK(cuGraphDestroy(graph));
+    OK(cuDeviceGraphMemTrim(0));
+}
+
+/* Batches, events of an instance's nodes, the form that takes any kind, child graphs of an instance, and the
+   graph as text. */
+static void test_more_updates(void **state)
+{
+    (void)state;
+    CUgraph graph, child, other;
+    CUgraphExec exec;
+    CUgraphNode batch, record, inner, nested;
+    CUdeviceptr words;
+    CUevent one, two;
+    OK(cuMemAlloc(&words, 8));
+    OK(cuMemsetD32(words, 0, 2));
+    OK(cuEventCreate(&one, 0));
+    OK(cuEventCreate(&two, 0));
+    CUstreamBatchMemOpParams ops[3];
+    memset(ops, 0, sizeof ops);
+    ops[0].writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;
+    ops[0].writeValue.address = words;
+    ops[0].writeValue.value = 5;
+    ops[1].operation = CU_STREAM_MEM_OP_BARRIER;
+    ops[2].waitValue.operation = CU_STREAM_MEM_OP_WAIT_VALUE_32;
+    ops[2].waitValue.address = words;
+    ops[2].waitValue.value = 5;
+    ops[2].waitValue.flags = CU_STREAM_WAIT_VALUE_EQ;
+    CUDA_BATCH_MEM_OP_NODE_PARAMS params = {.count = 3, .paramArray = ops};
+    CUDA_MEMSET_NODE_PARAMS fill = {.dst = words + 4, .value = 1, .elementSize = 4, .width = 1, .height = 1};
+    OK(cuGraphCreate(&graph, 0));
+    OK(cuGraphCreate(&child, 0));
+    OK(cuGraphAddMemsetNode(&nested, child, NULL, 0, &fill, NULL));
+    OK(cuGraphAddBatchMemOpNode(&batch, graph, NULL, 0, &params));
+    OK(cuGraphAddEventRecordNode(&record, graph, &batch, 1, one));
+    OK(cuGraphEventRecordNodeSetEvent(record, two));
+    OK(cuGraphAddChildGraphNode(&inner, graph, &record, 1, child));
+    OK(cuGraphInstantiate(&exec, graph, 0));
+    OK(cuGraphLaunch(exec, NULL));
+    OK(cuCtxSynchronize());
+    assert_int_equal(read_word(words), 5);
+    assert_int_equal(read_word(words + 4), 1);
+    WANT(CUDA_ERROR_INVALID_HANDLE, cuEventElapsedTime(&(float){0}, one, two)); /* `one` was never recorded */
+    OK(cuGraphExecEventRecordNodeSetEvent(exec, record, one));
+    ops[0].writeValue.value = 6;
+    ops[2].waitValue.value = 6;
+    OK(cuGraphExecBatchMemOpNodeSetParams(exec, batch, &params));
+    OK(cuGraphCreate(&other, 0));
+    fill.value = 2;
+    OK(cuGraphAddMemsetNode(&nested, other, NULL, 0, &fill, NULL));
+    OK(cuGraphExecChildGraphNodeSetParams(exec, inner, other));
+    OK(cuGraphLaunch(exec, NULL));
+    OK(cuCtxSynchronize());
+    assert_int_equal(read_word(words), 6);
+    assert_int_equal(read_word(words + 4), 2);
+    OK(cuEventQuery(one));
+    OK(cuGraphAddEmptyNode(&nested, other, NULL, 0));
+    WANT(CUDA_ERROR_INVALID_VALUE,
+         cuGraphExecChildGraphNodeSetParams(exec, inner, other)); /* another shape */
+    ops[0].writeValue.value = 7;
+    ops[2].waitValue.value = 7;
+    CUgraphNodeParams any = {.type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP};
+    any.memOp.count = 3;
+    any.memOp.paramArray = ops;
+    OK(cuGraphExecNodeSetParams(exec, batch, &any));
+    WANT(CUDA_ERROR_INVALID_VALUE, cuGraphExecNodeSetParams(exec, record, &any)); /* another kind */
+    OK(cuGraphLaunch(exec, NULL));
+    OK(cuCtxSynchronize());
+    assert_int_equal(read_word(words), 7);
+    char path[] = "/tmp/clab-graph-XXXXXX", text[4096] = "";
+    const int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    OK(cuGraphDebugDotPrint(graph, path, CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE));
+    assert_true(read(fd, text, sizeof text - 1) > 0);
+    assert_non_null(strstr(text, "digraph"));
+    assert_non_null(strstr(text, "batch mem op"));
+    assert_non_null(strstr(text, "->"));
+    close(fd);
+    unlink(path);
+    WANT(CUDA_ERROR_INVALID_VALUE, cuGraphDebugDotPrint(NULL, path, 0));
+    WANT(CUDA_ERROR_OPERATING_SYSTEM, cuGraphDebugDotPrint(graph, "/nowhere/at/all", 0));
+    OK(cuGraphExecDestroy(exec));
+    OK(cuGraphDestroy(graph));
+    OK(cuGraphDestroy(child));
+    OK(cuGraphDestroy(other));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         IN_CONTEXT(test_capture),      IN_CONTEXT(test_capture_faults),
         IN_CONTEXT(test_by_hand),      IN_CONTEXT(test_events_and_attributes),
-        IN_CONTEXT(test_user_objects),
+        IN_CONTEXT(test_user_objects), IN_CONTEXT(test_memory_nodes),
+        IN_CONTEXT(test_more_updates),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

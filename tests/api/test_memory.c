@@ -106,7 +106,7 @@ static void test_boxes(void **state)
     row.srcY = HEIGHT * DEPTH - 1; /* the second row lies behind the allocation */
     WANT(CUDA_ERROR_INVALID_VALUE, cuMemcpy2D(&row));
     row.srcMemoryType = CU_MEMORYTYPE_ARRAY;
-    WANT(CUDA_ERROR_NOT_SUPPORTED, cuMemcpy2D(&row));
+    WANT(CUDA_ERROR_INVALID_HANDLE, cuMemcpy2D(&row)); /* no such array */
     row.srcMemoryType = (CUmemorytype)9;
     WANT(CUDA_ERROR_INVALID_VALUE, cuMemcpy2D(&row));
     in.WidthInBytes = SIZE_MAX / 2;

@@ -20,6 +20,7 @@
 #include "base/str.h"
 #include "emu/core.h"
 #include "emu/hook.h"
+#include "emu/module.h"
 
 #define HEAD ".version 8.0\n.target sm_90\n.address_size 64\n"
 
@@ -258,6 +259,54 @@ static void test_resources(void **state)
     emu_machine_free(machine);
 }
 
+/* A function that many kernels call is decoded for each of them; what that takes is bounded, and a kernel
+   that was dropped runs as before. */
+static void test_many_kernels(void **state)
+{
+    (void)state;
+    enum { KERNELS = 100, ADDS = 40000, LIMIT_BYTES = 128 << 20 };
+    struct clab_str text = {0};
+    clab_str_add(&text, HEAD ".func (.reg .b32 sum) long(.reg .b32 x)\n{\n");
+    for (unsigned i = 0; i < ADDS; i++) {
+        clab_str_add(&text, "add.u32 x, x, 1;\n");
+    }
+    clab_str_add(&text, "mov.u32 sum, x;\nret;\n}\n");
+    for (unsigned i = 0; i < KERNELS; i++) {
+        clab_str_addf(&text,
+                      ".visible .entry k%u(.param .u64 out)\n{\n.reg .b32 %%r<3>; .reg .b64 %%rd<2>;\n"
+                      "ld.param.u64 %%rd1, [out];\ncall (%%r1), long, (%u);\n"
+                      "st.global.u32 [%%rd1], %%r1;\nret;\n}\n",
+                      i, i);
+    }
+    struct emu_machine *machine = machine_new();
+    struct job job = {.machine = machine, .module = load(machine, text.text)};
+    size_t one = 0, most = 0;
+    for (unsigned i = 0; i < KERNELS; i++) {
+        char name[16];
+        struct emu_kernel *kernel;
+        struct clab_error error = {0};
+        snprintf(name, sizeof name, "k%u", i);
+        assert_int_equal(emu_module_kernel(job.module, name, &kernel, &error), CLAB_OK);
+        const size_t bytes = emu_module_decoded_bytes(job.module);
+        one = i == 0 ? bytes : one;
+        most = bytes > most ? bytes : most;
+    }
+    assert_true(one * KERNELS > 2 * (size_t)LIMIT_BYTES);
+    assert_true(most <= LIMIT_BYTES);
+    job.argument = emu_memory_alloc(machine, 4, EMU_MEMORY_DEVICE);
+    static const char *const entries[] = {"k7", "k99", "k7"};
+    for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
+        job.entry = entries[i];
+        job_run(&job);
+        assert_int_equal(job.status, CLAB_OK);
+        assert_int_equal(*(volatile uint32_t *)(uintptr_t)job.argument, ADDS + atoi(entries[i] + 1));
+    }
+    emu_memory_free(machine, job.argument);
+    emu_module_unload(job.module);
+    emu_machine_free(machine);
+    clab_str_free(&text);
+}
+
 /* Registers per thread end where .maxntid, .minnctapersm and .maxnreg say, and never above 255. */
 static void test_register_limits(void **state)
 {
@@ -437,7 +486,7 @@ int main(void)
         cmocka_unit_test(test_kernel_errors),   cmocka_unit_test(test_globals),
         cmocka_unit_test(test_hooks),           cmocka_unit_test(test_trace),
         cmocka_unit_test(test_float_mode),      cmocka_unit_test(test_resources),
-        cmocka_unit_test(test_register_limits),
+        cmocka_unit_test(test_register_limits), cmocka_unit_test(test_many_kernels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -133,6 +134,77 @@ static void reuse(void **state)
     assert_int_equal(free_bytes(), before);
 }
 
+static uint64_t resident_bytes(void)
+{
+    unsigned long long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%*u %llu", &pages), 1);
+    fclose(file);
+    return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* A large allocation is as good as a small one, and costs little memory of the host while nobody uses it. */
+static void large(void **state)
+{
+    (void)state;
+    enum { ROUNDS = 150 };
+    const uint64_t bytes = (UINT64_C(1) << 30) + 700, before = resident_bytes();
+    uint64_t last = 0, small = 0;
+    for (unsigned i = 0; i < ROUNDS; i++) { /* more than once round the arena of 282 GB */
+        const uint64_t a = emu_memory_alloc(machine, bytes, EMU_MEMORY_DEVICE);
+        assert_true(a != 0);
+        for (uint64_t at = 0; at < bytes - 4; at += UINT64_C(64) << 20) {
+            assert_non_null(emu_space_range_write(machine->space, a + at, 4));
+        }
+        assert_non_null(emu_space_range_write(machine->space, a + bytes - 4, 4));
+        assert_null(emu_space_range_read(machine->space, a + bytes - 3, 4));
+        assert_null(emu_space_range_read(machine->space, a - 1, 1));
+        if (i == 0) {
+            assert_non_null(emu_space_range_read(machine->space, a, bytes));
+            assert_null(emu_space_range_read(machine->space, a, bytes + 1));
+            small = emu_memory_alloc(machine, 100, EMU_MEMORY_DEVICE);
+            *(uint32_t *)(uintptr_t)small = 7;
+        }
+        assert_true(emu_memory_free(machine, a));
+        for (uint64_t at = 0; at < bytes; at += UINT64_C(200) << 20) {
+            assert_null(emu_space_range_read(machine->space, a + at, 1));
+        }
+        explain_is(a + bytes / 2, 4, false, "freed: offset");
+        last = i == 0 ? a : last;
+    }
+    explain_is(last + bytes / 2, 4, false, "freed: the allocation here was released before");
+    explain_is(last, 4, false, "freed: the allocation here was released before");
+    assert_non_null(emu_space_range_write(machine->space, small, 100));
+    assert_null(emu_space_range_write(machine->space, small, 101));
+    assert_int_equal(*(uint32_t *)(uintptr_t)small, 7);
+    assert_true(emu_memory_free(machine, small));
+    assert_true(resident_bytes() < before + (UINT64_C(64) << 20));
+}
+
+/* The same in many small steps: what is behind the rover goes back to the host. */
+static void many_small(void **state)
+{
+    (void)state;
+    const uint64_t before = resident_bytes();
+    uint64_t kept[2] = {0}, first = 0;
+    for (unsigned i = 0; i < 100000; i++) { /* 13 GB of addresses; two allocations are live at a time */
+        const uint64_t a = emu_memory_alloc(machine, 131072 - i % 512, EMU_MEMORY_DEVICE);
+        assert_true(a != 0);
+        assert_non_null(emu_space_range_write(machine->space, a, 131072 - i % 512));
+        first = first ? first : a;
+        if (kept[i % 2]) {
+            assert_non_null(emu_space_range_write(machine->space, kept[i % 2], 130000));
+            assert_true(emu_memory_free(machine, kept[i % 2]));
+            assert_null(emu_space_range_write(machine->space, kept[i % 2], 1));
+        }
+        kept[i % 2] = a;
+    }
+    explain_is(first, 4, false, "freed: the allocation here was released before");
+    assert_true(emu_memory_free(machine, kept[0]) && emu_memory_free(machine, kept[1]));
+    assert_true(resident_bytes() < before + (UINT64_C(16) << 20));
+}
+
 static void host_memory(void **state)
 {
     (void)state;
@@ -218,8 +290,14 @@ static void swizzles(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(allocations), cmocka_unit_test(checks),           cmocka_unit_test(reuse),
-        cmocka_unit_test(host_memory), cmocka_unit_test(parameter_blocks), cmocka_unit_test(swizzles),
+        cmocka_unit_test(allocations),
+        cmocka_unit_test(checks),
+        cmocka_unit_test(reuse),
+        cmocka_unit_test(large),
+        cmocka_unit_test(many_small),
+        cmocka_unit_test(host_memory),
+        cmocka_unit_test(parameter_blocks),
+        cmocka_unit_test(swizzles),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

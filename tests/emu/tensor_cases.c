@@ -127,6 +127,11 @@ static bool line_add(struct list *list, const char *line)
 {
     const char *open = strstr(line, "<<"), *close = open ? strstr(open, ">>") : NULL;
     if (!close) {
+        for (size_t i = 0; i < list->count; i++) {
+            if (!strcmp(list->cases[i].text, line)) {
+                return true; /* another line's alternatives said so already */
+            }
+        }
         struct tensor_case *more = realloc(list->cases, (list->count + 1) * sizeof *more);
         if (!more) {
             return false;

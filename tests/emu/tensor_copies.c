@@ -1,6 +1,7 @@
 /* Tensor copies, one a case (tensor_copies.h), on any libcuda: what each wrote where, or its error.
 
-   usage: tensor_copies [--driver LIBCUDA] [--jobs N] [--seconds N] [--record FILE | --check FILE] CASES…
+   usage: tensor_copies [--driver LIBCUDA] [--jobs N] [--seconds N] [--cc N] [--record FILE | --check FILE]
+   CASES…
 
    A result is one line, `case | words`. For a load, the words of shared memory that were written; for stores
    and reductions, those of global memory that changed, counted from the tensor's address. `i..j=v` words of
@@ -37,6 +38,7 @@
 #define STATUS_NONE   4 /* no device */
 
 struct device {
+    int cc; /* wanted, 10 x major + minor; 0 any */
     const struct clab_driver *driver;
     CUdeviceptr data, source, out;
     uint32_t *data_words, *before, *shared_words;
@@ -67,6 +69,7 @@ static bool device_open(const char *library, struct device *out)
     struct clab_error error = {0};
     CUdevice device;
     CUcontext context;
+    int major, minor;
     if (clab_driver_load(library, &out->driver, &error) != CLAB_OK) {
         fprintf(stderr, "tensor_copies: %s\n", error.message);
         return false;
@@ -77,6 +80,11 @@ static bool device_open(const char *library, struct device *out)
     out->shared_words = malloc(TENSOR_SHARED_BYTES + 4);
     return out->data_words && out->before && out->shared_words && d->cuInit(0) == CUDA_SUCCESS &&
            d->cuDeviceGet(&device, 0) == CUDA_SUCCESS &&
+           d->cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device) ==
+               CUDA_SUCCESS &&
+           d->cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device) ==
+               CUDA_SUCCESS &&
+           (!out->cc || out->cc == 10 * major + minor) &&
            d->cuDevicePrimaryCtxRetain(&context, device) == CUDA_SUCCESS &&
            d->cuCtxSetCurrent(context) == CUDA_SUCCESS &&
            d->cuMemAlloc_v2(&out->data, DATA_BYTES) == CUDA_SUCCESS &&
@@ -226,6 +234,7 @@ static bool case_run(const struct device *device, const struct tensor_case *c, c
 
 struct work {
     const char *library;
+    int cc;
     const struct tensor_case *cases;
     size_t first, last; /* [first, last) */
     char (*results)[RESULT_BYTES];
@@ -233,7 +242,7 @@ struct work {
 
 static int worker(const struct work *work, size_t from)
 {
-    struct device device = {0};
+    struct device device = {.cc = work->cc};
     alarm(TIME_LIMIT_S);
     if (!device_open(work->library, &device)) {
         return STATUS_NONE;
@@ -384,8 +393,9 @@ static bool record(const char *path, const struct tensor_case *cases, size_t n, 
 
 static int usage(void)
 {
-    fprintf(stderr, "usage: tensor_copies [--driver LIBCUDA] [--jobs N] [--seconds N] [--record FILE | "
-                    "--check FILE] CASES\n");
+    fprintf(stderr,
+            "usage: tensor_copies [--driver LIBCUDA] [--jobs N] [--seconds N] [--cc N] [--record FILE | "
+            "--check FILE] CASES\n");
     return 2;
 }
 
@@ -403,6 +413,8 @@ int main(int argc, char **argv)
             work.library = argv[++i];
         } else if (!strcmp(argv[i], "--jobs")) {
             jobs = (unsigned)atoi(argv[++i]);
+        } else if (!strcmp(argv[i], "--cc")) {
+            work.cc = atoi(argv[++i]);
         } else if (!strcmp(argv[i], "--seconds")) {
             seconds = (unsigned)atoi(argv[++i]);
         } else if (!strcmp(argv[i], "--record")) {

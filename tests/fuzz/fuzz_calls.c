@@ -7,10 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cuda.h>
 #include <cudaProfiler.h>
 
+#include "check/hazard.h"
+#include "driver/channel.h"
 #include "generate.h"
 #include "target.h"
 
@@ -48,14 +51,28 @@ enum kind {
     POOL,
     MEMORY,
     HOST,
+    RESERVED, /* address ranges, physical memory */
+    PHYSICAL,
     KINDS
 };
-#define SLOTS 12
+#define SLOTS       12
+#define STEP        ((uint64_t)2 << 20) /* granularity of virtual memory management */
+#define RANGE_STEPS 3u
 static uintptr_t slots[KINDS][SLOTS];
+
+/* One that holds something, if there is one: most calls want a valid handle. */
+static uintptr_t held(enum kind kind)
+{
+    unsigned first = below(SLOTS);
+    for (unsigned i = 0; i < SLOTS; i++)
+        if (slots[kind][(first + i) % SLOTS] != 0)
+            return slots[kind][(first + i) % SLOTS];
+    return 0;
+}
 
 static uintptr_t any(enum kind kind)
 {
-    switch (below(16)) {
+    switch (below(24)) {
     case 0:
         return 0;
     case 1:
@@ -67,7 +84,7 @@ static uintptr_t any(enum kind kind)
     case 4:
         return slots[kind][below(SLOTS)] ^ ((uintptr_t)1 << below(48));
     default:
-        return slots[kind][below(SLOTS)];
+        return held(kind);
     }
 }
 
@@ -108,6 +125,15 @@ static void forget(enum kind kind, uintptr_t value)
     case HOST:
         cuMemFreeHost((void *)value);
         break;
+    case RESERVED:
+        for (unsigned i = 0; i <= RANGE_STEPS; i++)
+            for (unsigned n = 1; n <= RANGE_STEPS; n++)
+                cuMemUnmap(value + i * STEP, n * STEP);
+        cuMemAddressFree(value, RANGE_STEPS * STEP);
+        break;
+    case PHYSICAL:
+        cuMemRelease(value);
+        break;
     default:
         break; /* belongs to another */
     }
@@ -116,9 +142,23 @@ static void forget(enum kind kind, uintptr_t value)
 static void keep(enum kind kind, uintptr_t value)
 {
     uintptr_t *slot = &slots[kind][below(SLOTS)];
+    for (unsigned i = 0; i < SLOTS && *slot != 0; i++)
+        if (slots[kind][i] == 0)
+            slot = &slots[kind][i];
     if (*slot != 0 && *slot != value)
         forget(kind, *slot);
     *slot = value;
+}
+
+/* Large allocations go back at once: sets and copies would make all of them real. */
+static void keep_memory(CUdeviceptr address)
+{
+    CUdeviceptr base;
+    size_t bytes = 0;
+    if (cuMemGetAddressRange(&base, &bytes, address) == CUDA_SUCCESS && base == address && bytes > 16u << 20)
+        cuMemFree(address);
+    else
+        keep(MEMORY, address);
 }
 
 static uint64_t size(void)
@@ -202,8 +242,13 @@ static void launch_some(void)
         config.gridDimY = 70000;
     if (config.gridDimZ > 64)
         config.gridDimZ = 70000;
-    cuLaunchKernelEx(nullable(&config), (CUfunction)any(chance(4) ? KERNEL : FUNCTION), nullable(params),
-                     NULL);
+    CUfunction function = (CUfunction)any(chance(4) ? KERNEL : FUNCTION);
+    if (chance(8))
+        cuLaunchCooperativeKernel(function, config.gridDimX, config.gridDimY, config.gridDimZ,
+                                  config.blockDimX, config.blockDimY, config.blockDimZ, config.sharedMemBytes,
+                                  config.hStream, nullable(params));
+    else
+        cuLaunchKernelEx(nullable(&config), function, nullable(params), NULL);
 }
 
 static void modules(void)
@@ -220,7 +265,7 @@ static void modules(void)
     case 2:
         if (cuModuleGetGlobal((CUdeviceptr *)out, (size_t *)(out + 1), (CUmodule)any(MODULE), name) ==
             CUDA_SUCCESS)
-            keep(MEMORY, out[0]);
+            keep_memory(out[0]);
         break;
     case 3:
         if (cuLibraryLoadData((CUlibrary *)out, ptx, NULL, NULL, 0, NULL, NULL, 0) == CUDA_SUCCESS)
@@ -283,7 +328,7 @@ static void memory(void)
     case 0:
     case 1:
         if (cuMemAlloc(nullable(out), size()) == CUDA_SUCCESS)
-            keep(MEMORY, out[0]);
+            keep_memory(out[0]);
         break;
     case 2:
         cuMemFree(b);
@@ -312,7 +357,7 @@ static void memory(void)
         break;
     case 10:
         if (cuMemAllocAsync(nullable(out), size(), STREAM_ARG) == CUDA_SUCCESS)
-            keep(MEMORY, out[0]);
+            keep_memory(out[0]);
         break;
     case 11:
         cuMemFreeAsync(b, STREAM_ARG);
@@ -352,6 +397,82 @@ static void memory(void)
         cuMemGetAddressRange(nullable(out), nullable(out + 1), a);
         cuMemHostGetDevicePointer(nullable(out), (void *)any(HOST), 0);
         break;
+    }
+}
+
+/* Virtual memory management, memory of other processes. */
+static void virtual_memory(void)
+{
+    CUmemAllocationProp props = {
+        .type = chance(8) ? (CUmemAllocationType)small() : CU_MEM_ALLOCATION_TYPE_PINNED,
+        .location = {.type = chance(8) ? (CUmemLocationType)small() : CU_MEM_LOCATION_TYPE_DEVICE,
+                     .id = chance(12) ? (int)small() : 0},
+        .requestedHandleTypes = chance(2) ? CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR : small()};
+    CUmemAccessDesc access = {.location = props.location,
+                              .flags = chance(8) ? (CUmemAccess_flags)small()
+                                                 : (CUmemAccess_flags)(2 * below(2) + 1)};
+    uint64_t range = any(RESERVED) + (chance(4) ? below(4) * STEP : 0), steps = 1 + below(RANGE_STEPS),
+             bytes = chance(10) ? size() : steps * STEP;
+    switch (below(14)) {
+    case 0:
+        if (cuMemAddressReserve(nullable(out), chance(8) ? bytes : RANGE_STEPS * STEP, chance(6) ? size() : 0,
+                                chance(4) ? range : 0, chance(8) ? small() : 0) == CUDA_SUCCESS)
+            keep(RESERVED, out[0]);
+        break;
+    case 1:
+        cuMemAddressFree(range, bytes);
+        break;
+    case 2:
+    case 3:
+        if (cuMemCreate(nullable(out), bytes > RANGE_STEPS * STEP ? STEP + 1 : bytes, nullable(&props),
+                        chance(8) ? small() : 0) == CUDA_SUCCESS)
+            keep(PHYSICAL, out[0]);
+        break;
+    case 4:
+        if (chance(3))
+            cuMemRelease(any(PHYSICAL));
+        break;
+    case 5:
+    case 6:
+        cuMemMap(range, bytes, chance(6) ? size() : 0, any(PHYSICAL), chance(8) ? small() : 0);
+        break;
+    case 7:
+        cuMemUnmap(range, bytes);
+        break;
+    case 8:
+    case 9:
+        cuMemSetAccess(range, bytes, nullable(&access), chance(6) ? small() & 3 : 1);
+        cuMemsetD8(range, 1, bytes);
+        break;
+    case 10:
+        cuMemGetAccess(nullable(out), nullable(&props.location), range);
+        if (cuMemRetainAllocationHandle(nullable(out), (void *)(uintptr_t)range) == CUDA_SUCCESS)
+            cuMemRelease(out[0]);
+        break;
+    case 11:
+        cuMemGetAllocationGranularity(nullable(out), nullable(&props),
+                                      (CUmemAllocationGranularity_flags)below(3));
+        cuMemGetAllocationPropertiesFromHandle(nullable(&props), any(PHYSICAL));
+        break;
+    case 12: {
+        int file = -1;
+        if (cuMemExportToShareableHandle(&file, any(PHYSICAL), CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0) ==
+                CUDA_SUCCESS &&
+            file >= 0) {
+            if (cuMemImportFromShareableHandle(nullable(out), (void *)(intptr_t)file,
+                                               CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) == CUDA_SUCCESS)
+                keep(PHYSICAL, out[0]);
+            close(file);
+        }
+        break;
+    }
+    default: {
+        CUipcMemHandle handle;
+        if (cuIpcGetMemHandle(&handle, any(MEMORY)) == CUDA_SUCCESS &&
+            cuIpcOpenMemHandle((CUdeviceptr *)out, handle, 1) == CUDA_SUCCESS)
+            cuIpcCloseMemHandle(out[0]);
+        break;
+    }
     }
 }
 
@@ -501,6 +622,133 @@ static void graphs(void)
         keep(NODE, out[0]);
 }
 
+/* A legal map but for one of its numbers. */
+static void tensor_maps(void)
+{
+    static CUtensorMap map;
+    static const unsigned bytes_of[] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4};
+    CUtensorMapDataType type = (CUtensorMapDataType)below(13);
+    CUtensorMapSwizzle swizzle = (CUtensorMapSwizzle)below(4);
+    CUtensorMapInterleave interleave = chance(4) ? (CUtensorMapInterleave)below(3) : 0;
+    cuuint32_t rank = chance(3) ? 1 + below(5) : 3 + below(3), channels = 16 / bytes_of[type],
+               pixels = 1 + below(64);
+    cuuint64_t dims[] = {64, 32, 16, 8, 4}, strides[] = {512, 1 << 14, 1 << 18, 1 << 21};
+    cuuint32_t box[] = {16 / bytes_of[type], 4, 2, 2, 1}, steps[] = {1, 1, 1, 1, 1};
+    int lower[] = {-1, -1, -1}, upper[] = {(int)below(2), -1, 0};
+    CUdeviceptr address = held(MEMORY);
+    unsigned spoilt = below(16), k = below(5);
+    switch (spoilt) {
+    case 0:
+        type = (CUtensorMapDataType)small();
+        break;
+    case 1:
+        rank = small();
+        break;
+    case 2:
+        address = chance(2) ? address + below(32) : any(MEMORY);
+        break;
+    case 3:
+        dims[k] = size();
+        break;
+    case 4:
+        strides[k & 3] = size();
+        break;
+    case 5:
+        box[k] = small();
+        break;
+    case 6:
+        steps[k] = small();
+        break;
+    case 7:
+        swizzle = (CUtensorMapSwizzle)small();
+        interleave = (CUtensorMapInterleave)small();
+        break;
+    case 8:
+        channels = small();
+        break;
+    case 9:
+        pixels = small();
+        break;
+    case 10:
+        lower[k % 3] = (int)small();
+        break;
+    case 11:
+        upper[k % 3] = (int)small();
+        break;
+    default:
+        break;
+    }
+    CUtensorMapL2promotion promotion = (CUtensorMapL2promotion)below(spoilt == 12 ? 7 : 4);
+    CUtensorMapFloatOOBfill fill = (CUtensorMapFloatOOBfill)below(spoilt == 13 ? 4 : 2);
+    if (below(2))
+        cuTensorMapEncodeTiled(nullable(&map), type, rank, (void *)(uintptr_t)address, nullable(dims),
+                               nullable(strides), nullable(box), nullable(steps), interleave, swizzle,
+                               promotion, fill);
+    else if (below(2))
+        cuTensorMapEncodeIm2col(nullable(&map), type, rank, (void *)(uintptr_t)address, nullable(dims),
+                                nullable(strides), nullable(lower), nullable(upper), channels, pixels,
+                                nullable(steps), interleave, swizzle, promotion, fill);
+    else
+        cuTensorMapEncodeIm2colWide(nullable(&map), type, rank, (void *)(uintptr_t)address, nullable(dims),
+                                    nullable(strides), lower[0], upper[0], channels, pixels, nullable(steps),
+                                    interleave, (CUtensorMapIm2ColWideMode)below(3), swizzle, promotion,
+                                    fill);
+    cuTensorMapReplaceAddress(nullable(&map), (void *)any(MEMORY));
+}
+
+/* What clusterlab itself asks of the library. */
+static void channel(void)
+{
+    static const char *const options[] = {"schedule", "seed",    "isa",    "initial_clusters",
+                                          "decline",  "driver",  "trace",  "trace_file",
+                                          "source",   "threads", "nothing"};
+    static const char *const values[] = {"fast", "fair", "12.8",      "13.0", "3", "base",
+                                         "auto", "0,0",  "/dev/null", "x",    ""};
+    const struct clab_channel *own = NULL;
+    struct clab_error error = {0};
+    struct clab_counters counters;
+    if (cuGetExportTable((const void **)&own, (const CUuuid *)CLAB_CHANNEL_UUID) != CUDA_SUCCESS)
+        return;
+    switch (below(4)) {
+    case 0:
+        own->last_counters(&counters);
+        break;
+    case 1:
+        own->last_error(&error);
+        break;
+    case 2:
+        own->set_option(options[below(10)], nullable((char *)(uintptr_t)values[below(11)]), &error);
+        break;
+    default: {
+        struct clab_hazard *hazards = NULL;
+        size_t n = 0;
+        own->hazards->enable((int)below(2));
+        own->hazards->enable_kind(small(), (int)below(2));
+        own->hazards->take(&hazards, &n);
+        free(hazards);
+        break;
+    }
+    }
+    clab_error_clear(&error);
+}
+
+/* As it was before the first call. */
+static void channel_reset(void)
+{
+    static const char *const options[] = {
+        "schedule", "seed", "isa", "initial_clusters", "decline", "driver", "trace_file", "source", "trace"};
+    const struct clab_channel *own = NULL;
+    if (cuGetExportTable((const void **)&own, (const CUuuid *)CLAB_CHANNEL_UUID) != CUDA_SUCCESS)
+        abort();
+    for (unsigned i = 0; i < sizeof options / sizeof options[0]; i++)
+        own->set_option(options[i], NULL, NULL);
+    own->set_option("threads", "1", NULL);
+    own->set_option("trace_file", "/dev/null", NULL);
+    own->hazards->enable(0);
+    for (unsigned kind = 0; kind < CLAB_HAZARD_KINDS; kind++)
+        own->hazards->enable_kind(kind, 1);
+}
+
 static void contexts(void)
 {
     switch (below(12)) {
@@ -534,17 +782,9 @@ static void contexts(void)
     case 8:
         cuDeviceGetAttribute(nullable(out), (CUdevice_attribute)below(160), chance(6) ? (int)small() : 0);
         break;
-    case 9: {
-        static CUtensorMap map;
-        cuuint64_t dims[] = {size(), size(), size(), size(), size()},
-                   strides[] = {size(), size(), size(), size()};
-        cuuint32_t box[] = {small(), small(), small(), small(), small()}, steps[] = {1, 1, 1, small(), 1};
-        cuTensorMapEncodeTiled(nullable(&map), (CUtensorMapDataType)below(18), below(7), (void *)any(MEMORY),
-                               nullable(dims), nullable(strides), nullable(box), nullable(steps),
-                               (CUtensorMapInterleave)below(4), (CUtensorMapSwizzle)below(8),
-                               (CUtensorMapL2promotion)below(5), (CUtensorMapFloatOOBfill)below(3));
+    case 9:
+        tensor_maps();
         break;
-    }
     case 10: {
         CUmemPoolProps props = {.allocType = (CUmemAllocationType)below(3),
                                 .location = {.type = (CUmemLocationType)below(4), .id = (int)below(2)}};
@@ -567,12 +807,12 @@ static void contexts(void)
 /* ---- calls that need no arranging, by a table (waits for a value that may never come are not among them)
  * ---- */
 
-/* Each argument is a letter: i a small number, z a size, d a device, t a name, o where something is written,
-   O the same but never NULL, b a host buffer, h a host function, a a device address, r a structure of zeros
-   with a random first word; handles: C context, M module, F function, S stream, E event, G graph, N node, X
-   instance, L library, K kernel, J linker, P pool, U user object. All are of integer class, so that one type
-   of function can stand for all of them: a call with more arguments than parameters is what the calling
-   conventions of x86-64 and arm64 allow. */
+/* Each argument is a letter: i a small number, z a size, c a count, n none, d a device, t a name, o where
+   something is written, O the same but never NULL, b a host buffer, h a host function, a a device address, r
+   a structure of zeros with a random first word; handles: C context, M module, F function, S stream, E event,
+   G graph, N node, X instance, L library, K kernel, J linker, P pool, U user object. All are of integer
+   class, so that one type of function can stand for all of them: a call with more arguments than parameters
+   is what the calling conventions of x86-64 and arm64 allow. */
 typedef CUresult any_call(uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t,
                           uintptr_t);
 #define CALL(name, arguments)                  \
@@ -673,7 +913,7 @@ static const struct {
     CALL(cuMemAdvise, "azir"),
     CALL(cuMemHostGetFlags, "ob"),
     CALL(cuMemPoolGetAccess, "oPr"),
-    CALL(cuMemPoolSetAccess, "Pri"),
+    CALL(cuMemPoolSetAccess, "Prc"),
     CALL(cuMemPoolSetAttribute, "PiO"),
     CALL(cuMemPoolTrimTo, "Pz"),
     CALL(cuMemPrefetchAsync, "azriS"),
@@ -696,7 +936,7 @@ static const struct {
     CALL(cuProfilerStop, ""),
     CALL(cuStreamAddCallback, "Shoi"),
     CALL(cuStreamAttachMemAsync, "Sazi"),
-    CALL(cuStreamBeginCaptureToGraph, "SGoozi"),
+    CALL(cuStreamBeginCaptureToGraph, "SGooci"),
     CALL(cuStreamCopyAttributes, "SS"),
     CALL(cuStreamCreate, "oi"),
     CALL(cuStreamGetDevice, "So"),
@@ -707,21 +947,24 @@ static const struct {
     CALL(cuStreamIsCapturing, "So"),
     CALL(cuStreamSetAttribute, "Sir"),
     CALL(cuStreamWriteValue64, "Saii"),
-    CALL(cuStreamUpdateCaptureDependencies, "Soozi"),
+    CALL(cuStreamUpdateCaptureDependencies, "Sooci"),
     CALL(cuThreadExchangeStreamCaptureMode, "O"),
     CALL(cuTensorMapReplaceAddress, "oa"),
-    CALL(cuLinkAddFile, "Jitioo"),
-    CALL(cuLaunchCooperativeKernel, "Fiiiiiii"),
+    CALL(cuLinkAddFile, "Jitnoo"),
 };
 
 static uintptr_t argument(char letter)
 {
-    static const char kinds[] = "CMFSEGNXLKJPaH"; /* as enum kind */
+    static const char kinds[] = "CMFSEGNXLKJPaHvp"; /* as enum kind */
     switch (letter) {
     case 'i':
         return small();
     case 'z':
         return size();
+    case 'n':
+        return 0;
+    case 'c':
+        return below(40);
     case 'd':
         return chance(6) ? small() : 0;
     case 't':
@@ -836,10 +1079,10 @@ static void copies(void)
                            CU_USER_OBJECT_NO_DESTRUCTOR_SYNC) == CUDA_SUCCESS)
         user_object = out[0];
     if (chance(4) && cuMemAllocManaged(nullable(out), below(1 << 16), small()) == CUDA_SUCCESS)
-        keep(MEMORY, out[0]);
+        keep_memory(out[0]);
     if (chance(4) && cuMemAllocPitch(nullable(out), (size_t *)(out + 1), below(5000), below(64),
                                      chance(4) ? small() : 4) == CUDA_SUCCESS)
-        keep(MEMORY, out[0]);
+        keep_memory(out[0]);
 }
 
 /* A usable context again: a fault ends most of the fun. */
@@ -857,8 +1100,8 @@ static void fresh(void)
 /* Everything goes: what hangs on contexts, contexts, then what belongs to none. */
 static void clear(void)
 {
-    static const enum kind order[] = {EXEC,  GRAPH,  LINK,    HOST,    MEMORY, MODULE,
-                                      EVENT, STREAM, CONTEXT, LIBRARY, POOL};
+    static const enum kind order[] = {EXEC,   GRAPH,   LINK,    HOST, MEMORY,   MODULE,  EVENT,
+                                      STREAM, CONTEXT, LIBRARY, POOL, RESERVED, PHYSICAL};
     fresh();
     for (size_t k = 0; k < sizeof order / sizeof order[0]; k++)
         for (unsigned i = 0; i < SLOTS; i++)
@@ -871,22 +1114,93 @@ static void clear(void)
     fresh();
 }
 
+/* Something of each kind, so that most calls have what they need. */
+static void arrange(void)
+{
+    CUmodule module;
+    CUlibrary library;
+    CUkernel kernel;
+    CUlinkState link;
+    CUdeviceptr address = 0;
+    uint32_t n = 3;
+    void *params[] = {&address, &n};
+    CUgraphNode first = NULL;
+    CUgraph graph = NULL;
+    CUstream stream = NULL;
+    if (cuModuleLoadData(&module, ptx) == CUDA_SUCCESS) {
+        keep(MODULE, (uintptr_t)module);
+        for (unsigned i = 0; i < 4; i++)
+            if (cuModuleGetFunction((CUfunction *)out, module, names[i]) == CUDA_SUCCESS)
+                keep(FUNCTION, out[0]);
+    }
+    if (cuLibraryLoadData(&library, ptx, NULL, NULL, 0, NULL, NULL, 0) == CUDA_SUCCESS) {
+        keep(LIBRARY, (uintptr_t)library);
+        if (cuLibraryGetKernel(&kernel, library, "touch") == CUDA_SUCCESS)
+            keep(KERNEL, (uintptr_t)kernel);
+    }
+    if (cuLinkCreate(0, NULL, NULL, &link) == CUDA_SUCCESS)
+        keep(LINK, (uintptr_t)link);
+    for (unsigned i = 0; i < 3; i++)
+        if (cuMemAlloc(&address, 65536) == CUDA_SUCCESS)
+            keep(MEMORY, address);
+    if (cuMemHostAlloc((void **)out, 65536, 0) == CUDA_SUCCESS)
+        keep(HOST, out[0]);
+    for (unsigned i = 0; i < 2; i++) {
+        if (cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS)
+            keep(STREAM, (uintptr_t)stream);
+        if (cuEventCreate((CUevent *)out, 0) == CUDA_SUCCESS)
+            keep(EVENT, out[0]);
+    }
+    if (cuGraphCreate(&graph, 0) != CUDA_SUCCESS)
+        return;
+    keep(GRAPH, (uintptr_t)graph);
+    CUDA_KERNEL_NODE_PARAMS node = {.func = (CUfunction)slots[FUNCTION][0],
+                                    .gridDimX = 1,
+                                    .gridDimY = 1,
+                                    .gridDimZ = 1,
+                                    .blockDimX = 32,
+                                    .blockDimY = 1,
+                                    .blockDimZ = 1,
+                                    .kernelParams = params};
+    CUDA_MEMSET_NODE_PARAMS fill = {
+        .dst = address, .value = 1, .elementSize = 4, .width = 64, .height = 1, .pitch = 256};
+    CUDA_MEMCPY3D copy = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+                          .srcDevice = address,
+                          .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                          .dstDevice = slots[MEMORY][0],
+                          .WidthInBytes = 256,
+                          .Height = 1,
+                          .Depth = 1};
+    if (cuGraphAddKernelNode(&first, graph, NULL, 0, &node) == CUDA_SUCCESS)
+        keep(NODE, (uintptr_t)first);
+    if (cuGraphAddMemsetNode((CUgraphNode *)out, graph, &first, 1, &fill, NULL) == CUDA_SUCCESS)
+        keep(NODE, out[0]);
+    if (cuGraphAddMemcpyNode((CUgraphNode *)out, graph, NULL, 0, &copy, NULL) == CUDA_SUCCESS)
+        keep(NODE, out[0]);
+    if (cuGraphInstantiate((CUgraphExec *)out, graph, 0) == CUDA_SUCCESS)
+        keep(EXEC, out[0]);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     static void (*const groups[])(void) = {
-        launch_some, launch_some, modules,   linker,    memory,    memory,    memory,   memory,    streams,
-        streams,     streams,     graphs,    graphs,    graphs,    contexts,  contexts, questions, questions,
-        questions,   questions,   questions, questions, questions, questions, copies,   copies};
+        launch_some, launch_some, modules,   linker,         memory,        memory,    memory,    memory,
+        streams,     streams,     streams,   graphs,         graphs,        graphs,    contexts,  contexts,
+        questions,   questions,   questions, questions,      questions,     questions, questions, questions,
+        copies,      copies,      channel,   virtual_memory, virtual_memory};
     size_t before = 0, after = 0, total = 0;
     if (cuInit(0) != CUDA_SUCCESS)
         abort();
+    channel_reset();
     fresh();
     cuMemGetInfo(&before, &total);
     source = (struct fuzz_source){.data = data, .bytes = bytes};
+    if (!chance(8))
+        arrange();
     while (source.at < source.bytes) {
         groups[below(sizeof groups / sizeof groups[0])]();
         CUcontext current = NULL;
-        CUresult health = chance(8) ? cuCtxSynchronize() : CUDA_SUCCESS; /* it would end every capture */
+        CUresult health = chance(24) ? cuCtxSynchronize() : CUDA_SUCCESS; /* it would end every capture */
         if (cuCtxGetCurrent(&current) != CUDA_SUCCESS || current == NULL || chance(200) ||
             (health != CUDA_SUCCESS && health != CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED))
             fresh();

@@ -15,7 +15,7 @@ struct generator {
     struct fuzz_source *source;
     struct clab_str *out;
     struct ptx_target target;
-    unsigned n_labels, n_counters;
+    unsigned n_labels, n_own;                            /* of blocks, of statements */
     unsigned open_labels[NEST], open_kind[NEST], n_open; /* of structured statements under way */
 };
 
@@ -148,6 +148,9 @@ static void add_address(struct generator *g, const struct ptx_insn *insn, enum p
         add_pointer(g, 'h');
     } else if (trick == 9 && letter != 'M') {
         add_pointer(g, "gshqnlcm"[below(g, 8)]);
+    } else if (coordinates && trick < 22) {
+        bool rows = ptx_has(insn, PTX_MOD_TILE__GATHER4) || ptx_has(insn, PTX_MOD_TILE__SCATTER4);
+        clab_str_addf(g->out, "aM_%u", rows ? 2 : coordinates);
     } else {
         add_pointer(g, letter);
     }
@@ -158,7 +161,7 @@ static void add_address(struct generator *g, const struct ptx_insn *insn, enum p
         clab_str_add(g->out, ", {");
         for (unsigned i = 0; i < coordinates; i++) {
             clab_str_add(g->out, i ? ", " : "");
-            if (!floating && below(g, 4))
+            if (!floating && below(g, 8))
                 clab_str_addf(g->out, "ac_%u", below(g, 4));
             else
                 add_register(g, floating ? PTX_F32 : PTX_S32, below(g, POOL));
@@ -351,12 +354,22 @@ static void add_form(struct generator *g, const struct ptx_root *root, const str
 static void any_form(struct generator *g)
 {
     const struct ptx_forms *forms = ptx_forms_get();
+    static const char *const rare[] = {"ASYNC", "BARRIER", "MATRIX", "ATOMIC"};
+    /* Most roots are arithmetic; half of the time it is one of those with more behind them. */
+    const char *class = below(g, 2) ? rare[below(g, 4)] : NULL;
     for (unsigned tries = 0; tries < 8; tries++) {
-        const struct ptx_root *root = &forms->roots[below(g, forms->n_roots)];
+        unsigned first = below(g, forms->n_roots);
+        for (unsigned i = 0; class && i < forms->n_roots; i++) {
+            const struct ptx_root *root = &forms->roots[first];
+            if (strcmp(ptx_rows[root->variants[0].row].class, class) == 0)
+                break;
+            first = (first + 1) % forms->n_roots;
+        }
+        const struct ptx_root *root = &forms->roots[first];
         const struct ptx_variant *variant = &root->variants[below(g, root->n_variants)];
         if (strcmp(root->name, "call") == 0 || strcmp(root->name, "ret") == 0 ||
             strcmp(root->name, "bra") == 0 || strcmp(root->name, "trap") == 0 ||
-            strcmp(root->name, "exit") == 0)
+            strcmp(root->name, "exit") == 0 || strcmp(root->name, "brkpt") == 0)
             continue; /* have statements of their own, or would end nearly every kernel at once */
         if (!ptx_target_has(variant->row, g->target) || (!executed(variant->row) && below(g, 64)))
             continue;
@@ -421,8 +434,38 @@ static void special_statement(struct generator *g)
         "mbarrier.init.shared.b64 [am_2], 1;",
         "mbarrier.inval.shared.b64 [am_2];",
         "st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [aq_0], u32_1, [aq_3];",
-        "st.u32 [au_0], u32_1;\nld.u32 u32_2, [au_1];"};
-    clab_str_addf(g->out, "%s\n", texts[below(g, sizeof texts / sizeof texts[0])]);
+        "st.u32 [au_0], u32_1;\nld.u32 u32_2, [au_1];",
+        "elect.sync _|pred_1, -1;\n@pred_1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [am_3], 256;\n"
+        "@pred_1 cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [as_1], "
+        "[aM_2, "
+        "{ac_0, ac_1}], [am_3];",
+        "cp.async.bulk.global.shared::cta.bulk_group [ag_1], [as_0], 128;\ncp.async.bulk.commit_group;\n"
+        "cp.async.bulk.wait_group.read 0;",
+        "WAIT%u: mbarrier.test_wait.shared.b64 pred_2, [am_2], b64_1;\n@!pred_2 bra WAIT%u;",
+        "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [as_1], [am_3];",
+        "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.multicast::cluster::"
+        "all."
+        "b128 [as_1], [am_3];",
+        "LOCK%u: atom.global.cas.b32 u32_1, [ag_0], 0, 1;\nsetp.ne.u32 pred_3, u32_1, 0;\n@pred_3 bra "
+        "LOCK%u;\n"
+        "atom.global.exch.b32 u32_1, [ag_0], 0;",
+        "stacksave.u64 u64_3;\nalloca.u64 u64_4, 64, 16;\ncvta.local.u64 u64_4, u64_4;\nst.u32 [u64_4], "
+        "u32_1;\n"
+        "stackrestore.u64 u64_3;"};
+    unsigned label = g->n_own++; /* labels are used twice at most */
+    clab_str_addf(g->out, texts[below(g, sizeof texts / sizeof texts[0])], label, label);
+    clab_str_add(g->out, "\n");
+}
+
+static void special_register(struct generator *g)
+{
+    const struct ptx_sreg_info *info = &ptx_sregs[below(g, PTX_SREG_COUNT)];
+    clab_str_addf(g->out, "mov.%s ", ptx_types[info->type].text);
+    add_register(g, info->type, below(g, POOL));
+    clab_str_addf(g->out, ", %s", info->text);
+    if (info->components == 4)
+        clab_str_addf(g->out, ".%c", "xyzw"[below(g, 4)]);
+    clab_str_add(g->out, ";\n");
 }
 
 /* ---- the module ---- */
@@ -451,7 +494,7 @@ static void head(struct generator *g)
         clab_str_addf(g->out, ".reg .%s %s_<%u>;\n", pools[i].name, pools[i].name, POOL);
     clab_str_addf(
         g->out,
-        ".reg .b64 ag_<4>, as_<4>, an_<4>, al_<4>, ac64_<4>, aM_<4>, au_<4>, ptr_call;\n"
+        ".reg .b64 ag_<4>, as_<4>, an_<4>, al_<4>, ac64_<4>, aM_<6>, au_<4>, ptr_call;\n"
         ".reg .b32 ah_<4>, aq_<4>, am_<4>, ac_<4>, cnt_<%u>, tid;\n.reg .pred lp_<%u>;\n"
         ".shared .align 1024 .b8 sh[16384];\n.local .align 16 .b8 lo[256];\n"
         "TARGETS: .branchtargets T0, T1, END;\nPROTO: .callprototype (.reg .u32 _) _ (.reg .u32 _);\n",
@@ -473,9 +516,9 @@ static void prologue(struct generator *g)
         "mov.u64 al_0, lo;\nadd.u64 al_1, al_0, 16;\nadd.u64 al_2, al_0, 64;\nadd.u64 al_3, al_0, 128;\n"
         "cvta.shared.u64 an_0, as_2;\ncvta.global.u64 an_1, ag_1;\nmov.u64 an_2, gv;\ncvta.local.u64 an_3, "
         "al_1;\n"
-        "mov.u64 aM_0, map;\ncvta.param.u64 aM_0, aM_0;\nadd.u64 aM_1, ag_0, 32768;\nadd.u64 aM_2, aM_1, "
+        "mov.u64 aM_0, map;\ncvta.param.u64 aM_0, aM_0;\nadd.u64 aM_1, ag_0, 32896;\nadd.u64 aM_2, aM_1, "
         "128;\n"
-        "add.u64 aM_3, aM_1, 256;\n"
+        "add.u64 aM_3, aM_1, 256;\nadd.u64 aM_4, aM_1, 384;\nadd.u64 aM_5, aM_1, 512;\n"
         "mov.u64 au_0, 0;\nmov.u64 au_1, 0xdeadbeef00;\nadd.u64 au_2, ag_0, 1;\nadd.u64 au_3, ag_0, 65536;\n"
         "mov.u32 am_0, sh;\nadd.u32 am_0, am_0, 16000;\nadd.u32 am_1, am_0, 16;\nadd.u32 am_2, am_0, 32;\n"
         "add.u32 am_3, am_0, 8;\n"
@@ -483,8 +526,8 @@ static void prologue(struct generator *g)
         "mapa.shared::cluster.u32 aq_2, ah_2, 0;\nmapa.shared::cluster.u32 aq_3, am_1, 0;\n"
         "mov.u64 ptr_call, helper;\n"
         "setp.eq.u32 lp_0, tid, 0;\n@lp_0 mbarrier.init.shared.b64 [am_0], 32;\n@lp_0 "
-        "mbarrier.init.shared.b64 [am_1], 1;\n"
-        "bar.sync 0;\n");
+        "mbarrier.init.shared.b64 [am_1], 1;\n@lp_0 mbarrier.init.shared.b64 [am_2], 64;\n"
+        "@lp_0 mbarrier.init.shared.b64 [am_3], 1023;\nbar.sync 0;\n");
     static const uint32_t usual[] = {0,          1,          0xffffffff, 0x80000000, 0x7f800000,
                                      0x3f800000, 0x7fc00001, 0x00000001, 0x3c003c00, 0x33};
     for (size_t i = 1; i < N_POOLS; i++) {
@@ -533,6 +576,8 @@ void fuzz_generate(struct fuzz_source *source, struct ptx_target target, struct 
         case 3:
             if (n == 20)
                 clab_str_add(out, "T0:\n");
+            else
+                special_register(&g);
             break;
         default:
             any_form(&g);

@@ -19,10 +19,8 @@ unsigned fuzz_below(struct fuzz_source *source, unsigned limit);
 /* Eight bytes. */
 uint64_t fuzz_word(struct fuzz_source *source);
 
-/* Names and parameters of the generated module. */
-#define FUZZ_ENTRY      "k"
-#define FUZZ_MAP_OFFSET 64 /* of the tensor map in the parameter block; the address of the buffer is at 0 */
-#define FUZZ_BUFFER     65536u /* bytes that the buffer must have */
+/* The entry of the generated module. */
+#define FUZZ_ENTRY "k"
 
 /* Appends a module with the entry FUZZ_ENTRY(.param .u64 buffer, .param .align 64 .b8 map[128], .param .u32
    n) for `target`; its last line is the end of the text. Statements that the target or the operands forbid

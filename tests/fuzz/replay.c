@@ -4,7 +4,10 @@
    usage: NAME PACK                    try all of them (a file that is no pack: -1 FILE tries it as one input)
           NAME --random SEED COUNT     try random inputs
           NAME --pack PACK FILE...     write a pack
-          NAME --unpack PACK FOLDER    write the inputs as files, for libFuzzer */
+          NAME --unpack PACK FOLDER    write the inputs as files, for libFuzzer
+          NAME --least PACK OUT [N]    a pack of those that reach N places (1) which no smaller one before
+   them does; in the build of tools/fuzz-coverage, whose counters it reads */
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,6 +64,70 @@ static int random_inputs(uint64_t seed, unsigned count)
     return 0;
 }
 
+/* ---- the least corpus ---- */
+
+/* The counters of clang's -fprofile-instr-generate; absent in other builds. */
+extern uint64_t *__llvm_profile_begin_counters(void) __attribute__((weak));
+extern uint64_t *__llvm_profile_end_counters(void) __attribute__((weak));
+extern void __llvm_profile_reset_counters(void) __attribute__((weak));
+
+struct input {
+    const char *data;
+    size_t bytes, at; /* at: place in the pack */
+};
+
+static int by_size(const void *a, const void *b)
+{
+    const struct input *x = a, *y = b;
+    return x->bytes != y->bytes ? (x->bytes < y->bytes ? -1 : 1) : x->at < y->at ? -1 : x->at > y->at;
+}
+
+/* Whether what has just run reached `least` places that `seen` does not have; then adds all of them. */
+static bool reached_new(unsigned char *seen, size_t least)
+{
+    const uint64_t *counters = __llvm_profile_begin_counters();
+    size_t n = (size_t)(__llvm_profile_end_counters() - counters), new = 0;
+    for (size_t i = 0; i < n; i++)
+        new += counters[i] != 0 && !seen[i];
+    for (size_t i = 0; i < n && new >= least; i++)
+        seen[i] |= counters[i] != 0;
+    return new >= least;
+}
+
+static int least(const char *pack_path, const char *data, size_t bytes, const char *out_path, size_t places)
+{
+    size_t n = 0, kept = 0, at = 0;
+    if (__llvm_profile_begin_counters == NULL || __llvm_profile_reset_counters == NULL)
+        return fail("needs the build of tools/fuzz-coverage", "--least");
+    for (size_t i = 0; i + 4 <= bytes; i += 4 + length_at(data + i))
+        n++;
+    struct input *inputs = calloc(n + 1, sizeof *inputs);
+    unsigned char *seen =
+        calloc((size_t)(__llvm_profile_end_counters() - __llvm_profile_begin_counters()) + 1, 1);
+    FILE *out = fopen(out_path, "wb");
+    if (inputs == NULL || seen == NULL || out == NULL)
+        return fail("cannot be written", out_path);
+    for (size_t i = 0; i < n; i++) {
+        inputs[i] = (struct input){.data = data + at + 4, .bytes = length_at(data + at), .at = at};
+        at += 4 + inputs[i].bytes;
+        if (at > bytes)
+            return fail("is no pack", pack_path);
+    }
+    qsort(inputs, n, sizeof *inputs, by_size);
+    for (size_t i = 0; i < n; i++) {
+        __llvm_profile_reset_counters();
+        LLVMFuzzerTestOneInput((const uint8_t *)inputs[i].data, inputs[i].bytes);
+        if (!reached_new(seen, places))
+            continue;
+        fwrite(inputs[i].data - 4, 1, 4 + inputs[i].bytes, out);
+        kept++;
+    }
+    free(inputs);
+    free(seen);
+    printf("%zu of %zu inputs\n", kept, n);
+    return fclose(out) == 0 ? 0 : fail("cannot be written", out_path);
+}
+
 int main(int argc, char **argv)
 {
     size_t bytes, at = 0;
@@ -70,13 +137,17 @@ int main(int argc, char **argv)
     if (argc == 4 && strcmp(argv[1], "--random") == 0)
         return random_inputs(strtoull(argv[2], NULL, 10), (unsigned)strtoul(argv[3], NULL, 10));
     bool unpack = argc == 4 && strcmp(argv[1], "--unpack") == 0,
+         fewer = (argc == 4 || argc == 5) && strcmp(argv[1], "--least") == 0,
          one = argc == 3 && strcmp(argv[1], "-1") == 0;
-    if (argc != 2 && !unpack && !one)
-        return fail("[--unpack] PACK [FOLDER], -1 FILE, --pack PACK FILE...", "usage");
+    if (argc != 2 && !unpack && !fewer && !one)
+        return fail("PACK, --unpack PACK FOLDER, --least PACK OUT [N], -1 FILE, --pack PACK FILE...",
+                    "usage");
     const char *path = argv[argc == 2 ? 1 : 2];
     char *data = clab_file_read(path, 64u << 20, &bytes);
     if (data == NULL)
         return fail("cannot be read", path);
+    if (fewer)
+        return least(path, data, bytes, argv[3], argc == 5 ? strtoul(argv[4], NULL, 10) : 1);
     if (one)
         LLVMFuzzerTestOneInput((const uint8_t *)data, bytes);
     while (!one && at + 4 <= bytes) {

@@ -1,5 +1,6 @@
 /* Each diagnostic of the front end: a text that fires it, and its silent twin. `module` texts stand at module
-   level after the head; the others are statements of an entry. Also: what an error records, and how .version
+   level after the head, or are whole modules when they name their .version; the others are statements of an
+   entry. Also: what an error records, and how .version
    is limited. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -121,7 +122,9 @@ static const struct fault faults[] = {
      "T: .calltargets one; call (%r1), %rd1, (%r2), T;"},
     {0, "T: .callprototype _ (.param .b32 _); call %rd1, (%r1, %r2), T;", "has 2 arguments",
      "T: .callprototype _ (.param .b32 _); call %rd1, (%r1), T;"},
-    {0, "L: brx.idx %r1, L;", "needs a .branchtargets list", "T: .branchtargets L; L: brx.idx %r1, T;"},
+    {0, "L: brx.idx %r1, L;", "is not declared here as a list", "T: .branchtargets L; L: brx.idx %r1, T;"},
+    {0, "T: .callprototype _ (); brx.idx %r1, T;", "needs a .branchtargets list",
+     "T: .branchtargets L<2>; L0: L1: brx.idx %r1, T;"},
     {0, "T: .branchtargets L; L: bra T;", "'T' is a list, not a label", "bra L; L:"},
     {0, "T: .calltargets g;", "'g' is not a declared function", "T: .calltargets f;"},
     /* constants and syntax */
@@ -140,18 +143,21 @@ static const struct fault faults[] = {
     {0, ".reg .e4m3 a;", "cannot have type .e4m3", ".reg .f16 a;"},
     {0, ".reg .v4 .b64 a;", "at most 128 bits", ".reg .v4 .b32 a;"},
     {0, ".pragma nounroll;", "expected the pragma in quotes", ".pragma \"nounroll\";"},
-    {0, "+;", "expected an instruction, a label or a directive", ";"},
+    {0, "+;", "expected an instruction, a label or a directive", "ret;"},
+    {0, ";", "expected an instruction, a label or a directive", "{ }"},
     /* module level */
     {1, ".globl .u32 a;", "expected a directive", ".global .u32 a;"},
     {1, ".global .u32 g;", "'g' was declared before with another type",
      ".extern .global .align 16 .b8 g[64];"},
     {1, ".global .u32 a; .global .u32 a;", "'a' is already defined",
-     ".extern .global .u32 a; .global .u32 a;"},
+     ".extern .global .u32 a; .visible .global .u32 a;"},
+    {1, ".extern .global .u32 a; .global .u32 a;", "needs .visible, .weak or .common",
+     ".extern .global .u32 a; .weak .global .u32 a;"},
     {1, ".global .pred a;", "a variable cannot have type .pred", ".global .b8 a;"},
     {1, ".global .align 3 .u32 a;", "a power of two", ".global .align 8 .u32 a;"},
     {1, ".global .u32 a[];", "'a' has no size", ".extern .global .u32 a[];"},
     {1, ".global .u32 a[2][];", "only the first dimension", ".global .u32 a[][2] = {{1, 2}};"},
-    {1, ".global .u32 a[-1];", "non-negative integer", ".global .u32 a[1];"},
+    {1, ".global .u32 a[-1];", "expected the number of elements", ".global .u32 a[1];"},
     {1, ".global .u32 a[2] = {1, 2, 3};", "too many values for 'a'", ".global .u32 a[3] = {1, 2, 3};"},
     {1, ".global .f32 a = 1;", "needs a floating-point constant", ".global .f32 a = 1.0;"},
     {1, ".global .u32 a = 1.5;", "needs an integer constant", ".global .b32 a = 0f3F800000;"},
@@ -161,7 +167,7 @@ static const struct fault faults[] = {
     {1, ".shared .u32 a = 1;", "only .global and .const", ".const .u32 a = 1;"},
     {1, ".extern .global .u32 a = 1;", "an .extern variable cannot be initialised",
      ".visible .global .u32 a = 1;"},
-    {1, ".func f() { ret; }", "function 'f' is already defined", ".func f();"},
+    {1, ".func f() { ret; }", "function 'f' is already defined", ".func h(); .func h() { ret; }"},
     {1, ".entry f() { ret; }", "'f' was declared before as something else", ".entry h() { ret; }"},
     {1, ".entry h() .reqntid 1 .maxntid 1 { ret; }", ".reqntid and .maxntid contradict",
      ".entry h() .reqntid 1 { ret; }"},
@@ -174,13 +180,23 @@ static const struct fault faults[] = {
     {1, ".alias f, nothing;", "'nothing' is not a declared function", ".func other(); .alias other, f;"},
     {1, ".file 1 name;", "the file's name in quotes", ".file 1 \"name\""},
     {1, ".section .debug_info {", "at the end of the section", ".section .debug_info { .b8 1, 2 }"},
-    {1, ".address_size 16", "an address size is 32 or 64", ".address_size 64"},
-    {1, ".address_size 32", "32-bit addresses are not supported", ".target sm_80 .address_size 32"},
-    {1, ".target sm_90x", "'sm_90x' is not a target", ".target sm_90a"},
+    {1, ".version 9.0 .target sm_90 .address_size 16", "an address size is 32 or 64",
+     ".version 9.0 .target sm_90 .address_size 64"},
+    {1, ".version 9.0 .target sm_90 .address_size 32", "32-bit addresses are not supported",
+     ".version 9.0 .target sm_80 .address_size 32"},
+    {1, ".address_size 64", "expected a directive", ".global .u32 a;"},
+    {1, ".target sm_90, sm_90x", "'sm_90x' is not a target", ".target sm_90, sm_90a"},
+    {1, ".target sm_90x", "expected a target such as sm_90 first", ".target compute_90"},
     {1, ".target sm_90f", "'sm_90f' is not a target", ".target sm_100f"},
-    {1, ".target debug", ".target names no architecture", ".target sm_90, debug"},
+    {1, ".target debug", "expected a target such as sm_90 first", ".target sm_90, texmode_unified"},
+    {1, ".target sm_90, debug", "without a .section of debug data",
+     ".target sm_90, debug .section .debug_info { .b8 1 }"},
+    {1, ".target sm_90, texmode_independent, texmode_unified", "contradict",
+     ".target sm_90, texmode_independent"},
     {1, "/* ", "comment without its end", "/* */"},
-    {1, ".pragma \"x", "string without its end", ".pragma \"x\";"},
+    {1, "// caf\xc3\xa9", "ASCII characters only", "// cafe"},
+    {1, ".pragma \"x", "string without its end", ".pragma \"nounroll\";"},
+    {1, ".pragma \"x\";", "unknown pragma 'x'", ".entry h() .pragma \"x\"; { ret; }"},
 };
 
 /* Parses the text in its place; the message of the first failure, or "". */
@@ -189,8 +205,10 @@ static void outcome(const struct fault *fault, const char *text, char *message, 
     char whole[4096];
     struct ptx_module *module = NULL;
     struct clab_error error = {0};
-    int bytes = fault->module ? snprintf(whole, sizeof whole, "%s%s\n", head, text)
-                              : snprintf(whole, sizeof whole, "%s%s%s\nret; }\n", head, entry, text);
+    bool complete = strncmp(text, ".version", 8) == 0;
+    int bytes = complete        ? snprintf(whole, sizeof whole, "%s\n", text)
+                : fault->module ? snprintf(whole, sizeof whole, "%s%s\n", head, text)
+                                : snprintf(whole, sizeof whole, "%s%s%s\nret; }\n", head, entry, text);
     assert_true(bytes > 0 && (size_t)bytes < sizeof whole);
     ptx_parse(whole, (size_t)bytes, "fault.ptx", NULL, &module, &error);
     snprintf(message, size, "%s", error.message);

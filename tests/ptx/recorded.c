@@ -1,6 +1,7 @@
-/* The parser against ptxas's recorded verdicts (forms_recorded.tsv): a sample of every row of insn.def and of
-   statements near it, accepted or refused on each of the 17 targets. tools/ptx-forms writes the file and
-   checks all the forms. */
+/* The parser against ptxas's recorded verdicts. forms_recorded.tsv: a sample of every row of insn.def and of
+   statements near it, accepted or refused on each of the 17 targets; tools/ptx-forms writes the file and
+   checks all the forms. operands.tsv: statements about operands, in the same form. modules.tsv: modules
+   written from the manual; tools/ptx-verdicts asks ptxas about them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +15,7 @@
 #include "base/str.h"
 #include "ptx/ptx.h"
 
-enum { MAX_TARGETS = 17, MAX_LINES = 20000, FIRST_LINE = 2 };
+enum { MAX_TARGETS = 17, MAX_LINES = 20000, FIRST_LINE = 2, SHOWN = 60 };
 
 struct record {
     char *text;
@@ -28,10 +29,10 @@ struct judgement {
     char refused[MAX_LINES];
 };
 
-static void record_read(struct record *record)
+static void record_read(struct record *record, const char *path)
 {
     size_t bytes;
-    record->text = clab_file_read("forms_recorded.tsv", (size_t)64 << 20, &bytes);
+    record->text = clab_file_read(path, (size_t)64 << 20, &bytes);
     assert_non_null(record->text);
     char *save = NULL;
     for (char *line = strtok_r(record->text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
@@ -53,7 +54,7 @@ static void record_read(struct record *record)
             record->statements[record->n_lines++] = statement + 1;
         }
     }
-    assert_int_equal(record->n_targets, MAX_TARGETS);
+    assert_true(record->n_targets > 0);
     assert_non_null(record->preamble);
 }
 
@@ -65,14 +66,13 @@ static void refuse(void *context, const struct clab_error *error)
         judgement->refused[index] = 1;
 }
 
-static void every_statement(void **state)
+static void every_statement(const char *path)
 {
-    (void)state;
     struct record *record = calloc(1, sizeof *record);
     struct judgement *judgement = calloc(1, sizeof *judgement);
     assert_non_null(record);
     assert_non_null(judgement);
-    record_read(record);
+    record_read(record, path);
     judgement->record = record;
     unsigned failures = 0;
     for (unsigned t = 0; t < record->n_targets; t++) {
@@ -91,7 +91,7 @@ static void every_statement(void **state)
             fail_msg("%s: line %u: %s", record->targets[t], (unsigned)error.line, error.message);
         for (unsigned i = 0; i < record->n_lines; i++) {
             bool accepts = record->verdicts[i][t] == '+';
-            if (accepts != (judgement->refused[i] == 0) && failures++ < 20)
+            if (accepts != (judgement->refused[i] == 0) && failures++ < SHOWN)
                 print_error("%s %s: ptxas %s, we do not: %s\n", record->rows[i], record->targets[t],
                             accepts ? "accepts" : "refuses", record->statements[i]);
         }
@@ -104,8 +104,78 @@ static void every_statement(void **state)
     assert_int_equal(failures, 0);
 }
 
+static void every_form(void **state)
+{
+    (void)state;
+    every_statement("forms_recorded.tsv");
+}
+
+static void every_operand(void **state)
+{
+    (void)state;
+    every_statement("operands.tsv");
+}
+
+/* Is the module good, with every function in it? */
+static bool module_good(const char *text, size_t bytes, char *why, size_t size)
+{
+    struct ptx_module *module = NULL;
+    struct clab_error error = {0};
+    snprintf(why, size, "%s", "");
+    if (ptx_parse(text, bytes, "module", NULL, &module, &error) != CLAB_OK)
+        snprintf(why, size, "%s", error.message);
+    for (uint32_t i = 0; module && i < module->n_functions && !why[0]; i++)
+        if (module->functions[i]->error)
+            snprintf(why, size, "%s", module->functions[i]->error->message);
+    ptx_module_free(module);
+    clab_error_clear(&error);
+    return !why[0];
+}
+
+/* A line's text: \\n is a newline, and a head comes before what does not name its version. */
+static void module_text(struct clab_str *out, const char *line)
+{
+    if (strncmp(line, ".version", 8) != 0)
+        clab_str_add(out, ".version 9.0\n.target sm_90\n.address_size 64\n");
+    for (; *line; line++) {
+        bool newline = line[0] == '\\' && line[1] == 'n';
+        clab_str_add_bytes(out, newline ? "\n" : line, 1);
+        line += newline;
+    }
+}
+
+static void every_module(void **state)
+{
+    (void)state;
+    size_t bytes;
+    unsigned failures = 0, count = 0;
+    char *all = clab_file_read("modules.tsv", (size_t)64 << 20, &bytes), *save = NULL;
+    assert_non_null(all);
+    for (char *line = strtok_r(all, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+        if (line[0] == '#')
+            continue;
+        assert_true((line[0] == '+' || line[0] == '-') && line[1] == '\t');
+        char why[1100], *reason = strchr(line + 2, '\t');
+        if (reason)
+            *reason++ = 0;
+        struct clab_str text = {0};
+        module_text(&text, line + 2);
+        bool good = module_good(text.text, text.bytes, why, sizeof why), accepts = line[0] == '+';
+        count++;
+        if ((good == accepts) == (reason != NULL) && failures++ < SHOWN)
+            print_error("ptxas %s, we %s%s: %s\n  %s\n", accepts ? "accepts" : "refuses",
+                        good ? "accept" : "refuse", reason ? ", although a difference is known" : "",
+                        line + 2, why);
+        clab_str_free(&text);
+    }
+    free(all);
+    assert_true(count > 1000);
+    assert_int_equal(failures, 0);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_statement)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_form), cmocka_unit_test(every_operand),
+                                       cmocka_unit_test(every_module)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

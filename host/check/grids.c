@@ -1,0 +1,545 @@
+/* Launches without an order between them. Under the checker they run one after the other, and each is
+   compared with those before that it does not know to be done: same stream, events, synchronisation by the
+   host (the driver keeps these orders: emu/api_order.c). The shadows of global memory that launches leave
+   behind are all that it takes: as a whole they are ordered or not.
+
+   Programmatic dependent launch (PTX ISA 9.0, "griddepcontrol"): a grid that may start before the one before
+   it in the stream has ended knows nothing of that one until griddepcontrol.wait. It is taken to overlap only
+   when the grid before has executed griddepcontrol.launch_dependents. UNVERIFIED: without that instruction a
+   dependent grid sees all that the one before it did.
+
+   Copies and sets by the driver take part in the same way, with the ranges that they touch.
+
+   Two grids that synchronise through flags of their own, with a release in the one and an acquire in the
+   other, are passed over. Kernels of one graph launch count as ordered. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check/check.h"
+#include "check/global.h"
+
+#define MOST_KEPT       256u
+#define MOST_KEPT_BYTES ((size_t)512 << 20)
+#define PAGE_BYTES      (1u << PAGE_SHIFT)
+#define LINE_BYTES      (1u << LINE_SHIFT)
+#define SITE_OF_PAST    0x10000u /* added to the site numbers of another launch */
+
+/* What a launch that has ended did to global memory. */
+struct footprint {
+    struct footprint *next; /* older */
+    struct global_shadow *shadow;
+    struct sites sites;
+    struct check_shape shape;
+    char kernel[256];
+    uint32_t launch;
+    uint64_t stream, number, seed;
+    bool dependents, in_use; /* in_use: `prior` of the launch that runs */
+    size_t bytes;
+    struct check_range ranges[2]; /* instead of a shadow: a copy or set by the driver */
+    unsigned n_ranges;
+};
+
+static struct {
+    pthread_mutex_t lock;
+    struct footprint *newest;
+    _Atomic unsigned n;
+} past = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void footprint_free(struct footprint *f)
+{
+    check_shadow_free(f->shadow);
+    sites_free(&f->sites);
+    free(f);
+}
+
+static size_t bytes_of(const struct global_shadow *g)
+{
+    size_t bytes = g->n_used * sizeof(struct page) + g->records_capacity * sizeof *g->records +
+                   (size_t)g->cells_capacity * WORDS * sizeof *g->cells +
+                   g->lists_capacity * sizeof *g->lists + g->bytes_capacity * sizeof *g->bytes;
+    for (size_t i = 0; i < g->n_used; i++) {
+        bytes += g->pages[g->used[i]]->reads_capacity * sizeof(struct read);
+    }
+    return bytes;
+}
+
+/* Lets go of all for which `drop` is true. */
+static void drop_if(bool (*drop)(const struct footprint *f, const void *of, size_t n), const void *of,
+                    size_t n)
+{
+    if (!atomic_load(&past.n)) {
+        return;
+    }
+    pthread_mutex_lock(&past.lock);
+    for (struct footprint **at = &past.newest; *at;) {
+        struct footprint *f = *at;
+        if (!f->in_use && drop(f, of, n)) {
+            *at = f->next;
+            footprint_free(f);
+            atomic_fetch_sub(&past.n, 1);
+        } else {
+            at = &f->next;
+        }
+    }
+    pthread_mutex_unlock(&past.lock);
+}
+
+static bool is_known(const struct footprint *f, const void *of, size_t n)
+{
+    const struct check_known *known = of;
+    for (size_t i = 0; i < n; i++) {
+        if (known[i].stream == f->stream && f->number <= known[i].number) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool any(const struct footprint *f, const void *of, size_t n)
+{
+    (void)f;
+    (void)of;
+    (void)n;
+    return true;
+}
+
+void check_launches_known(const struct check_known *known, size_t n)
+{
+    drop_if(is_known, known, n);
+}
+
+void check_launches_settled(void)
+{
+    drop_if(any, NULL, 0);
+}
+
+void check_memory_freed(uint64_t address, uint64_t bytes)
+{
+    if (!atomic_load(&past.n) || bytes == 0) {
+        return;
+    }
+    pthread_mutex_lock(&past.lock);
+    for (struct footprint *f = past.newest; f; f = f->next) {
+        struct global_shadow *g = f->shadow;
+        const uint64_t end = address + bytes;
+        for (unsigned i = 0; i < f->n_ranges; i++) {
+            if (f->ranges[i].address - address < bytes) {
+                f->ranges[i].rows = 0;
+            }
+        }
+        for (uint64_t at = address & ~(uint64_t)(PAGE_BYTES - 1); g && at < end; at += PAGE_BYTES) {
+            const uint64_t number = (at - g->base) >> PAGE_SHIFT;
+            struct page *page = number < g->n_pages ? g->pages[number] : NULL;
+            if (!page) {
+                continue;
+            }
+            check_shadow_settle(g, page, at);
+            for (uint32_t l = 0; l < LINES; l++) {
+                const uint64_t line = at + l * LINE_BYTES;
+                if (line + LINE_BYTES > address && line < end) {
+                    page->lines[l] = (struct line){0};
+                }
+            }
+        }
+    }
+    pthread_mutex_unlock(&past.lock);
+}
+
+/* --- two launches */
+
+static const struct site *site_at(const struct sites *sites, const struct global_shadow *g,
+                                  uint32_t reference)
+{
+    return &sites->list[g->records[reference >> 5].site];
+}
+
+/* Atomics and other strong operations of .gpu scope do not race with each other. */
+static bool both_strong(const struct site *a, const struct site *b)
+{
+    return a->strong && b->strong && a->scope == SCOPE_GPU && b->scope == SCOPE_GPU;
+}
+
+static bool any_release(const struct sites *sites)
+{
+    for (uint32_t i = 1; i < sites->n; i++) {
+        if (sites->list[i].release || sites->list[i].fence_release) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool any_acquire(const struct sites *sites)
+{
+    for (uint32_t i = 1; i < sites->n; i++) {
+        if (sites->list[i].acquire || sites->list[i].fence_acquire) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static uint32_t lanes_of(const struct record *r, uint32_t reference)
+{
+    return r->shift == 0 && (r->lanes & (r->lanes - 1)) ? r->lanes : UINT32_C(1) << (reference & 31);
+}
+
+static void report(struct check *check, const struct footprint *f, enum clab_hazard_kind kind,
+                   uint64_t address, uint32_t site, uint64_t cluster, uint32_t agent, uint32_t lanes,
+                   uint32_t theirs)
+{
+    const struct record *r = &f->shadow->records[theirs >> 5];
+    struct clab_hazard *h = check_report(check, kind, site, SITE_OF_PAST + r->site, f->launch);
+    if (!h) {
+        return;
+    }
+    check_party(check, &h->parties[0], cluster, agent, lanes, site, NULL);
+    check_party_past(&f->shape, &f->sites, &h->parties[1], r->cluster, r->agent, lanes_of(r, theirs),
+                     r->site);
+    h->within = CLAB_WITHIN_GRID;
+    check_place_global(check, h, address, 4);
+    if (kind == CLAB_HAZARD_DEPENDENT_EARLY) {
+        check_say(
+            h->missing, sizeof h->missing,
+            "%.160s (launch %u) let its dependents start early, and no griddepcontrol.wait of this launch "
+            "comes before the access",
+            f->kernel, f->launch);
+    } else {
+        check_say(
+            h->missing, sizeof h->missing,
+            "nothing orders this launch after %.160s (launch %u): neither one stream, nor an event that it "
+            "waits for, nor a synchronisation of the host",
+            f->kernel, f->launch);
+    }
+}
+
+struct found_pair {
+    uint64_t address;
+    uint32_t mine, theirs;
+};
+#define MOST_PAIRS 64u
+
+struct comparison {
+    struct check *check;
+    const struct footprint *f;
+    struct found_pair pairs[MOST_PAIRS];
+    uint32_t n;
+    bool may_synchronise, synchronised;
+};
+
+static void pair_add(struct comparison *c, uint64_t address, uint32_t mine, uint32_t theirs)
+{
+    const struct record *own = c->check->global->records, *past_records = c->f->shadow->records;
+    for (uint32_t i = 0; i < c->n; i++) {
+        if (own[c->pairs[i].mine >> 5].site == own[mine >> 5].site &&
+            past_records[c->pairs[i].theirs >> 5].site == past_records[theirs >> 5].site) {
+            return;
+        }
+    }
+    if (c->n < MOST_PAIRS) {
+        c->pairs[c->n++] = (struct found_pair){address, mine, theirs};
+    }
+}
+
+static void compare_at(struct comparison *c, uint64_t address, struct gcell mine, struct gcell theirs)
+{
+    const struct check *check = c->check;
+    const uint32_t own[2] = {mine.w, mine.r}, past_refs[2] = {theirs.w, theirs.r};
+    for (unsigned i = 0; i < 2; i++) {
+        for (unsigned k = 0; k < 2; k++) {
+            uint32_t a = own[i], b = past_refs[k];
+            if (a & LIST_TAG) {
+                a = check->global->lists[a & ~LIST_TAG].e[0];
+            }
+            if (b & LIST_TAG) {
+                b = c->f->shadow->lists[b & ~LIST_TAG].e[0];
+            }
+            if (!a || !b || (i == 1 && k == 1)) {
+                continue;
+            }
+            const struct site *x = site_at(&check->sites, check->global, a);
+            const struct site *y = site_at(&c->f->sites, c->f->shadow, b);
+            if (both_strong(x, y)) {
+                c->synchronised |= c->may_synchronise && k == 0 && (i == 1 || x->load);
+            } else {
+                pair_add(c, address, a, b);
+            }
+        }
+    }
+    /* A flag that was only read here. */
+    if (c->may_synchronise && mine.r && theirs.w && !(mine.r & LIST_TAG)) {
+        c->synchronised |= both_strong(site_at(&check->sites, check->global, mine.r),
+                                       site_at(&c->f->sites, c->f->shadow, theirs.w));
+    }
+}
+
+static void compare(struct check *check, struct footprint *f)
+{
+    struct global_shadow *g = check->global, *h = f->shadow;
+    struct comparison c = {.check = check, .f = f};
+    c.may_synchronise = any_release(&f->sites) && any_acquire(&check->sites);
+    for (size_t i = 0; i < g->n_used; i++) {
+        const uint64_t start = g->base + ((uint64_t)g->used[i] << PAGE_SHIFT);
+        struct page *mine = g->pages[g->used[i]],
+                    *theirs = g->used[i] < h->n_pages ? h->pages[g->used[i]] : NULL;
+        if (!theirs || !(mine->written || theirs->written)) {
+            continue;
+        }
+        check_shadow_settle(g, mine, start);
+        check_shadow_settle(h, theirs, start);
+        for (uint32_t l = 0; l < LINES; l++) {
+            const struct line *x = &mine->lines[l], *y = &theirs->lines[l];
+            if (!(x->cells | x->w | x->r) || !(y->cells | y->w | y->r)) {
+                continue;
+            }
+            for (uint64_t at = start + l * LINE_BYTES; at < start + (l + 1) * LINE_BYTES; at++) {
+                compare_at(&c, at, check_shadow_at(g, mine, at), check_shadow_at(h, theirs, at));
+            }
+        }
+    }
+    for (uint32_t i = 0; i < c.n && !c.synchronised; i++) {
+        const uint32_t mine = c.pairs[i].mine;
+        const struct record *r = &g->records[mine >> 5];
+        report(check, f, CLAB_HAZARD_RACE_LAUNCHES, c.pairs[i].address, r->site, r->cluster, r->agent,
+               lanes_of(r, mine), c.pairs[i].theirs);
+    }
+}
+
+/* --- copies and sets by the driver */
+
+/* The first reference of a shadow that conflicts with a range; *out_address: where. 0 none. */
+static uint32_t in_range(struct global_shadow *g, const struct check_range *range, uint64_t *out_address)
+{
+    for (uint64_t row = 0; row < range->rows; row++) {
+        const uint64_t start = range->address + row * range->pitch, end = start + range->width;
+        for (uint64_t at = start; at < end;) {
+            const uint64_t number = (at - g->base) >> PAGE_SHIFT, next = (at | (LINE_BYTES - 1)) + 1;
+            struct page *page = number < g->n_pages ? g->pages[number] : NULL;
+            if (!page || !(page->written || range->write)) {
+                at = (at | (PAGE_BYTES - 1)) + 1;
+                continue;
+            }
+            check_shadow_settle(g, page, at & ~(uint64_t)(PAGE_BYTES - 1));
+            const struct line *line = &page->lines[at >> LINE_SHIFT & (LINES - 1)];
+            for (; (line->cells | line->w | line->r) && at < next && at < end; at++) {
+                const struct gcell cell = check_shadow_at(g, page, at);
+                const uint32_t r = cell.r & LIST_TAG ? g->lists[cell.r & ~LIST_TAG].e[0] : cell.r;
+                if (cell.w || (range->write && r)) {
+                    *out_address = at;
+                    return cell.w ? cell.w : r;
+                }
+            }
+            at = next;
+        }
+    }
+    return 0;
+}
+
+static const char *verb(const struct check_range *range)
+{
+    return range->write ? "writes" : "reads";
+}
+
+/* A launch that ends, against a copy or set before it. */
+static void compare_ranges(struct check *check, const struct footprint *f)
+{
+    for (unsigned i = 0; i < f->n_ranges; i++) {
+        uint64_t at;
+        const uint32_t mine = in_range(check->global, &f->ranges[i], &at);
+        const struct record *r = &check->global->records[mine >> 5];
+        struct clab_hazard *h =
+            mine ? check_report(check, CLAB_HAZARD_RACE_LAUNCHES, r->site, SITE_OF_PAST, f->ranges[i].write)
+                 : NULL;
+        if (h) {
+            check_party(check, &h->parties[0], r->cluster, r->agent, lanes_of(r, mine), r->site, NULL);
+            h->within = CLAB_WITHIN_GRID;
+            check_place_global(check, h, at, 4);
+            check_say(
+                h->missing, sizeof h->missing,
+                "nothing orders this launch after a copy or set by the driver that %s there: neither one "
+                "stream, nor an event that it waits for, nor a synchronisation of the host",
+                verb(&f->ranges[i]));
+        }
+    }
+}
+
+static bool ordered(const struct check_task *task, const struct footprint *f)
+{
+    return task->everything || (f->stream == task->stream && f->number <= task->number) ||
+           is_known(f, task->known, task->n);
+}
+
+/* Lets go of the oldest, so that there is room for one more. */
+static void keep_room(void)
+{
+    size_t bytes = 0;
+    unsigned n = 0;
+    for (struct footprint **at = &past.newest; *at;) {
+        struct footprint *f = *at;
+        bytes += f->bytes;
+        if (f->in_use || (++n < MOST_KEPT && bytes <= MOST_KEPT_BYTES)) {
+            at = &f->next;
+            continue;
+        }
+        *at = f->next;
+        footprint_free(f);
+        atomic_fetch_sub(&past.n, 1);
+    }
+}
+
+static void driver_report(const struct footprint *f, const struct check_range *range, uint32_t theirs,
+                          uint64_t at)
+{
+    const struct record *r = &f->shadow->records[theirs >> 5];
+    struct clab_hazard *h = check_alloc(sizeof *h);
+    h->kind = CLAB_HAZARD_RACE_LAUNCHES;
+    h->severity = clab_hazard_severity_of(h->kind);
+    h->within = CLAB_WITHIN_GRID;
+    h->space = CLAB_SPACE_GLOBAL;
+    h->has_address = 1;
+    h->address = at;
+    h->bytes = 4;
+    h->launch = f->launch;
+    h->count = 1;
+    h->seed = f->seed;
+    snprintf(h->kernel, sizeof h->kernel, "%s", f->kernel);
+    check_party_past(&f->shape, &f->sites, &h->parties[0], r->cluster, r->agent, lanes_of(r, theirs),
+                     r->site);
+    check_say(h->missing, sizeof h->missing,
+              "nothing orders a later copy or set by the driver that %s there after this launch: neither one "
+              "stream, nor an event that it waits for, nor a synchronisation of the host",
+              verb(range));
+    check_add(h);
+    free(h);
+}
+
+void check_driver_access(const struct check_task *task, const struct check_range *ranges, unsigned n)
+{
+    pthread_mutex_lock(&past.lock);
+    for (const struct footprint *f = past.newest; f; f = f->next) {
+        for (unsigned i = 0; f->shadow && !ordered(task, f) && i < n; i++) {
+            uint64_t at;
+            const uint32_t theirs = in_range(f->shadow, &ranges[i], &at);
+            if (theirs && check_kind_enabled(CLAB_HAZARD_RACE_LAUNCHES)) {
+                driver_report(f, &ranges[i], theirs, at);
+            }
+        }
+    }
+    keep_room();
+    struct footprint *f = check_alloc(sizeof *f);
+    f->stream = task->stream;
+    f->number = task->number;
+    f->bytes = sizeof *f;
+    for (unsigned i = 0; i < n && i < 2; i++) {
+        f->ranges[f->n_ranges++] = ranges[i];
+    }
+    f->next = past.newest;
+    past.newest = f;
+    atomic_fetch_add(&past.n, 1);
+    pthread_mutex_unlock(&past.lock);
+}
+
+void check_grids_begin(struct check *check)
+{
+    const struct check_task *task = check->task;
+    if (!task || !task->programmatic || !atomic_load(&past.n)) {
+        return;
+    }
+    pthread_mutex_lock(&past.lock);
+    for (struct footprint *f = past.newest; f; f = f->next) {
+        if (f->stream == task->stream && f->number + 1 == task->number && f->dependents) {
+            f->in_use = true;
+            check->prior = f;
+        }
+    }
+    pthread_mutex_unlock(&past.lock);
+}
+
+void check_grids_end(struct check *check)
+{
+    if (!check->task) {
+        return;
+    }
+    pthread_mutex_lock(&past.lock);
+    if (check->prior) {
+        check->prior->in_use = false;
+        check->prior = NULL;
+    }
+    for (struct footprint *f = past.newest; f; f = f->next) {
+        if (!ordered(check->task, f)) {
+            if (f->shadow) {
+                compare(check, f);
+            } else {
+                compare_ranges(check, f);
+            }
+        }
+    }
+    keep_room();
+    struct footprint *f = check_alloc(sizeof *f);
+    f->shadow = check->global;
+    f->sites = check->sites;
+    f->shape = check->shape;
+    f->launch = check->launch;
+    f->stream = check->task->stream;
+    f->number = check->task->number;
+    f->dependents = check->dependents;
+    f->seed = check->seed;
+    f->bytes = bytes_of(f->shadow);
+    snprintf(f->kernel, sizeof f->kernel, "%s", check->run->code->function->name);
+    f->next = past.newest;
+    past.newest = f;
+    atomic_fetch_add(&past.n, 1);
+    check->global = NULL;
+    check->sites = (struct sites){0};
+    pthread_mutex_unlock(&past.lock);
+}
+
+/* --- programmatic dependent launch */
+
+void check_grid_dependency(struct check *check, struct check_warp *warp, uint32_t lanes, uint32_t site)
+{
+    const struct ptx_insn *insn = site_insn(&check->sites.list[site]);
+    if (insn && ptx_has(insn, PTX_MOD_LAUNCH_DEPENDENTS)) {
+        check->dependents = true;
+        return;
+    }
+    if (!check->prior) {
+        return;
+    }
+    check_split(warp, lanes);
+    EACH_GROUP(g, warp, lanes)
+    {
+        clock_add(&g->mem.more, CHECK_PRIOR_GRIDS, CHECK_KEY_CLUSTER, UINT32_MAX, 1);
+    }
+}
+
+void check_grids_early(const struct actor *a, unsigned lane, uint64_t address, uint64_t bytes)
+{
+    struct footprint *f = a->check->prior;
+    const struct global_shadow *g = f->shadow;
+    if (clock_knows(a->known ? a->known->more : a->mem, CHECK_PRIOR_GRIDS, 0, UINT32_MAX, 1)) {
+        return;
+    }
+    const struct site *own = &a->check->sites.list[a->site];
+    for (uint64_t at = address; at < address + bytes; at++) {
+        const uint64_t number = (at - g->base) >> PAGE_SHIFT;
+        struct page *page = number < g->n_pages ? g->pages[number] : NULL;
+        if (!page) {
+            continue;
+        }
+        check_shadow_settle(f->shadow, page, at & ~(uint64_t)(PAGE_BYTES - 1));
+        const struct gcell cell = check_shadow_at(g, page, at);
+        uint32_t theirs = cell.w ? cell.w : a->write ? cell.r : 0;
+        if (theirs & LIST_TAG) {
+            theirs = g->lists[theirs & ~LIST_TAG].e[0];
+        }
+        if (theirs && !both_strong(own, site_at(&f->sites, g, theirs))) {
+            report(a->check, f, CLAB_HAZARD_DEPENDENT_EARLY, address, a->site, a->cl->index,
+                   a->warp->self.agent, UINT32_C(1) << (a->copy ? a->same_lane : lane), theirs);
+            return;
+        }
+    }
+}

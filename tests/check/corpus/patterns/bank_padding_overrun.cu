@@ -1,0 +1,18 @@
+// bank_padding_overrun: rows of 33 words are strided by 32: the last word of a row is the first of the next.
+//
+// Needs:    CUDA C++17, sm_90
+// LAUNCH:   --grid 1 --block 64 --arg u32[66]
+// EXPECT:   race-shared @store within cta
+// ALLOW:    race-shared race-same-value
+
+extern "C" __global__ void bank_padding_overrun(unsigned *out)
+{
+    __shared__ unsigned rows[66];
+    const unsigned row = threadIdx.x / 32, lane = threadIdx.x % 32;
+    unsigned *mine = rows + row * 32;
+    mine[lane] = row * 100 + lane; // @store
+    if (lane == 0)
+        mine[32] = row * 100 + 50; // @pad
+    __syncthreads();
+    out[row * 33 + lane] = mine[lane];
+}

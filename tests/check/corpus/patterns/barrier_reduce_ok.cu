@@ -1,0 +1,14 @@
+// barrier_reduce_ok: all threads take part.
+//
+// Needs:    CUDA C++17, sm_90
+// LAUNCH:   --grid 1 --block 96 --arg u32[96]
+// EXPECT:   clean
+
+extern "C" __global__ void barrier_reduce_ok(unsigned *out)
+{
+    __shared__ unsigned words[96];
+    unsigned count;
+    words[threadIdx.x] = threadIdx.x; // @store
+    asm volatile("{ .reg .pred odd;\nsetp.ne.u32 odd, %1, 0;\nbarrier.red.popc.u32 %0, 2, 96, odd; }" : "=r"(count) : "r"(threadIdx.x & 1) : "memory");
+    out[threadIdx.x] = words[95 - threadIdx.x] + count;
+}

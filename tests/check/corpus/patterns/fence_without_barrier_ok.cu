@@ -1,0 +1,24 @@
+// fence_without_barrier_ok: every thread fences, then the block's barrier, then the count.
+//
+// Needs:    CUDA C++17, sm_90
+// LAUNCH:   --grid 4 --block 64 --arg u32[256] --arg u32[1] --arg u32[1]
+// EXPECT:   clean
+
+extern "C" __global__ void fence_without_barrier_ok(unsigned *data, unsigned *count, unsigned *out)
+{
+    __shared__ bool last;
+    data[blockIdx.x * 64 + threadIdx.x] = threadIdx.x; // @store
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        last = atomicAdd(count, 1) == gridDim.x - 1;
+    }
+    __syncthreads();
+    if (last) {
+        __threadfence();
+        unsigned sum = 0;
+        for (unsigned b = 0; b < gridDim.x; b++)
+            sum += data[b * 64 + threadIdx.x]; // @read
+        atomicAdd(out, sum);
+    }
+}

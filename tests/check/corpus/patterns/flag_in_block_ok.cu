@@ -1,0 +1,26 @@
+// flag_in_block_ok: with __threadfence_block on both sides.
+//
+// Needs:    CUDA C++17, sm_90
+// LAUNCH:   --grid 1 --block 64 --arg u32[32]
+// EXPECT:   clean
+
+extern "C" __global__ void flag_in_block_ok(unsigned *out)
+{
+    __shared__ unsigned data[32];
+    __shared__ volatile unsigned flag;
+    if (threadIdx.x == 0)
+        flag = 0;
+    __syncthreads();
+    if (threadIdx.x < 32) {
+        data[threadIdx.x] = threadIdx.x + 1; // @store
+        __threadfence_block();
+        __syncwarp();
+        if (threadIdx.x == 0)
+            flag = 1;
+    } else {
+        while (flag == 0)
+            ;
+        __threadfence_block();
+        out[threadIdx.x - 32] = data[threadIdx.x - 32]; // @read
+    }
+}

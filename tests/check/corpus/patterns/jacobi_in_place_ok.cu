@@ -1,0 +1,12 @@
+// jacobi_in_place_ok: from one array into another.
+//
+// Needs:    CUDA C++17, sm_90
+// LAUNCH:   --grid 4 --block 64 --arg f32[258]:iota --arg f32[258]
+// EXPECT:   clean
+
+extern "C" __global__ void jacobi_in_place_ok(float *u, float *v)
+{
+    const unsigned i = blockIdx.x * 64 + threadIdx.x + 1;
+    const float value = (u[i - 1] + u[i + 1]) * 0.5f; // @read
+    v[i] = value;
+}

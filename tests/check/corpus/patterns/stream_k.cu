@@ -1,0 +1,21 @@
+// stream_k: a block waits for its predecessor's flag by one thread without acquire and adds to the tile.
+//
+// Needs:    CUDA C++17, sm_90
+// LAUNCH:   --grid 4 --block 64 --arg u32[64] --arg u32[1]
+// EXPECT:   race-global @add within grid
+// ALLOW:    race-global
+
+extern "C" __global__ void stream_k(unsigned *tile, unsigned *lock)
+{
+    if (threadIdx.x == 0) {
+        unsigned now;
+        do
+            asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(now) : "l"(lock) : "memory");
+        while (now != blockIdx.x);
+    }
+    __syncthreads();
+    tile[threadIdx.x] += blockIdx.x; // @add
+    __syncthreads();
+    if (threadIdx.x == 0)
+        asm volatile("red.relaxed.gpu.global.add.u32 [%0], 1;" ::"l"(lock) : "memory");
+}

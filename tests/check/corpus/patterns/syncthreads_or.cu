@@ -1,0 +1,18 @@
+// syncthreads_or: a barrier that also reduces is no less a barrier: but none stands before the second read.
+//
+// Needs:    CUDA C++17, sm_90
+// LAUNCH:   --grid 1 --block 96 --arg u32[96]:iota --arg u32[96]
+// EXPECT:   race-shared @store @second within cta
+// ALLOW:    race-shared
+
+extern "C" __global__ void syncthreads_or(const unsigned *in, unsigned *out)
+{
+    __shared__ unsigned tile[96];
+    tile[threadIdx.x] = in[threadIdx.x];
+    const bool any = __syncthreads_or(in[threadIdx.x] > 90);
+    unsigned value = tile[95 - threadIdx.x];
+    __syncthreads();
+    tile[threadIdx.x] = value + any; // @store
+    value += tile[95 - threadIdx.x]; // @second
+    out[threadIdx.x] = value;
+}

@@ -1,0 +1,20 @@
+// tree_insert: a child's fields are stored after the pointer to it is published.
+//
+// Needs:    CUDA C++17, sm_90
+// LAUNCH:   --grid 4 --block 32 --arg u32[8]:4294967295 --arg u32[256] --arg u32[4]
+// EXPECT:   race-global @field @follow within grid
+// ALLOW:    race-global
+
+extern "C" __global__ void tree_insert(unsigned *child, unsigned *field, unsigned *out)
+{
+    if (threadIdx.x != 0)
+        return;
+    const unsigned mine = blockIdx.x, place = blockIdx.x / 2;
+    const unsigned before = atomicCAS(&child[place], 0xffffffffu, mine);
+    field[mine] = mine + 100; // @field
+    __threadfence();
+    if (before != 0xffffffffu) {
+        __threadfence();
+        out[blockIdx.x] = field[before]; // @follow
+    }
+}

@@ -1,0 +1,20 @@
+// trips_differ_ok: the same number.
+//
+// Needs:    CUDA C++17, sm_90
+// LAUNCH:   --grid 1 --block 64 --arg u32[64]
+// EXPECT:   clean
+
+extern "C" __global__ void trips_differ_ok(unsigned *out)
+{
+    __shared__ unsigned words[64];
+    const unsigned trips = 3;
+    words[threadIdx.x] = threadIdx.x;
+    for (unsigned i = 0; i < trips; i++) {
+        __syncthreads();
+        const unsigned seen = words[63 - threadIdx.x];
+        __syncthreads();
+        words[threadIdx.x] = seen + i;
+    }
+    __syncthreads();
+    out[threadIdx.x] = words[63 - threadIdx.x];
+}

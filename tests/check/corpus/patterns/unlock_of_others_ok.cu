@@ -1,0 +1,17 @@
+// unlock_of_others_ok: once.
+//
+// Needs:    CUDA C++17, sm_90
+// LAUNCH:   --grid 8 --block 32 --arg u32[1] --arg u32[1]
+// EXPECT:   clean
+
+extern "C" __global__ void unlock_of_others_ok(unsigned *lock, unsigned *sum)
+{
+    if (threadIdx.x != 0)
+        return;
+    while (atomicCAS(lock, 0, 1) != 0)
+        ;
+    __threadfence();
+    *sum += blockIdx.x + 1; // @add
+    __threadfence();
+    atomicExch(lock, 0);
+}

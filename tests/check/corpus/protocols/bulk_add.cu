@@ -1,0 +1,21 @@
+// bulk_add: a bulk reduction into global memory is read back after wait_group.read.
+//
+// Needs:    CUDA C++17, sm_90
+// LAUNCH:   --grid 1 --block 32 --arg u32[32]:ones --arg u32[32]
+// EXPECT:   async-read-early @read
+// ALLOW:    async-read-early race-global
+#include "protocol.cuh"
+
+extern "C" __global__ void bulk_add(u32 *sums, u32 *out)
+{
+    __shared__ alignas(16) u32 tile[32];
+    tile[threadIdx.x] = threadIdx.x;
+    proxy_fence();
+    __syncwarp();
+    if (threadIdx.x == 0) {
+        asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%0], [%1], 128;" ::"l"(__cvta_generic_to_global(sums)), "r"(at(tile)) : "memory");
+        bulk_commit();
+        bulk_wait_read<0>();
+        out[0] = sums[7]; // @read
+    }
+}
