@@ -148,6 +148,9 @@ clab_status emu_image_new(const struct emu_module *module, const struct ptx_modu
                           const struct ptx_function *entry, const struct emu_set *set,
                           struct emu_image **out_image, struct clab_error *error);
 void emu_image_free(struct emu_image *image);
+/* The bytes of the sized shared variables of a kernel and of what it can reach, without the gaps between
+   them. False when memory is out. */
+bool emu_image_shared_bytes(const struct ptx_function *entry, uint64_t *out_bytes);
 /* Adds what a clocked schedule needs: the costs. Not while a launch uses the image for the first time so. */
 clab_status emu_image_clock(struct emu_image *image, struct clab_error *error);
 /* The code of a function that the image reaches, or NULL. */

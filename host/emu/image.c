@@ -235,6 +235,20 @@ struct emu_code *emu_image_code(const struct emu_image *image, const struct ptx_
     return low < image->n_codes && image->codes[low]->function == function ? image->codes[low] : NULL;
 }
 
+bool emu_image_shared_bytes(const struct ptx_function *entry, uint64_t *out_bytes)
+{
+    struct reach reach = {0};
+    uint32_t n = 0;
+    const struct shared_var *list = reach_all(&reach, entry) ? list_shared(&reach, &n) : NULL;
+    const bool good = list != NULL;
+    *out_bytes = 0;
+    for (uint32_t i = 0; good && i < n; i++) {
+        *out_bytes += list[i].var->is_unsized ? 0 : list[i].var->bytes;
+    }
+    clab_arena_free(&reach.arena);
+    return good;
+}
+
 /* Local memory along the deepest chain of direct calls. False (deep) with recursion, alloca or
    indirect calls. */
 struct chain {

@@ -202,6 +202,52 @@ static clab_status names_load(struct emu_module *module, struct clab_error *erro
     return good ? CLAB_OK : clab_error_set(error, CLAB_NO_MEMORY, "out of memory while loading a module");
 }
 
+#define STATIC_SHARED_MOST (48 * 1024)
+#define CONST_MOST         (64 * 1024)
+
+/* A kernel's shared variables and a module's constants have limits, as ptxas 13.0 says when it assembles
+   (gaps for alignment, whose places ptxas chooses, are not counted here). PTX ISA 9.0, 5.1.3 "Constant State
+   Space"; CUDA Programming Guide 13.0, "Compute Capabilities". UNVERIFIED: the code that a GPU's driver
+   returns. */
+static clab_status limits_check(const struct emu_module *module, const char *name, struct clab_error *error)
+{
+    const struct ptx_module *ptx = module->ptx;
+    uint64_t constant = 0, shared = 0;
+    for (uint32_t f = 0; f <= ptx->n_functions; f++) {
+        struct ptx_var *const *vars = f < ptx->n_functions ? ptx->functions[f]->vars : ptx->vars;
+        const uint32_t n = f < ptx->n_functions ? ptx->functions[f]->n_vars : ptx->n_vars;
+        for (uint32_t i = 0; i < n; i++) {
+            constant += vars[i]->space == PTX_SPACE_CONST && stored(vars[i]) ? vars[i]->bytes : 0;
+            shared += vars[i]->space == PTX_SPACE_SHARED && !vars[i]->is_unsized ? vars[i]->bytes : 0;
+        }
+    }
+    clab_status status = CLAB_OK;
+    if (constant > CONST_MOST) {
+        status = clab_error_set(error, CLAB_PTX_SYNTAX, "constants take %llu bytes, more than %d",
+                                (unsigned long long)constant, CONST_MOST);
+    }
+    for (uint32_t f = 0; f < ptx->n_functions && shared > STATIC_SHARED_MOST && status == CLAB_OK; f++) {
+        const struct ptx_function *entry = ptx->functions[f];
+        uint64_t bytes = 0;
+        if (!entry->entry || !entry->defined) {
+            continue;
+        }
+        if (!emu_image_shared_bytes(entry, &bytes)) {
+            return clab_error_set(error, CLAB_NO_MEMORY, "out of memory while loading a module");
+        }
+        if (bytes > STATIC_SHARED_MOST) {
+            status = clab_error_set(error, CLAB_PTX_SYNTAX,
+                                    "the shared variables of kernel '%s' take %llu bytes, more than %d: "
+                                    "dynamic shared memory may be larger",
+                                    entry->name, (unsigned long long)bytes, STATIC_SHARED_MOST);
+        }
+    }
+    if (status != CLAB_OK) {
+        clab_error_at(error, name, 0, 0);
+    }
+    return status;
+}
+
 clab_status emu_module_load(struct emu_machine *machine, const char *text, size_t bytes, const char *name,
                             struct emu_module **out_module, struct clab_error *error)
 {
@@ -245,6 +291,9 @@ clab_status emu_module_load(struct emu_machine *machine, const char *text, size_
     module->serial = machine->next_module++ & 0xffffff;
     pthread_mutex_unlock(&machine->lock);
     status = names_load(module, error);
+    if (status == CLAB_OK) {
+        status = limits_check(module, name, error);
+    }
     if (status == CLAB_OK) {
         status = vars_load(module, error);
     }

@@ -103,6 +103,41 @@ static void test_narrow_addresses(void **state)
     }
 }
 
+/* Static shared memory of a kernel and constants of a module, at their limits (ptxas 13.0 judges the same).
+ */
+static void test_limits(void **state)
+{
+    (void)state;
+    static const struct {
+        CUresult result;
+        const char *variables, *body;
+    } cases[] = {
+        {CUDA_SUCCESS, ".shared .b8 s[49152];", "st.shared.u32 [s], %r1;"},
+        {CUDA_ERROR_INVALID_PTX, ".shared .b8 s[49153];", "st.shared.u32 [s], %r1;"},
+        {CUDA_ERROR_INVALID_PTX, "", ".shared .b8 s[49153];"}, /* a kernel's own counts unused */
+        {CUDA_SUCCESS, ".shared .b8 s[60000];", ""},           /* a module's only where it is used */
+        {CUDA_ERROR_INVALID_PTX,
+         ".shared .b8 s[60000]; .func f() { .reg .b32 %r1; mov.u32 %r1, s; st.shared.u32 [%r1], %r1; ret; }",
+         "call f;"},
+        {CUDA_SUCCESS, ".const .b8 a[65532]; .const .u32 b;", ""},
+        {CUDA_ERROR_INVALID_PTX, ".const .b8 a[65533]; .const .u32 b;", ""},
+        {CUDA_ERROR_INVALID_PTX, ".const .b8 a[65532];", ".const .u64 b;"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[600];
+        CUmodule module = NULL;
+        snprintf(text, sizeof text,
+                 ".version 8.0\n.target sm_90\n.address_size 64\n%s\n.visible .entry k()\n{\n.reg .b32 "
+                 "%%r<2>;\n%s\nret;\n}\n",
+                 cases[i].variables, cases[i].body);
+        CUresult result = cuModuleLoadData(&module, text);
+        if (result != cases[i].result)
+            fail_msg("%s %s: %d", cases[i].variables, cases[i].body, (int)result);
+        if (result == CUDA_SUCCESS)
+            OK(cuModuleUnload(module));
+    }
+}
+
 /* A syntax error is named with its line in the log, and the size says how much of the buffer was filled. */
 static void test_log(void **state)
 {
@@ -408,9 +443,10 @@ static void test_entry_points(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_CONTEXT(test_module),  IN_CONTEXT(test_log),     IN_CONTEXT(test_narrow_addresses),
-        IN_CONTEXT(test_file),    IN_CONTEXT(test_fatbins), IN_CONTEXT(test_damaged_fatbins),
-        IN_CONTEXT(test_library), IN_CONTEXT(test_linker),  IN_CONTEXT(test_entry_points),
+        IN_CONTEXT(test_module),          IN_CONTEXT(test_log),     IN_CONTEXT(test_narrow_addresses),
+        IN_CONTEXT(test_limits),          IN_CONTEXT(test_file),    IN_CONTEXT(test_fatbins),
+        IN_CONTEXT(test_damaged_fatbins), IN_CONTEXT(test_library), IN_CONTEXT(test_linker),
+        IN_CONTEXT(test_entry_points),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
