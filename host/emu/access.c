@@ -80,9 +80,9 @@ static unsigned char *lane_device(const struct lane_access *x, enum clab_space_i
     return at;
 }
 
-/* A load that compilers make: where they know the alignment they fill gaps between loads up to 16 bytes (LLVM's
-   load-store vectoriser), so the last bytes may lie behind the CTA's memory. That comes in units of 128 bytes
-   (cuda_occupancy.h), so no GPU faults. */
+/* A load that compilers make: where they know the alignment they fill gaps between loads up to 16 bytes
+   (LLVM's load-store vectoriser), so the last bytes may lie behind the CTA's memory. That comes in units of
+   128 bytes (cuda_occupancy.h), so no GPU faults. */
 static bool is_widened(const struct lane_access *x, uint32_t at, uint32_t shared_bytes)
 {
     return x->mode == EMU_LOAD && x->bytes >= 8 && at < shared_bytes &&
