@@ -293,7 +293,7 @@ static int rows_read(const char *path, struct row *rows)
 static void expected(const struct row *row, const char *wrong, char out[40])
 {
     char key[20];
-    snprintf(key, sizeof key, "%s=", wrong);
+    snprintf(key, sizeof key, "%.11s=", wrong);
     out[0] = '\0';
     for (const char *at = strstr(row->expected, key); at; at = strstr(at + 1, key))
         if (at == row->expected || at[-1] == ' ') {
