@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ptx/linked.h"
 #include "ptx/parser.h"
 
 /* --- other directives */
