@@ -257,6 +257,19 @@ static void log_write(struct clab_check_log *entry)
     }
 }
 
+void check_add(const struct clab_hazard *hazard)
+{
+    pthread_mutex_lock(&all.lock);
+    if (all.log) {
+        struct clab_check_log entry = {.hazard = *hazard};
+        log_write(&entry);
+    } else {
+        all.hazards = check_grow(all.hazards, (all.n + 1) * sizeof *all.hazards);
+        all.hazards[all.n++] = *hazard;
+    }
+    pthread_mutex_unlock(&all.lock);
+}
+
 static void keep(struct check *check)
 {
     pthread_mutex_lock(&all.lock);

@@ -21,6 +21,14 @@ struct check_task {
     size_t n;
     struct check_known known[];
 };
+/* What a copy or set by the driver touches: rows of `width` bytes, `pitch` bytes apart. */
+struct check_range {
+    uint64_t address, pitch, width, rows;
+    bool write;
+};
+/* A copy or set that has run as `task`: compared with launches, and kept for later ones, like a launch. At
+   most two ranges. */
+void check_driver_access(const struct check_task *task, const struct check_range *ranges, unsigned n);
 /* From now on every launch to come knows these. */
 void check_launches_known(const struct check_known *known, size_t n);
 /* From now on every launch to come knows all that came before. */
@@ -36,6 +44,8 @@ bool check_kind_enabled(unsigned kind);
 /* Checks all launches from now on, and appends what is found to a file (struct clab_check_log) instead of
    keeping it. False when it cannot be opened. */
 bool check_log_to(const char *path);
+/* Adds a hazard that no launch that runs has found. */
+void check_add(const struct clab_hazard *hazard);
 
 /* report.c, for check.c. */
 void check_sort(struct clab_hazard *hazards, size_t n);

@@ -8,6 +8,8 @@
    when the grid before has executed griddepcontrol.launch_dependents. UNVERIFIED: without that instruction a
    dependent grid sees all that the one before it did.
 
+   Copies and sets by the driver take part in the same way, with the ranges that they touch.
+
    Two grids that synchronise through flags of their own, with a release in the one and an acquire in the
    other, are passed over. Kernels of one graph launch count as ordered. */
 #include <pthread.h>
@@ -19,7 +21,7 @@
 #include "check/check.h"
 #include "check/global.h"
 
-#define MOST_KEPT       64u
+#define MOST_KEPT       256u
 #define MOST_KEPT_BYTES ((size_t)512 << 20)
 #define PAGE_BYTES      (1u << PAGE_SHIFT)
 #define LINE_BYTES      (1u << LINE_SHIFT)
@@ -33,9 +35,11 @@ struct footprint {
     struct check_shape shape;
     char kernel[256];
     uint32_t launch;
-    uint64_t stream, number;
+    uint64_t stream, number, seed;
     bool dependents, in_use; /* in_use: `prior` of the launch that runs */
     size_t bytes;
+    struct check_range ranges[2]; /* instead of a shadow: a copy or set by the driver */
+    unsigned n_ranges;
 };
 
 static struct {
@@ -121,7 +125,12 @@ void check_memory_freed(uint64_t address, uint64_t bytes)
     for (struct footprint *f = past.newest; f; f = f->next) {
         struct global_shadow *g = f->shadow;
         const uint64_t end = address + bytes;
-        for (uint64_t at = address & ~(uint64_t)(PAGE_BYTES - 1); at < end; at += PAGE_BYTES) {
+        for (unsigned i = 0; i < f->n_ranges; i++) {
+            if (f->ranges[i].address - address < bytes) {
+                f->ranges[i].rows = 0;
+            }
+        }
+        for (uint64_t at = address & ~(uint64_t)(PAGE_BYTES - 1); g && at < end; at += PAGE_BYTES) {
             const uint64_t number = (at - g->base) >> PAGE_SHIFT;
             struct page *page = number < g->n_pages ? g->pages[number] : NULL;
             if (!page) {
@@ -299,10 +308,138 @@ static void compare(struct check *check, struct footprint *f)
     }
 }
 
+/* --- copies and sets by the driver */
+
+/* The first reference of a shadow that conflicts with a range; *out_address: where. 0 none. */
+static uint32_t in_range(struct global_shadow *g, const struct check_range *range, uint64_t *out_address)
+{
+    for (uint64_t row = 0; row < range->rows; row++) {
+        const uint64_t start = range->address + row * range->pitch, end = start + range->width;
+        for (uint64_t at = start; at < end;) {
+            const uint64_t number = (at - g->base) >> PAGE_SHIFT, next = (at | (LINE_BYTES - 1)) + 1;
+            struct page *page = number < g->n_pages ? g->pages[number] : NULL;
+            if (!page || !(page->written || range->write)) {
+                at = (at | (PAGE_BYTES - 1)) + 1;
+                continue;
+            }
+            check_shadow_settle(g, page, at & ~(uint64_t)(PAGE_BYTES - 1));
+            const struct line *line = &page->lines[at >> LINE_SHIFT & (LINES - 1)];
+            for (; (line->cells | line->w | line->r) && at < next && at < end; at++) {
+                const struct gcell cell = check_shadow_at(g, page, at);
+                const uint32_t r = cell.r & LIST_TAG ? g->lists[cell.r & ~LIST_TAG].e[0] : cell.r;
+                if (cell.w || (range->write && r)) {
+                    *out_address = at;
+                    return cell.w ? cell.w : r;
+                }
+            }
+            at = next;
+        }
+    }
+    return 0;
+}
+
+static const char *verb(const struct check_range *range)
+{
+    return range->write ? "writes" : "reads";
+}
+
+/* A launch that ends, against a copy or set before it. */
+static void compare_ranges(struct check *check, const struct footprint *f)
+{
+    for (unsigned i = 0; i < f->n_ranges; i++) {
+        uint64_t at;
+        const uint32_t mine = in_range(check->global, &f->ranges[i], &at);
+        const struct record *r = &check->global->records[mine >> 5];
+        struct clab_hazard *h =
+            mine ? check_report(check, CLAB_HAZARD_RACE_LAUNCHES, r->site, SITE_OF_PAST, f->ranges[i].write)
+                 : NULL;
+        if (h) {
+            check_party(check, &h->parties[0], r->cluster, r->agent, lanes_of(r, mine), r->site, NULL);
+            h->within = CLAB_WITHIN_GRID;
+            check_place_global(check, h, at, 4);
+            check_say(
+                h->missing, sizeof h->missing,
+                "nothing orders this launch after a copy or set by the driver that %s there: neither one "
+                "stream, nor an event that it waits for, nor a synchronisation of the host",
+                verb(&f->ranges[i]));
+        }
+    }
+}
+
 static bool ordered(const struct check_task *task, const struct footprint *f)
 {
     return task->everything || (f->stream == task->stream && f->number <= task->number) ||
            is_known(f, task->known, task->n);
+}
+
+/* Lets go of the oldest, so that there is room for one more. */
+static void keep_room(void)
+{
+    size_t bytes = 0;
+    unsigned n = 0;
+    for (struct footprint **at = &past.newest; *at;) {
+        struct footprint *f = *at;
+        bytes += f->bytes;
+        if (f->in_use || (++n < MOST_KEPT && bytes <= MOST_KEPT_BYTES)) {
+            at = &f->next;
+            continue;
+        }
+        *at = f->next;
+        footprint_free(f);
+        atomic_fetch_sub(&past.n, 1);
+    }
+}
+
+static void driver_report(const struct footprint *f, const struct check_range *range, uint32_t theirs,
+                          uint64_t at)
+{
+    const struct record *r = &f->shadow->records[theirs >> 5];
+    struct clab_hazard *h = check_alloc(sizeof *h);
+    h->kind = CLAB_HAZARD_RACE_LAUNCHES;
+    h->severity = clab_hazard_severity_of(h->kind);
+    h->within = CLAB_WITHIN_GRID;
+    h->space = CLAB_SPACE_GLOBAL;
+    h->has_address = 1;
+    h->address = at;
+    h->bytes = 4;
+    h->launch = f->launch;
+    h->count = 1;
+    h->seed = f->seed;
+    snprintf(h->kernel, sizeof h->kernel, "%s", f->kernel);
+    check_party_past(&f->shape, &f->sites, &h->parties[0], r->cluster, r->agent, lanes_of(r, theirs),
+                     r->site);
+    check_say(h->missing, sizeof h->missing,
+              "nothing orders a later copy or set by the driver that %s there after this launch: neither one "
+              "stream, nor an event that it waits for, nor a synchronisation of the host",
+              verb(range));
+    check_add(h);
+    free(h);
+}
+
+void check_driver_access(const struct check_task *task, const struct check_range *ranges, unsigned n)
+{
+    pthread_mutex_lock(&past.lock);
+    for (const struct footprint *f = past.newest; f; f = f->next) {
+        for (unsigned i = 0; f->shadow && !ordered(task, f) && i < n; i++) {
+            uint64_t at;
+            const uint32_t theirs = in_range(f->shadow, &ranges[i], &at);
+            if (theirs && check_kind_enabled(CLAB_HAZARD_RACE_LAUNCHES)) {
+                driver_report(f, &ranges[i], theirs, at);
+            }
+        }
+    }
+    keep_room();
+    struct footprint *f = check_alloc(sizeof *f);
+    f->stream = task->stream;
+    f->number = task->number;
+    f->bytes = sizeof *f;
+    for (unsigned i = 0; i < n && i < 2; i++) {
+        f->ranges[f->n_ranges++] = ranges[i];
+    }
+    f->next = past.newest;
+    past.newest = f;
+    atomic_fetch_add(&past.n, 1);
+    pthread_mutex_unlock(&past.lock);
 }
 
 void check_grids_begin(struct check *check)
@@ -331,22 +468,16 @@ void check_grids_end(struct check *check)
         check->prior->in_use = false;
         check->prior = NULL;
     }
-    size_t bytes = 0;
-    unsigned n = 0;
-    for (struct footprint **at = &past.newest; *at;) {
-        struct footprint *f = *at;
+    for (struct footprint *f = past.newest; f; f = f->next) {
         if (!ordered(check->task, f)) {
-            compare(check, f);
+            if (f->shadow) {
+                compare(check, f);
+            } else {
+                compare_ranges(check, f);
+            }
         }
-        bytes += f->bytes;
-        if (++n < MOST_KEPT && bytes <= MOST_KEPT_BYTES) {
-            at = &f->next;
-            continue;
-        }
-        *at = f->next;
-        footprint_free(f);
-        atomic_fetch_sub(&past.n, 1);
     }
+    keep_room();
     struct footprint *f = check_alloc(sizeof *f);
     f->shadow = check->global;
     f->sites = check->sites;
@@ -355,6 +486,7 @@ void check_grids_end(struct check *check)
     f->stream = check->task->stream;
     f->number = check->task->number;
     f->dependents = check->dependents;
+    f->seed = check->seed;
     f->bytes = bytes_of(f->shadow);
     snprintf(f->kernel, sizeof f->kernel, "%s", check->run->code->function->name);
     f->next = past.newest;

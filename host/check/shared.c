@@ -99,7 +99,8 @@ static inline void against(const struct actor *a, const struct place *p, uint64_
             return;
         }
         const struct site *site = &a->check->sites.list[(uint32_t)(epoch >> 1) & 0x3fff];
-        if (same_cta && a->strong && site->strong) { /* any scope includes the CTA */
+        /* Any scope includes the CTA; volatile data is race.c's to judge. */
+        if (same_cta && a->strong && site->strong && !site->is_volatile) {
             return;
         }
     }

@@ -120,8 +120,7 @@ static clab_status plan_files(const struct clab_option *o, const char *const *wo
     return status;
 }
 
-/* A word as a shell takes it: quoted where it has to be. */
-static void add_word(struct clab_str *text, const char *word)
+void clab_check_word(const char *word, struct clab_str *text)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,+@%^";
     const bool quote = word[0] == '\0' || strspn(word, plain) != strlen(word);
@@ -148,7 +147,7 @@ void clab_check_again(const struct clab_option *o, bool is_file, struct clab_str
         for (size_t i = 0; !skip && i < (o->kind == CLAB_OPTION_LIST ? o->count : 1); i++) {
             clab_str_addf(out, " %s", o->name);
             if (o->kind != CLAB_OPTION_FLAG)
-                add_word(out, o->kind == CLAB_OPTION_LIST ? o->list[i] : o->text);
+                clab_check_word(o->kind == CLAB_OPTION_LIST ? o->list[i] : o->text, out);
         }
     }
 }
@@ -176,6 +175,7 @@ static clab_status read_options(const struct clab_option *o, struct clab_run_opt
     options->timeout_always = timeout->set;
     options->timeout_ms = (int)seconds * 1000;
     options->arch = clab_option_get(o, "--arch")->text;
+    clab_cli_compiler_words(o, &options->words);
     options->request.sets = clab_option_get(o, "--set")->list;
     options->request.n_sets = clab_option_get(o, "--set")->count;
     options->request.clusters = clab_option_get(o, "--cluster")->text;
@@ -251,6 +251,9 @@ int clab_cmd_check(struct clab_cli *cli, int argc, char **argv, struct clab_erro
         {.name = "--smem", .kind = CLAB_OPTION_TEXT},
         {.name = "--arg", .kind = CLAB_OPTION_LIST},
         {.name = "--arch", .kind = CLAB_OPTION_TEXT},
+        {.name = "--include", .kind = CLAB_OPTION_LIST},
+        {.name = "--define", .kind = CLAB_OPTION_LIST},
+        {.name = "--option", .kind = CLAB_OPTION_LIST},
         {.name = "--timeout", .kind = CLAB_OPTION_TEXT},
         {.name = "--emu-budget", .kind = CLAB_OPTION_TEXT},
         {.name = "--emu-initial-clusters", .kind = CLAB_OPTION_TEXT},
@@ -263,7 +266,7 @@ int clab_cmd_check(struct clab_cli *cli, int argc, char **argv, struct clab_erro
     struct clab_run_options options = {.interrupted = cli->interrupted};
     struct clab_record_writer writer = {0};
     json_t *suppressions = NULL;
-    clab_status status = clab_options_parse(o, argc, argv, words, MAX_SUBJECTS, &count, error);
+    clab_status status = clab_options_parse_compiler(o, argc, argv, words, MAX_SUBJECTS, &count, error);
     const char *device =
         clab_option_get(o, "--device")->set ? clab_option_get(o, "--device")->text : DEFAULT_DEVICE;
     if (status == CLAB_OK && count == 0)

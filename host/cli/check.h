@@ -35,6 +35,8 @@ int clab_check_run(struct clab_session *session, struct clab_compiler *compiler,
 /* The options that a replay needs, as they were given, each with a blank before it: without those that a
    hazard's own line adds, or that `check` has not. is_file: for a bare file, which has no variants. */
 void clab_check_again(const struct clab_option *options, bool is_file, struct clab_str *out);
+/* A word with a blank before it, quoted where a shell wants it. */
+void clab_check_word(const char *word, struct clab_str *out);
 /* --suppress FILE as a list (new reference), NULL without one. */
 clab_status clab_check_suppressions(const struct clab_option *option, json_t **out_list,
                                     struct clab_error *error);

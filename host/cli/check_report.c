@@ -145,6 +145,17 @@ static json_t *entries_of(struct clab_check_report *report, const json_t *rows)
     return sorted;
 }
 
+/* "clusterlab check FILE:ENTRY" and the other words of a replay. */
+static void add_file_word(struct clab_str *out, const json_t *image, const char *rest)
+{
+    struct clab_str word = {0};
+    clab_str_addf(&word, "%s:%s", clab_json_text(image, "source", ""), clab_json_text(image, "entry", ""));
+    clab_str_add(out, "clusterlab check");
+    clab_check_word(word.text != NULL ? word.text : "", out);
+    clab_str_add(out, rest);
+    clab_str_free(&word);
+}
+
 static void print_entry(const struct clab_check_report *report, const json_t *entry, bool colour,
                         struct clab_str *out)
 {
@@ -159,8 +170,7 @@ static void print_entry(const struct clab_check_report *report, const json_t *en
         clab_str_add(&subject, ")");
     const json_t *image = json_object_get(entry, "image");
     if (report->experiment == NULL)
-        clab_str_addf(&again, "clusterlab check %s:%s%s", clab_json_text(image, "source", ""),
-                      clab_json_text(image, "entry", ""), report->again);
+        add_file_word(&again, image, report->again);
     if (report->experiment != NULL) {
         clab_str_addf(&again, "clusterlab check %s%s --variant %s", report->experiment, report->again,
                       variant);

@@ -57,9 +57,13 @@ const struct clab_option *clab_option_get(const struct clab_option *options, con
 clab_status clab_option_number(const struct clab_option *option, long long low, long long high,
                                long long *out_value, struct clab_error *error);
 
-/* A copy of argv in which -IDIR, -I DIR, -DNAME and -o DIR have their long forms --include, --define and
-   --out, so that one parser serves. Heap array, freed by the caller; NULL when memory is out. */
-char **clab_options_lengthen(int argc, char **argv, int *out_argc);
+/* The same for a command that compiles: -IDIR, -I DIR, -DNAME and -o DIR stand for --include, --define and
+   --out. */
+clab_status clab_options_parse_compiler(struct clab_option *options, int argc, char **argv,
+                                        const char **positional, size_t max_positional,
+                                        size_t *out_positional, struct clab_error *error);
+/* What --include, --define and --option say, into a request (borrowed from the options). */
+void clab_cli_compiler_words(const struct clab_option *options, struct clab_compile_request *request);
 
 /* CLAB_USAGE unless the file's name says what it holds: .cu, .ptx, .cubin or .fatbin. Whether it exists is
  * not asked. */

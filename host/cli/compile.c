@@ -136,12 +136,8 @@ int clab_cmd_compile(struct clab_cli *cli, int argc, char **argv, struct clab_er
     };
     const char *positional[1];
     size_t n_positional = 0;
-    int n_words = 0;
     unsigned emit = 0;
-    char **words = clab_options_lengthen(argc, argv, &n_words);
-    clab_status status = words == NULL
-                             ? clab_error_set(error, CLAB_NO_MEMORY, "no memory for the options")
-                             : clab_options_parse(o, n_words, words, positional, 1, &n_positional, error);
+    clab_status status = clab_options_parse_compiler(o, argc, argv, positional, 1, &n_positional, error);
     const char *folder = o[6].set ? o[6].text : ".";
     if (status == CLAB_OK && n_positional != 1)
         status = clab_error_set(error, CLAB_USAGE, "compile needs one FILE");
@@ -176,15 +172,9 @@ int clab_cmd_compile(struct clab_cli *cli, int argc, char **argv, struct clab_er
     if (status == CLAB_OK && compiler == NULL)
         status = clab_error_set(error, CLAB_NO_MEMORY, "no memory for the compile service");
     for (size_t i = 0; i < n_targets && status == CLAB_OK; i++) {
-        struct clab_compile_request request = {.source_path = positional[0],
-                                               .arch = targets[i]->name,
-                                               .entry = o[2].text,
-                                               .include_dirs = o[3].list,
-                                               .include_dir_count = o[3].count,
-                                               .defines = o[4].list,
-                                               .define_count = o[4].count,
-                                               .options = o[5].list,
-                                               .option_count = o[5].count};
+        struct clab_compile_request request = {
+            .source_path = positional[0], .arch = targets[i]->name, .entry = o[2].text};
+        clab_cli_compiler_words(o, &request);
         status = compile_for(cli, compiler, &request, emit, folder, error);
         if (status != CLAB_OK && n_targets > 1)
             clab_error_context(error, "%s", targets[i]->name);
@@ -192,6 +182,5 @@ int clab_cmd_compile(struct clab_cli *cli, int argc, char **argv, struct clab_er
     if (compiler != NULL)
         clab_compiler_free(compiler);
     free(archs);
-    free(words);
     return clab_status_exit(status);
 }

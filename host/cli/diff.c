@@ -234,10 +234,7 @@ int clab_cmd_diff(struct clab_cli *cli, int argc, char **argv, struct clab_error
     };
     const char *what[2];
     size_t n = 0;
-    int n_words = 0;
-    char **words = clab_options_lengthen(argc, argv, &n_words);
-    clab_status status = words == NULL ? clab_error_set(error, CLAB_NO_MEMORY, "no memory for the options")
-                                       : clab_options_parse(o, n_words, words, what, 2, &n, error);
+    clab_status status = clab_options_parse_compiler(o, argc, argv, what, 2, &n, error);
     if (status == CLAB_OK && n == 1) {
         what[1] = what[0];
         if (o[A].count == 0 && o[B].count == 0 && (!o[ARCH].set || strchr(o[ARCH].text, ',') == NULL)) {
@@ -250,6 +247,5 @@ int clab_cmd_diff(struct clab_cli *cli, int argc, char **argv, struct clab_error
     }
     if (status == CLAB_OK)
         status = compare(cli, o, what, error);
-    free(words);
     return clab_status_exit(status);
 }

@@ -182,15 +182,10 @@ int clab_cmd_inspect(struct clab_cli *cli, int argc, char **argv, struct clab_er
     };
     const char *positional[1];
     size_t n_positional = 0;
-    int n_words = 0;
-    char **words = clab_options_lengthen(argc, argv, &n_words);
-    clab_status status = words == NULL
-                             ? clab_error_set(error, CLAB_NO_MEMORY, "no memory for the options")
-                             : clab_options_parse(o, n_words, words, positional, 1, &n_positional, error);
+    clab_status status = clab_options_parse_compiler(o, argc, argv, positional, 1, &n_positional, error);
     if (status == CLAB_OK && n_positional != 1)
         status = clab_error_set(error, CLAB_USAGE, "inspect needs one FILE[:ENTRY]");
     if (status == CLAB_OK)
         status = look(cli, o, positional[0], error);
-    free(words);
     return clab_status_exit(status);
 }

@@ -63,8 +63,8 @@ static void print_counters(FILE *file, const json_t *counters)
 
 /* Compiles (or takes) the file for the session's device and puts the image where the worker can read it. */
 static clab_status make_image(struct clab_cli *cli, const struct clab_session *session, const char *file,
-                              const char *entry, const char *arch, struct clab_image *image, char *path,
-                              size_t bytes, struct clab_error *error)
+                              const char *entry, const struct clab_option *o, struct clab_image *image,
+                              char *path, size_t bytes, struct clab_error *error)
 {
     struct clab_compiler_options options = {.interrupted = cli->interrupted};
     struct clab_compiler *compiler = clab_compiler_new(&options);
@@ -76,7 +76,9 @@ static clab_status make_image(struct clab_cli *cli, const struct clab_session *s
              (long long)clab_json_int(session->facts, "cc_major", 9),
              (long long)clab_json_int(session->facts, "cc_minor", 0));
     struct clab_compile_request request = {.source_path = file, .entry = entry};
+    const char *arch = clab_option_get(o, "--arch")->text;
     request.arch = arch != NULL ? arch : device_arch;
+    clab_cli_compiler_words(o, &request);
     request.want =
         clab_json_bool(session->facts, "accepts_cubin", false) && (dot == NULL || strcmp(dot, ".ptx") != 0)
             ? CLAB_IMAGE_CUBIN
@@ -118,6 +120,9 @@ int clab_cmd_launch(struct clab_cli *cli, int argc, char **argv, struct clab_err
         {.name = "--arg", .kind = CLAB_OPTION_LIST},
         {.name = "--device", .kind = CLAB_OPTION_TEXT},
         {.name = "--arch", .kind = CLAB_OPTION_TEXT},
+        {.name = "--include", .kind = CLAB_OPTION_LIST},
+        {.name = "--define", .kind = CLAB_OPTION_LIST},
+        {.name = "--option", .kind = CLAB_OPTION_LIST},
         {.name = "--timeout", .kind = CLAB_OPTION_TEXT},
         {.name = "--trace", .kind = CLAB_OPTION_TEXT},
         {.name = "--emu-schedule", .kind = CLAB_OPTION_TEXT},
@@ -134,7 +139,7 @@ int clab_cmd_launch(struct clab_cli *cli, int argc, char **argv, struct clab_err
     size_t n_positional;
     long long timeout_s = 30;
     json_t *row = NULL, *buffers = NULL;
-    clab_status status = clab_options_parse(o, argc, argv, positional, 2, &n_positional, error);
+    clab_status status = clab_options_parse_compiler(o, argc, argv, positional, 2, &n_positional, error);
     if (status == CLAB_OK && (n_positional != 2 || !o[0].set || !o[1].set))
         status = clab_error_set(error, CLAB_USAGE, "launch needs FILE ENTRY --grid X --block X");
     if (status == CLAB_OK)
@@ -158,8 +163,7 @@ int clab_cmd_launch(struct clab_cli *cli, int argc, char **argv, struct clab_err
         opened = status == CLAB_OK;
     }
     if (status == CLAB_OK)
-        status = make_image(cli, &session, positional[0], positional[1], clab_option_get(o, "--arch")->text,
-                            &image, path, sizeof path, error);
+        status = make_image(cli, &session, positional[0], positional[1], o, &image, path, sizeof path, error);
     if (status == CLAB_OK) {
         bool timed = clab_json_bool(session.facts, "timed", false);
         status = launch(&session, &image, path, positional[0], positional[1], row, buffers,

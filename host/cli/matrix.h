@@ -36,7 +36,9 @@ struct clab_subject_row {
     char *experiment, *variant;      /* file and name; NULL for a bare file */
     const struct clab_target *needs; /* what it declares; NULL nothing */
     bool needs_chip;                 /* a cubin: `needs` is the chip it was made for */
-    json_t *options;                 /* compiler options, array */
+    json_t *options;                 /* compiler options of a variant, array */
+    const struct clab_compile_request
+        *words; /* of a bare file, borrowed from the matrix; NULL for a variant */
     struct clab_cell cells[CLAB_MATRIX_ARCHS];
 };
 
@@ -66,7 +68,8 @@ struct clab_matrix {
     struct clab_pair *pairs;    /* --forward */
     struct clab_jit_try *tries; /* --jit */
     size_t n_pairs, n_tries;
-    json_t *gpu; /* facts of the GPU of the tries, NULL none */
+    struct clab_compile_request words; /* include_dirs, defines and options of bare files */
+    json_t *gpu;                       /* facts of the GPU of the tries, NULL none */
     bool progress_shown;
     bool all; /* long lists are not cut */
 };

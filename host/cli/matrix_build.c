@@ -78,11 +78,13 @@ struct clab_compile_request clab_matrix_request(const struct clab_subject_row *r
                                                 const struct clab_target *arch, enum clab_image_kind want,
                                                 const char **options)
 {
-    struct clab_compile_request request = {.source_path = row->source,
-                                           .arch = arch->name,
-                                           .want = want,
-                                           .entry = row->entry,
-                                           .options = options};
+    struct clab_compile_request request = {.options = options};
+    if (row->words != NULL)
+        request = *row->words;
+    request.source_path = row->source;
+    request.arch = arch->name;
+    request.want = want;
+    request.entry = row->entry;
     for (size_t i = 0; i < json_array_size(row->options) && i < CLAB_MATRIX_OPTIONS; i++)
         options[request.option_count++] = json_string_value(json_array_get(row->options, i));
     return request;

@@ -115,8 +115,10 @@ static clab_status add_file(struct clab_matrix *matrix, const char *word, bool u
         struct clab_subject_row *row = add_row(matrix, word, real, entry);
         if (row == NULL)
             status = no_memory(error);
-        else
+        else {
+            row->words = &matrix->words;
             read_needs(row);
+        }
     }
     free(file);
     free(entry);

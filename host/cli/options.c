@@ -123,7 +123,8 @@ static bool takes_raw(const char *word)
     return strcmp(word, "--option") == 0 || strcmp(word, "--a") == 0 || strcmp(word, "--b") == 0;
 }
 
-char **clab_options_lengthen(int argc, char **argv, int *out_argc)
+/* A copy of argv in which the short options have their long forms. Heap array; NULL when memory is out. */
+static char **lengthen(int argc, char **argv, int *out_argc)
 {
     char **words = calloc((size_t)argc * 2 + 1, sizeof *words);
     int n = 0;
@@ -142,4 +143,32 @@ char **clab_options_lengthen(int argc, char **argv, int *out_argc)
     }
     *out_argc = n;
     return words;
+}
+
+clab_status clab_options_parse_compiler(struct clab_option *options, int argc, char **argv,
+                                        const char **positional, size_t max_positional,
+                                        size_t *out_positional, struct clab_error *error)
+{
+    int count = 0;
+    char **words = lengthen(argc, argv, &count);
+    *out_positional = 0;
+    if (words == NULL)
+        return clab_error_set(error, CLAB_NO_MEMORY, "no memory for the options");
+    clab_status status =
+        clab_options_parse(options, count, words, positional, max_positional, out_positional, error);
+    free(words); /* the values are argv's own text */
+    return status;
+}
+
+void clab_cli_compiler_words(const struct clab_option *options, struct clab_compile_request *request)
+{
+    const struct clab_option *include = clab_option_get(options, "--include"),
+                             *define = clab_option_get(options, "--define"),
+                             *raw = clab_option_get(options, "--option");
+    request->include_dirs = include->list;
+    request->include_dir_count = include->count;
+    request->defines = define->list;
+    request->define_count = define->count;
+    request->options = raw->list;
+    request->option_count = raw->count;
 }

@@ -244,6 +244,7 @@ static clab_status read_options(struct clab_option *o, struct clab_run_options *
     options->counters = clab_option_get(o, "--counters")->set;
     options->image = clab_option_get(o, "--image")->text;
     options->arch = clab_option_get(o, "--arch")->text;
+    clab_cli_compiler_words(o, &options->words);
     if (options->image != NULL && strcmp(options->image, "cubin") != 0 && strcmp(options->image, "ptx") != 0)
         return clab_error_set(error, CLAB_USAGE, "--image wants cubin or ptx, got '%s'", options->image);
     const struct clab_target *target;
@@ -302,6 +303,9 @@ int clab_cmd_run(struct clab_cli *cli, int argc, char **argv, struct clab_error 
         {.name = "--set", .kind = CLAB_OPTION_LIST},
         {.name = "--image", .kind = CLAB_OPTION_TEXT},
         {.name = "--arch", .kind = CLAB_OPTION_TEXT},
+        {.name = "--include", .kind = CLAB_OPTION_LIST},
+        {.name = "--define", .kind = CLAB_OPTION_LIST},
+        {.name = "--option", .kind = CLAB_OPTION_LIST},
         {.name = "--samples", .kind = CLAB_OPTION_TEXT},
         {.name = "--hot", .kind = CLAB_OPTION_FLAG},
         {.name = "--counters", .kind = CLAB_OPTION_FLAG},
@@ -323,7 +327,7 @@ int clab_cmd_run(struct clab_cli *cli, int argc, char **argv, struct clab_error 
     const char *positional[1];
     size_t n_positional;
     struct clab_run_options options = {0};
-    clab_status status = clab_options_parse(o, argc, argv, positional, 1, &n_positional, error);
+    clab_status status = clab_options_parse_compiler(o, argc, argv, positional, 1, &n_positional, error);
     if (status == CLAB_OK && n_positional != 1)
         status = clab_error_set(error, CLAB_USAGE, "run needs the name or the file of one experiment");
     if (status == CLAB_OK)

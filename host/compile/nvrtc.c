@@ -11,11 +11,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/process.h"
 #include "base/str.h"
 #include "compile/compile.h"
+#include "compile/host_headers.h"
 #include "compile/ptxas_log.h"
 #include "compile/sha256.h"
 #include "compile/target.h"
@@ -31,6 +33,7 @@ struct job {
     const char **options;
     size_t option_count, option_capacity;
     bool out_of_memory;
+    bool host_headers; /* NVRTC is given texts for host headers */
 };
 
 static void add_option(struct job *job, const char *format, ...) CLAB_PRINTF(2, 3);
@@ -96,13 +99,55 @@ static void add_options(struct job *job, const char *pch_dir)
     }
 }
 
+/* A lowered name, as our own lists of entries have them, is no expression that NVRTC resolves. */
+static bool is_symbol(const char *entry)
+{
+    return strncmp(entry, "_Z", 2) == 0;
+}
+
+struct headers {
+    const char **names, **texts;
+    int count;
+};
+
+/* Our host headers, less those that the source's folder or the request's have: NVRTC would take ours first.
+   False when memory is out. */
+static bool choose_headers(struct job *job, struct headers *out)
+{
+    const struct clab_compile_request *request = job->request;
+    const char *const *names, *const *texts, *slash = strrchr(request->source_path, '/');
+    const size_t count = clab_host_headers(&names, &texts);
+    out->names = clab_arena_alloc(&job->arena, 2 * count * sizeof *out->names);
+    if (out->names == NULL)
+        return false;
+    out->texts = out->names + count;
+    for (size_t i = 0; i < count; i++) {
+        char path[4096];
+        const int length = slash != NULL ? (int)(slash - request->source_path) : 1;
+        snprintf(path, sizeof path, "%.*s/%s", length, slash != NULL ? request->source_path : ".", names[i]);
+        bool is_there = access(path, F_OK) == 0;
+        for (size_t j = 0; j < request->include_dir_count && !is_there; j++) {
+            snprintf(path, sizeof path, "%s/%s", request->include_dirs[j], names[i]);
+            is_there = access(path, F_OK) == 0;
+        }
+        if (is_there)
+            continue;
+        out->names[out->count] = names[i];
+        out->texts[out->count++] = texts[i];
+    }
+    return true;
+}
+
 /* Creates and compiles. *out_log is heap memory (NULL: no log). The program is the caller's to destroy. */
 static nvrtcResult run(struct job *job, const char *entry, nvrtcProgram *out_program, char **out_log)
 {
     const struct clab_nvrtc *nvrtc = job->nvrtc;
     *out_log = NULL;
-    nvrtcResult result =
-        nvrtc->nvrtcCreateProgram(out_program, job->text, job->request->source_path, 0, NULL, NULL);
+    struct headers headers = {0};
+    if (job->host_headers && !choose_headers(job, &headers))
+        return NVRTC_ERROR_OUT_OF_MEMORY;
+    nvrtcResult result = nvrtc->nvrtcCreateProgram(out_program, job->text, job->request->source_path,
+                                                   headers.count, headers.texts, headers.names);
     if (result != NVRTC_SUCCESS)
         return result;
     if (entry != NULL)
@@ -118,6 +163,10 @@ static nvrtcResult run(struct job *job, const char *entry, nvrtcProgram *out_pro
     return result;
 }
 
+#define HOST_CODE_REMEDY                                                                                   \
+    "NVRTC compiles device code only: put the kernels into a file of their own, set host code apart with " \
+    "#ifndef __CUDACC_RTC__, or give what `nvcc -ptx` makes of it"
+
 /* What to do about an error that many will meet. */
 static void add_remedy(const struct job *job, const char *log, struct clab_error *error)
 {
@@ -130,21 +179,23 @@ static void add_remedy(const struct job *job, const char *log, struct clab_error
         bool cccl = strncmp(name, "cuda/", 5) == 0 || strncmp(name, "cub/", 4) == 0 ||
                     strncmp(name, "nv/", 3) == 0 || strncmp(name, "thrust/", 7) == 0;
         bool cuda = strncmp(name, "cooperative_groups", 18) == 0 || strncmp(name, "cuda_", 5) == 0;
-        static const char *const host[] = {"stdlib.h", "stdio.h",  "string.h", "math.h",
-                                           "assert.h", "stddef.h", "iostream", "vector",
-                                           "cstdio",   "cstdlib",  "limits.h"};
+        static const char *const host[] = {"iostream", "vector",        "string",  "map",     "thread",
+                                           "chrono",   "unordered_map", "mutex",   "fstream", "sstream",
+                                           "random",   "stdexcept",     "iomanip", "time.h",  "unistd.h"};
         if (cccl && !parts[CLAB_PART_CCCL_INCLUDE].found)
             clab_error_remedy(error, "the CCCL headers are missing: %s",
                               parts[CLAB_PART_CCCL_INCLUDE].remedy);
         else if (cuda && !parts[CLAB_PART_CUDA_INCLUDE].found)
             clab_error_remedy(error, "the CUDA headers are missing: %s",
                               parts[CLAB_PART_CUDA_INCLUDE].remedy);
+        else if (!cccl && !cuda)
+            clab_error_remedy(error, "name the folder that has it: -I DIR");
         for (size_t i = 0; i < sizeof host / sizeof host[0]; i++)
             if (strcmp(name, host[i]) == 0)
-                clab_error_remedy(
-                    error, "NVRTC compiles device code only and has no host headers (cuda.h needs them "
-                           "too); cuda/std/ has the C++ ones");
+                clab_error_remedy(error, HOST_CODE_REMEDY);
     }
+    if (log != NULL && strstr(log, "host functions are not allowed in JIT mode") != NULL)
+        clab_error_remedy(error, HOST_CODE_REMEDY);
     if (log != NULL && strstr(log, "invalid value for --gpu-architecture") != NULL)
         clab_error_remedy(error, "NVRTC %d.%d does not know %s", job->nvrtc->version / 1000,
                           job->nvrtc->version % 1000 / 10, job->target->name);
@@ -202,14 +253,11 @@ static clab_status report_missing_entry(struct job *job, struct clab_error *erro
         job->nvrtc->nvrtcGetPTXSize(program, &bytes) == NVRTC_SUCCESS &&
         (ptx = calloc(1, bytes + 1)) != NULL && job->nvrtc->nvrtcGetPTX(program, ptx) == NVRTC_SUCCESS &&
         clab_image_from_bytes(request->source_path, ptx, bytes, &image, error) == CLAB_OK) {
-        /* Never succeeds with a name that NVRTC did not resolve, unless it is a lowered name, which is fine
-         * too. */
+        /* A name that NVRTC did not resolve is none of the image's either. */
         status = clab_image_choose_entry(&image, request->entry, error);
         if (status == CLAB_OK)
-            status = clab_error_set(error, CLAB_NOT_FOUND,
-                                    "%s has no kernel '%s' in its source (only as a lowered "
-                                    "name)",
-                                    request->source_path, request->entry);
+            status = clab_error_set(error, CLAB_NOT_FOUND, "%s has no kernel '%s'", request->source_path,
+                                    request->entry);
         else
             clab_error_remedy(
                 error, "a C++ kernel is named as in the source, with its template arguments: ns::k<4>");
@@ -298,7 +346,9 @@ static clab_status collect(struct job *job, nvrtcProgram program, const char *lo
         }
         out->log = log != NULL ? clab_compile_log_strip(log) : NULL;
     }
-    if (status == CLAB_OK && request->entry != NULL) {
+    if (status == CLAB_OK && request->entry != NULL && is_symbol(request->entry)) {
+        status = clab_image_choose_entry(out, request->entry, error);
+    } else if (status == CLAB_OK && request->entry != NULL) {
         const char *lowered = NULL;
         result = nvrtc->nvrtcGetLoweredName(program, request->entry, &lowered);
         if (result != NVRTC_SUCCESS || lowered == NULL)
@@ -330,9 +380,13 @@ static clab_status compile(struct job *job, const char *pch_dir, struct clab_ima
         return clab_error_set(error, CLAB_NO_MEMORY, "no memory for the options of %s",
                               job->request->source_path);
     uint64_t start = clab_now_ns();
-    nvrtcResult result = run(job, job->request->entry, &program, &log);
+    const char *entry = job->request->entry;
+    nvrtcResult result = run(job, entry != NULL && !is_symbol(entry) ? entry : NULL, &program, &log);
     clab_status status;
-    bool again = result != NVRTC_SUCCESS && pch_dir != NULL && blames_pch(log);
+    /* Only a source that names a host header is given ours: the others compile as they always did. */
+    const bool wants_headers = result != NVRTC_SUCCESS && !job->host_headers && clab_host_header_missing(log);
+    bool again = wants_headers || (result != NVRTC_SUCCESS && pch_dir != NULL && blames_pch(log));
+    job->host_headers = job->host_headers || wants_headers;
     if (again)
         status = CLAB_OK;
     else if (result != NVRTC_SUCCESS)

@@ -153,6 +153,7 @@ struct api_function {
     struct emu_kernel *kernel;
     struct emu_kernel_info info;
     struct api_settings settings;
+    struct api_old_launch *old; /* what the calls of api_launch_old.c have set; heap, NULL none */
     struct api_function *next;
 };
 
@@ -220,6 +221,13 @@ CUresult api_image_load(struct api_device *device, const void *image, size_t byt
 
 /* ---- memory (api_allocation.c, api_memory.c) ---- */
 
+/* What a program advised about managed memory, of a whole allocation. */
+struct api_advice {
+    bool read_mostly;
+    bool by_device, by_host;             /* accessed by */
+    CUmemLocation preferred, prefetched; /* type INVALID: none */
+};
+
 struct api_allocation {
     uint64_t base, bytes;
     enum {
@@ -241,6 +249,7 @@ struct api_allocation {
     struct api_physical *physical; /* VIRTUAL: what is mapped; a reference is held */
     struct emu_physical *memory;   /* GRAPH: what is mapped */
     CUmemAccess_flags access;      /* VIRTUAL: of the device */
+    struct api_advice advice;      /* MANAGED */
     unsigned opened;               /* IPC: times that cuIpcOpenMemHandle gave it */
     uint64_t file;                 /* IPC: number of the file behind it */
     unsigned long long id;

@@ -1,6 +1,7 @@
 /* cuGetExportTable, and the one table behind it: the private channel to the clusterlab host
-   (driver/channel.h). Other tables (those that libcudart asks for) are refused, and the log names their id.
- */
+   (driver/channel.h). Other tables are refused, and the log names their id. libcudart asks for several; with
+   one of them it establishes that the driver is NVIDIA's own (cudaErrorSoftwareValidityNotEstablished), which
+   a stand-in is not and does not pretend to be. */
 #include "emu/api_options.h"
 
 #include "check/check.h"
@@ -97,6 +98,9 @@ CUresult CUDAAPI cuGetExportTable(const void **ppExportTable, const CUuuid *pExp
     char id[2 * sizeof ours.bytes + 1];
     for (size_t i = 0; i < sizeof ours.bytes; i++)
         snprintf(id + 2 * i, 3, "%02x", (unsigned)(unsigned char)pExportTableId->bytes[i]);
-    emu_log_once("export table %s is not emulated (programs on libcudart need private tables)", id);
+    emu_log_once(
+        "export table %s is not emulated (libcudart needs private tables: programs must use the driver "
+        "API)",
+        id);
     return CUDA_ERROR_NOT_FOUND;
 }

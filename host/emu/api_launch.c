@@ -1,5 +1,5 @@
-/* "Execution Control": cuLaunchKernel, cuLaunchKernelEx, cuLaunchCooperativeKernel. Leaves out the launch
-   calls of CUDA 3 (cuParamSet*, cuLaunchGrid). A launch is checked (api_launch_rules.c), its parameters are
+/* "Execution Control": cuLaunchKernel, cuLaunchKernelEx, cuLaunchCooperativeKernel. The launch calls
+   of CUDA 3: api_launch_old.c. A launch is checked (api_launch_rules.c), its parameters are
    copied, and it is queued. */
 #include "emu/api.h"
 

@@ -22,6 +22,7 @@ void api_module_release(struct api_module *module)
         struct api_function *function = module->functions;
         module->functions = function->next;
         emu_handle_free(function->handle);
+        free(function->old);
         free(function);
     }
     clab_map_free(&module->function_names);

@@ -90,6 +90,11 @@ void api_order_host_after(const struct api_stream *on, uint64_t issued)
     if (off())
         return;
     join(&host, on, issued);
+    /* A task that is still to run, or runs, was submitted before the host knew. */
+    for (const struct api_stream *other = on->context != NULL ? on->context->streams : NULL; other != NULL;
+         other = other->next)
+        if (!api_stream_idle(other))
+            return;
     check_launches_known(host.known, host.n);
 }
 

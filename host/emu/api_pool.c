@@ -67,6 +67,38 @@ CUresult CUDAAPI cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice dev)
     return pool_result(__func__, dev, pool, true);
 }
 
+/* The forms that take a location. UNVERIFIED: the code for locations and types without a pool. */
+static CUresult location_result(const char *call, CUmemoryPool *out_pool, const CUmemLocation *location,
+                                CUmemAllocationType type, bool current)
+{
+    if (location != NULL && location->type == CU_MEM_LOCATION_TYPE_DEVICE &&
+        type == CU_MEM_ALLOCATION_TYPE_PINNED)
+        return pool_result(call, location->id, out_pool, current);
+    CUresult result = api_enter(call);
+    if (result != CUDA_SUCCESS)
+        return result;
+    API_REQUIRE(location != NULL);
+    return api_fail(CUDA_ERROR_NOT_SUPPORTED, "pools are of device memory only");
+}
+
+CUresult CUDAAPI cuMemGetDefaultMemPool(CUmemoryPool *pool_out, CUmemLocation *location,
+                                        CUmemAllocationType type)
+{
+    return location_result(__func__, pool_out, location, type, false);
+}
+
+CUresult CUDAAPI cuMemGetMemPool(CUmemoryPool *pool, CUmemLocation *location, CUmemAllocationType type)
+{
+    return location_result(__func__, pool, location, type, true);
+}
+
+CUresult CUDAAPI cuMemSetMemPool(CUmemLocation *location, CUmemAllocationType type, CUmemoryPool pool)
+{
+    CUmemoryPool now;
+    CUresult result = location_result(__func__, &now, location, type, true);
+    return result == CUDA_SUCCESS ? cuDeviceSetMemPool(location->id, pool) : result;
+}
+
 CUresult CUDAAPI cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool)
 {
     API_ENTER();

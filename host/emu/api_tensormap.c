@@ -98,7 +98,7 @@ static CUresult fill(struct emu_tensor_map *map, const CUtensorMap *out, CUtenso
         return api_set_error(CUDA_ERROR_INVALID_VALUE, "the tensor map is not aligned to 64 bytes");
     if (rank < 1 || rank > EMU_TENSOR_MAX_RANK)
         return api_set_error(CUDA_ERROR_INVALID_VALUE, "rank %u: wanted 1 to 5", rank);
-    if (dims == NULL || element_strides == NULL || (rank > 1 && strides == NULL))
+    if (dims == NULL || element_strides == NULL || strides == NULL)
         return api_set_error(CUDA_ERROR_INVALID_VALUE, "an array of dimensions or strides is NULL");
     if ((unsigned)type >= EMU_TENSOR_TYPE_COUNT || (unsigned)interleave > 2 || (unsigned)swizzle > 6 ||
         (unsigned)promotion > 3 || (unsigned)oob > 1)

@@ -202,6 +202,29 @@ static CUresult wait_value(struct api_context *context, const struct api_work *w
     return CUDA_SUCCESS;
 }
 
+/* What a copy or set touched, for the hazard checker. Slices that do not follow each other are left out. */
+static void tell_checker(const struct api_work *work)
+{
+    const struct check_task *task = api_thread()->task;
+    struct check_range ranges[2];
+    unsigned n = 0;
+    if (task == NULL)
+        return;
+    if (work->kind == API_WORK_SET) {
+        ranges[n++] = (struct check_range){work->set.address, work->set.pitch,
+                                           work->set.width * work->set.element_bytes, work->set.height, true};
+    } else {
+        const struct api_copy *copy = &work->copy;
+        for (int i = 0; i < 2; i++) {
+            const struct api_copy_side *where = i == 0 ? &copy->to : &copy->from;
+            const bool in_row = copy->depth == 1 || where->slice_pitch == copy->height * where->pitch;
+            ranges[n++] = (struct check_range){where->address, where->pitch, copy->width,
+                                               in_row ? copy->height * copy->depth : copy->height, i == 0};
+        }
+    }
+    check_driver_access(task, ranges, n);
+}
+
 static CUresult run(struct api_context *context, struct api_work *work, struct clab_error *error)
 {
     struct api_thread *thread = api_thread();
@@ -257,6 +280,8 @@ static CUresult run(struct api_context *context, struct api_work *work, struct c
 CUresult api_work_run(struct api_context *context, struct api_work *work, struct clab_error *error)
 {
     CUresult result = run(context, work, error);
+    if (work->kind == API_WORK_COPY || work->kind == API_WORK_SET)
+        tell_checker(work);
     emu_machine_progress(api_device()->machine); /* a kernel may have waited for it */
     return result;
 }

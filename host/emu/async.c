@@ -273,7 +273,9 @@ static void copy_do(struct emu_copy *copy)
 {
     if (!copy->done) {
         copy->done = true;
+        copy->cta->cluster->completing = &copy->async;
         copy->perform(copy);
+        copy->cta->cluster->completing = NULL;
         emu_copy_tell(copy->cta, copy->id, EMU_EVENT_COPY_DONE, 0, 0, false);
     }
     if (copy->owner) {
@@ -362,7 +364,8 @@ bool emu_copy_alive(struct emu_copy *copy, const struct emu_cta *cta, const char
         return true;
     }
     emu_fault_async(
-        copy->cta->cluster, cta, EMU_FAULT_LAUNCH_FAILED, NULL, 0,
+        copy->cta->cluster, cta, EMU_FAULT_LAUNCH_FAILED, "shared::cluster",
+        (cta->rank << EMU_RANK_SHIFT) + EMU_SHARED_FIRST,
         "a copy issued by CTA (%u,%u,%u) of rank %u %s shared memory of CTA (%u,%u,%u) of rank %u, which has "
         "exited",
         copy->cta->ctaid[0], copy->cta->ctaid[1], copy->cta->ctaid[2], copy->cta->rank, what, cta->ctaid[0],

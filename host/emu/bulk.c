@@ -218,6 +218,9 @@ static bool bulk_fill(struct emu_warp *warp, const struct emu_op *op, unsigned l
 bool emu_bulk_post(struct emu_warp *warp, const struct emu_op *op, unsigned lane, struct emu_copy *copy,
                    bool in_group, uint64_t bytes)
 {
+    if (copy) {
+        emu_async_issued(&copy->async, warp, op, lane);
+    }
     if (!copy || !emu_copy_post(warp, copy, lane, in_group)) {
         emu_fault(warp, op, lane, CLAB_NO_MEMORY, NULL, 0,
                   "the emulator is out of memory for asynchronous copies");

@@ -157,6 +157,7 @@ static const struct emu_op *store_any(struct emu_warp *warp, const struct emu_op
     warp->traffic->async_stores += lanes;
     warp->traffic->async_store_bytes += (uint64_t)lanes * event->bytes;
     emu_progress(warp);
+    emu_async_issued(&event->async, warp, op, lanes == 1 ? (unsigned)__builtin_ctz(warp->exec) : EMU_LANES);
     emu_async_post(warp->cta->cluster, &event->async, emu_async_delay(warp->cta->cluster));
     return op + 1;
 }

@@ -97,15 +97,28 @@ EMU_EMITTER(emu_cp_async_bulk_wait_group)
     return CLAB_OK;
 }
 
-static const struct emu_op *nothing(struct emu_warp *warp, const struct emu_op *op)
+/* What is at the address does not matter, its alignment does (H200, driver 13.0, 2026-11-30;
+ * tests/emu/faults_h200.txt). */
+static const struct emu_op *prefetch_any(struct emu_warp *warp, const struct emu_op *op)
 {
-    (void)warp;
+    for (uint32_t left = warp->exec; left; left &= left - 1) {
+        const unsigned lane = (unsigned)__builtin_ctz(left);
+        const uint64_t address = EMU_ROW(uint64_t, warp, op->a)[lane] + op->imm;
+        if (address % 16) {
+            emu_fault_kind_set(warp, EMU_FAULT_MISALIGNED_ADDRESS);
+            return emu_fault(warp, op, lane, CLAB_FAULT, "global", address,
+                             "bulk prefetch: misaligned address: not a multiple of 16");
+        }
+    }
     return op + 1;
 }
 
 EMU_EMITTER(emu_cp_async_bulk_prefetch)
 {
-    (void)insn;
-    emu_push(emit, nothing, NULL);
+    int64_t offset;
+    const uint32_t row = emu_address(emit, &insn->operands[0], &offset);
+    struct emu_op *op = emu_push(emit, prefetch_any, prefetch_any);
+    op->a = row;
+    op->imm = (uint64_t)offset;
     return CLAB_OK;
 }

@@ -138,6 +138,9 @@ static const struct emu_op *try_cancel_any(struct emu_warp *warp, const struct e
                                                      .mbarrier = mbarrier.address,
                                                      .bytes = RESPONSE_BYTES});
         }
+        if (request) {
+            emu_async_issued(&request->copy.async, warp, op, lane);
+        }
         if (!request || !emu_copy_post(warp, &request->copy, lane, false)) {
             return emu_fault(warp, op, lane, CLAB_NO_MEMORY, NULL, 0,
                              "the emulator is out of memory for asynchronous copies");

@@ -583,6 +583,7 @@ EMU_EMITTER(emu_setmaxnreg)
 /* For observers: a grid starts when those before it in its stream have ended. */
 static const struct emu_op *griddepcontrol(struct emu_warp *warp, const struct emu_op *op)
 {
+    (void)warp; /* not used without hooks */
     EMU_HOOK(warp->cta->run, event, warp->cta, warp, op,
              &(struct emu_event){.kind = EMU_EVENT_GRID_DEPENDENCY, .lanes = warp->exec});
     return op + 1;

@@ -464,12 +464,29 @@ EMU_EMITTER(emu_prefetch)
     return CLAB_OK;
 }
 
-/* discard makes the bytes indeterminate; they keep their value here, which is one of the outcomes that PTX
- * allows. */
+/* discard and applypriority fault where nothing is, and take any alignment (H200, driver 13.0, 2026-11-30;
+   tests/emu/faults_h200.txt). discard makes the bytes indeterminate; they keep their value here, which is one
+   of the outcomes that PTX allows. */
+static const struct emu_op *touch_any(struct emu_warp *warp, const struct emu_op *op)
+{
+    for (uint32_t left = warp->exec; left; left &= left - 1) {
+        const unsigned lane = (unsigned)__builtin_ctz(left);
+        enum clab_space_id space;
+        if (!emu_access_range(warp, op, lane, EMU_REACH_GLOBAL,
+                              EMU_ROW(uint64_t, warp, op->a)[lane] + op->imm, 1, 1, EMU_LOAD, &space)) {
+            return NULL;
+        }
+    }
+    return op + 1;
+}
+
 EMU_EMITTER(emu_discard)
 {
-    (void)insn;
-    emu_push(emit, nothing, NULL);
+    int64_t offset;
+    const uint32_t row = emu_address(emit, &insn->operands[0], &offset);
+    struct emu_op *op = emu_push(emit, touch_any, touch_any);
+    op->a = row;
+    op->imm = (uint64_t)offset;
     return CLAB_OK;
 }
 

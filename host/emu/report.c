@@ -94,8 +94,16 @@ void emu_fault_async(struct emu_cluster *cluster, const struct emu_cta *cta, enu
         va_start(args, format);
         clab_error_vset(error, CLAB_FAULT, format, args);
         va_end(args);
+        const struct emu_async *item = cluster->completing;
         snprintf(error->kernel, sizeof error->kernel, "%s", run->code->function->name);
-        if (cta) {
+        if (item && item->code) {
+            fill_where(error, item->issuer);
+            emu_report_at(error, item->code, item->insn);
+            error->where.has_warp = true;
+            error->where.warp = item->warp;
+            error->where.has_lane = item->lane < EMU_LANES;
+            error->where.lane = item->lane < EMU_LANES ? item->lane : 0;
+        } else if (cta) {
             fill_where(error, cta);
         }
         if (space) {

@@ -247,7 +247,19 @@ void emu_async_complete_first(struct emu_cluster *cluster)
     struct emu_async *item = pending_take(cluster);
     cluster->event = item->due > cluster->event ? item->due : cluster->event;
     cluster->thread->progress++;
+    cluster->completing = item;
     item->complete(item, cluster);
+    cluster->completing = NULL;
+}
+
+void emu_async_issued(struct emu_async *item, const struct emu_warp *warp, const struct emu_op *op,
+                      unsigned lane)
+{
+    item->code = warp->fragment->frame->code;
+    item->insn = op->insn;
+    item->issuer = warp->cta;
+    item->warp = warp->index;
+    item->lane = lane;
 }
 
 /* --- one cluster */

@@ -24,7 +24,23 @@ static uint32_t choose(struct seeded *s, uint32_t n)
     uint64_t z = s->random += UINT64_C(0x9e3779b97f4a7c15);
     z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
     z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return (uint32_t)((z ^ z >> 31) % n);
+    z ^= z >> 31;
+    switch (n) { /* divisions by constants are cheap, and these are the most frequent */
+    case 2:
+        return (uint32_t)(z % 2);
+    case 3:
+        return (uint32_t)(z % 3);
+    case 4:
+        return (uint32_t)(z % 4);
+    case 5:
+        return (uint32_t)(z % 5);
+    case WINDOW_CLUSTERS:
+        return (uint32_t)(z % WINDOW_CLUSTERS);
+    case 32:
+        return (uint32_t)(z % 32);
+    default:
+        return (uint32_t)(z % n);
+    }
 }
 
 /* A set bit of `mask`, which is not 0. */

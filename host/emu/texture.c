@@ -367,14 +367,17 @@ static unsigned cube_face(const float direction[3], float out[2])
 {
     const float x = direction[0], y = direction[1], z = direction[2];
     const float ax = fabsf(x), ay = fabsf(y), az = fabsf(z);
-    float m, s, t;
-    unsigned face;
+    float m = az, s = z >= 0 ? x : -x, t = -y;
+    unsigned face = z >= 0 ? 4u : 5u;
     if (ax >= ay && ax >= az) {
-        face = x >= 0 ? 0 : 1, m = ax, s = x >= 0 ? -z : z, t = -y;
+        m = ax;
+        s = x >= 0 ? -z : z;
+        face = x >= 0 ? 0u : 1u;
     } else if (ay >= az) {
-        face = y >= 0 ? 2 : 3, m = ay, s = x, t = y >= 0 ? z : -z;
-    } else {
-        face = z >= 0 ? 4 : 5, m = az, s = z >= 0 ? x : -x, t = -y;
+        m = ay;
+        s = x;
+        t = y >= 0 ? z : -z;
+        face = y >= 0 ? 2u : 3u;
     }
     out[0] = m > 0 ? (s / m + 1.0f) / 2.0f : 0.5f;
     out[1] = m > 0 ? (t / m + 1.0f) / 2.0f : 0.5f;

@@ -108,7 +108,8 @@ static bool map_read(struct emu_warp *warp, const struct emu_op *op, unsigned la
                       "an interleaved tensor map has a rank of 3 or more");
     }
     if (out->nan_fill && (out->type < EMU_TENSOR_F16 || out->type > EMU_TENSOR_TF32_FTZ)) {
-        return refuse(warp, op, lane, CLAB_FAULT, address, "the tensor map fills with NaN, and its type has none");
+        return refuse(warp, op, lane, CLAB_FAULT, address,
+                      "the tensor map fills with NaN, and its type has none");
     }
     if (out->rank != plan->rank) {
         char text[128];

@@ -23,7 +23,7 @@ struct emu_tensor_copy {
         uint32_t group_bytes;  /* types with padding: bytes of data in each 16 of shared memory; else 16 */
         uint32_t first;        /* dimensions from here on are walked row by row */
         uint32_t counts[EMU_TENSOR_MAX_RANK]; /* of tiles: rows along those */
-        uint32_t rows;
+        uint64_t rows;
         uint32_t pitch; /* bytes in shared memory from one row to the next */
         uint64_t bytes; /* of the whole box, as they are counted */
     } shape;

@@ -53,10 +53,10 @@ static uint32_t wide_groups(const struct emu_tensor_copy *t)
     return t->mode == EMU_TENSOR_IM2COL_W128 ? 4 : 1;
 }
 
-static uint32_t rows_count(struct emu_tensor_copy *t)
+static uint64_t rows_count(struct emu_tensor_copy *t)
 {
     const struct emu_tensor_map *map = &t->map;
-    uint32_t rows = 1;
+    uint64_t rows = 1; /* up to 2^32 of a hostile map */
     switch (t->mode) {
     case EMU_TENSOR_FOUR_ROWS:
         return 4;
@@ -83,7 +83,8 @@ void emu_tensor_shape_fill(struct emu_tensor_copy *t)
 {
     const struct emu_tensor_map *map = &t->map;
     struct emu_tensor_shape *s = &t->shape;
-    const bool padded = map->type == EMU_TENSOR_U4X16_ALIGN16 || map->type == EMU_TENSOR_U6X16_ALIGN16;
+    const bool padded =
+        !map->interleave && (map->type == EMU_TENSOR_U4X16_ALIGN16 || map->type == EMU_TENSOR_U6X16_ALIGN16);
     s->element_bits = map->interleave ? 128 * map->interleave : emu_tensor_element_bits(map->type);
     s->row_elements = map->interleave ? 1 : map->im2col ? map->channels : map->box[0];
     s->group_bytes = padded ? 2 * s->element_bits : 16;
@@ -92,12 +93,12 @@ void emu_tensor_shape_fill(struct emu_tensor_copy *t)
     const uint32_t row_bytes = (uint32_t)bytes_of(t, s->row_elements), span = swizzle_span(map->swizzle);
     const uint32_t shared_bytes = padded ? s->row_elements : row_bytes;
     s->pitch = map->interleave ? shared_bytes : (shared_bytes + span - 1) / span * span;
-    s->bytes = (uint64_t)s->rows * row_bytes;
+    s->bytes = s->rows * row_bytes;
 }
 
 uint32_t emu_tensor_room(const struct emu_tensor_copy *t)
 {
-    const uint64_t room = (uint64_t)t->shape.rows * t->shape.pitch, most = UINT64_C(1) << EMU_RANK_SHIFT;
+    const uint64_t room = t->shape.rows * t->shape.pitch, most = UINT64_C(1) << EMU_RANK_SHIFT;
     return (uint32_t)(t->shape.bytes > most || room > most ? most : room);
 }
 
@@ -157,7 +158,7 @@ static void row_shared(struct emu_tensor_copy *t, struct emu_cta *cta, uint32_t 
                        unsigned char *row)
 {
     const uint32_t bytes = (uint32_t)bytes_of(t, t->shape.row_elements), data = t->shape.group_bytes;
-    const bool padded = data != 16, six = t->map.type == EMU_TENSOR_U6X16_ALIGN16;
+    const bool padded = data != 16, six = padded && t->map.type == EMU_TENSOR_U6X16_ALIGN16;
     const uint32_t step = t->map.swizzle == EMU_SWIZZLE_NONE && !padded                    ? bytes
                           : t->map.swizzle == EMU_SWIZZLE_128B_ATOM_32B_FLIP_8B && !padded ? 8
                                                                                            : data;
@@ -283,12 +284,12 @@ static void rows_tile(struct emu_tensor_copy *t)
 {
     int64_t at[EMU_TENSOR_MAX_RANK];
     uint32_t i[EMU_TENSOR_MAX_RANK] = {0};
-    for (uint32_t row = 0; row < t->shape.rows && !t->failed; row++) {
+    for (uint64_t row = 0; row < t->shape.rows && !t->failed; row++) {
         at[0] = t->coords[0];
         for (uint32_t k = t->shape.first; k < t->map.rank; k++) {
             at[k] = t->coords[k] + (int64_t)i[k] * t->map.element_strides[k];
         }
-        row_move(t, at, (uint64_t)row * t->shape.pitch);
+        row_move(t, at, row * t->shape.pitch);
         for (uint32_t k = t->shape.first; k < t->map.rank && ++i[k] == t->shape.counts[k]; k++) {
             i[k] = 0;
         }

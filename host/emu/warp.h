@@ -140,6 +140,10 @@ struct emu_async {
     uint64_t due;                   /* by emu_now */
     uint64_t serial;                /* of those due at once the first posted is first */
     void (*complete)(struct emu_async *item, struct emu_cluster *cluster);
+    /* The instruction that issued it, for reports: NULL unknown. lane 32: more than one. */
+    const struct emu_code *code;
+    const struct emu_cta *issuer;
+    uint32_t insn, warp, lane;
 };
 
 struct emu_cluster {
@@ -150,14 +154,15 @@ struct emu_cluster {
     uint32_t size;         /* CTAs */
     uint32_t n_all_warps;  /* of the context */
     uint32_t live_threads, live_ctas;
-    uint32_t ready;            /* bit per CTA with a ready warp */
-    struct emu_cta *ctas;      /* by rank */
-    uint32_t barrier_arrived;  /* live threads that arrived in this phase of barrier.cluster */
-    uint32_t barrier_phase;    /* completed phases */
-    uint64_t steps;            /* warp slices run so far */
-    uint64_t random;           /* state of emu_random */
-    struct emu_async *pending; /* the first due, on top of a pairing heap */
-    uint64_t posted;           /* completions posted so far */
+    uint32_t ready;                     /* bit per CTA with a ready warp */
+    struct emu_cta *ctas;               /* by rank */
+    uint32_t barrier_arrived;           /* live threads that arrived in this phase of barrier.cluster */
+    uint32_t barrier_phase;             /* completed phases */
+    uint64_t steps;                     /* warp slices run so far */
+    uint64_t random;                    /* state of emu_random */
+    struct emu_async *pending;          /* the first due, on top of a pairing heap */
+    const struct emu_async *completing; /* whose completion runs now; NULL none */
+    uint64_t posted;                    /* completions posted so far */
     uint32_t n_pending;
     uint64_t copies;          /* asynchronous operations issued so far: their ids */
     struct emu_warp *running; /* whose slice runs now, or ran last */
@@ -269,6 +274,9 @@ static inline uint64_t emu_now(const struct emu_cluster *cluster)
    soon as nothing else in the cluster can run. Items posted with the same due step complete in the order
    posted. */
 void emu_async_post(struct emu_cluster *cluster, struct emu_async *item, uint64_t delay);
+/* Says which instruction an item comes from, before it is posted. */
+void emu_async_issued(struct emu_async *item, const struct emu_warp *warp, const struct emu_op *op,
+                      unsigned lane);
 /* The next number of the cluster's own sequence: depends on the seed and the cluster's index only. */
 uint64_t emu_random(struct emu_cluster *cluster);
 /* Takes the next cluster that has not started (CLC, and the scheduler itself). False when none is left. */
@@ -278,7 +286,8 @@ bool emu_cluster_take_last(struct emu_run *run, uint64_t *out_index);
 /* Coordinates of a linear cluster index: %clusterid. */
 void emu_cluster_coordinates(const struct emu_run *run, uint64_t index, uint32_t out_clusterid[3]);
 
-/* A fault found by a completion, outside any operation: cta may be NULL. */
+/* A fault found by a completion, outside any operation. Its place is that of the instruction that issued what
+   completes, where that is known, else `cta`, which may be NULL. */
 void emu_fault_async(struct emu_cluster *cluster, const struct emu_cta *cta, enum emu_fault_kind kind,
                      const char *space, uint64_t address, const char *format, ...) CLAB_PRINTF(6, 7);
 

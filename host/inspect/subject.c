@@ -117,17 +117,12 @@ static struct clab_compile_request compile_request(const struct clab_inspect_req
                                          .adopt_suffix = true};
 }
 
-/* A name that is no C++ expression may be one of the image's own, which NVRTC does not resolve. */
 static clab_status open_source(struct clab_compiler *compiler, const struct clab_inspect_request *request,
                                struct clab_subject *out, struct clab_error *error)
 {
     struct clab_compile_request compile =
         compile_request(request, request->arch != NULL ? request->arch : "sm_90");
     clab_status status = clab_compile(compiler, &compile, &out->cubin, error);
-    if (status == CLAB_NOT_FOUND && request->entry != NULL && strncmp(request->entry, "_Z", 2) == 0) {
-        compile.entry = NULL;
-        status = clab_compile(compiler, &compile, &out->cubin, error);
-    }
     if (status == CLAB_OK && out->cubin.lowered == NULL)
         status = clab_image_choose_entry(&out->cubin, request->entry, error);
     if (status == CLAB_OK && out->cubin.ptx != NULL)

@@ -268,6 +268,15 @@ static void compile_variants(struct clab_run_state *run)
         request->options = &raw[count * 32];
         for (size_t j = 0; j < json_array_size(options) && j < 32; j++)
             raw[count * 32 + request->option_count++] = json_string_value(json_array_get(options, j));
+        if (clab_json_int(variant->plan, "index", -1) == 0) {
+            const struct clab_compile_request *words = &run->options->words;
+            request->include_dirs = words->include_dirs;
+            request->include_dir_count = words->include_dir_count;
+            request->defines = words->defines;
+            request->define_count = words->define_count;
+            request->options = words->options;
+            request->option_count = words->option_count;
+        }
         of[count++] = i;
     }
     clab_run_progress(run, "compile", "", 0, count);

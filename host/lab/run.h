@@ -12,14 +12,16 @@
 #include "lab/session.h"
 
 struct clab_run_options {
-    struct clab_lab_request request; /* its `device` member is filled in from the session */
-    const char *image;               /* "cubin", "ptx" or NULL: cubin where the device takes one */
-    const char *arch;                /* NULL: the device's, with the suffix that the variant requires */
-    int timeout_ms;                  /* watchdog per launch or measurement on a device that is timed */
-    bool timeout_always;             /* on one that is not, too */
-    unsigned samples;                /* cold samples a row; 0: the stop rule decides */
-    bool hot;                        /* batches back to back too */
-    bool counters;                   /* L2, DRAM and crossbar bytes as columns (run_counters.c) */
+    struct clab_lab_request request;   /* its `device` member is filled in from the session */
+    const char *image;                 /* "cubin", "ptx" or NULL: cubin where the device takes one */
+    const char *arch;                  /* NULL: the device's, with the suffix that the variant requires */
+    struct clab_compile_request words; /* include_dirs, defines and options for files that the experiment does
+                                          not name itself: --with, bare files */
+    int timeout_ms;                    /* watchdog per launch or measurement on a device that is timed */
+    bool timeout_always;               /* on one that is not, too */
+    unsigned samples;                  /* cold samples a row; 0: the stop rule decides */
+    bool hot;                          /* batches back to back too */
+    bool counters;                     /* L2, DRAM and crossbar bytes as columns (run_counters.c) */
     const json_t *plan;  /* a plan made by the caller instead of from `request`; borrowed; NULL none */
     unsigned seeds;      /* not 0: rows are checked for hazards under so many schedules, not timed */
     uint64_t first_seed; /* of the first of them */

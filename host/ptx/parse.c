@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/str.h"
 #include "ptx/linked.h"
 #include "ptx/parser.h"
 
@@ -32,9 +33,11 @@ bool ptx_parse_file(struct ptx_parser *parser)
     }
     if (index >= module->n_files)
         module->n_files = index + 1;
-    module->files[index] = clab_arena_strndup(parser->arena, parser->token.text + 1, parser->token.bytes - 2);
-    if (!module->files[index])
+    char *name = clab_arena_strndup(parser->arena, parser->token.text + 1, parser->token.bytes - 2);
+    if (!name)
         return ptx_no_memory(parser);
+    clab_unescape(name);
+    module->files[index] = name;
     ptx_next(parser);
     while (ptx_accept(parser, ',')) { /* time stamp, size */
         struct ptx_value value;

@@ -302,6 +302,8 @@ static void test_user_objects(void **state)
     WANT(CUDA_ERROR_INVALID_VALUE, cuGraphRetainUserObject(graph, object, 1, 2));
     OK(cuGraphReleaseUserObject(graph, object, 1));
     OK(cuUserObjectRelease(object, 1));
+    WANT(CUDA_ERROR_INVALID_VALUE, cuUserObjectRelease(object, 1)); /* the graph's is not the program's */
+    WANT(CUDA_ERROR_INVALID_VALUE, cuUserObjectRelease(moved, 1));
     OK(cuGraphClone(&copy, graph));
     OK(cuGraphDestroy(graph));
     OK(cuGraphInstantiate(&exec, copy, 0));

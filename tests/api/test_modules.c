@@ -397,8 +397,8 @@ static void test_entry_points(void **state)
     OK(alloc(&memory, 16));
     OK(cuMemFree(memory));
     /* What is exported but not emulated answers so. */
-    OK(cuGetProcAddress("cuArrayCreate", &plain, 13000, 0, &status));
-    CUresult (*create)(CUarray *, const CUDA_ARRAY_DESCRIPTOR *);
+    OK(cuGetProcAddress("cuMulticastCreate", &plain, 13000, 0, &status));
+    CUresult (*create)(CUmemGenericAllocationHandle *, const CUmulticastObjectProp *);
     memcpy(&create, &plain, sizeof create);
     WANT(CUDA_ERROR_NOT_SUPPORTED, create(NULL, NULL));
     const void *table = NULL;

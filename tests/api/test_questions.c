@@ -1,4 +1,6 @@
 /* The many small questions of the API: each asked once properly, and once with what it must refuse. */
+#include <stdbool.h>
+
 #include "api_test.h"
 
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations" /* old questions are asked too */
@@ -379,12 +381,126 @@ static void test_not_emulated(void **state)
     WANT(CUDA_ERROR_NOT_SUPPORTED, cuMulticastCreate(&handle, NULL));
 }
 
+/* The launch calls of CUDA 3. */
+static void test_old_launch(void **state)
+{
+    (void)state;
+    CUfunction function = load(HEADER ".visible .entry put(.param .u64 p, .param .u32 a, .param .f32 b)\n{\n"
+                                      ".reg .b64 %a;\n.reg .b32 %v, %w, %n;\nld.param.u64 %a, [p];\n"
+                                      "ld.param.b32 %v, [a];\nld.param.b32 %w, [b];\nmov.u32 %n, %nctaid.y;\n"
+                                      "add.u32 %v, %v, %n;\nmov.u32 %n, %ntid.x;\nadd.u32 %v, %v, %n;\n"
+                                      "st.global.v2.b32 [%a], {%v, %w};\nret;\n}\n",
+                               "put");
+    CUdeviceptr out;
+    uint32_t words[2];
+    float half = 0.5f;
+    OK(cuMemAlloc(&out, 8));
+    WANT(CUDA_ERROR_INVALID_VALUE, cuLaunch(function)); /* no block shape yet */
+    OK(cuFuncSetBlockShape(function, 32, 1, 1));
+    WANT(CUDA_ERROR_INVALID_VALUE, cuFuncSetBlockShape(function, 1024, 2, 1));
+    OK(cuFuncSetSharedSize(function, 64));
+    OK(cuParamSetv(function, 0, &out, sizeof out));
+    OK(cuParamSeti(function, 8, 1000));
+    OK(cuParamSetf(function, 12, half));
+    OK(cuParamSetSize(function, 16));
+    WANT(CUDA_ERROR_INVALID_VALUE, cuParamSeti(function, 4093, 0));
+    OK(cuLaunchGrid(function, 1, 3));
+    OK(cuMemcpyDtoH(words, out, 8));
+    assert_int_equal(words[0], 1035);
+    assert_memory_equal(&words[1], &half, 4);
+    OK(cuMemFree(out));
+}
+
+static void test_advice(void **state)
+{
+    (void)state;
+    CUdeviceptr managed, plain;
+    int value = 9, devices[3] = {9, 9, 9};
+    const CUmemLocation host = {.type = CU_MEM_LOCATION_TYPE_HOST},
+                        device = {.type = CU_MEM_LOCATION_TYPE_DEVICE};
+    OK(cuMemAllocManaged(&managed, 4096, CU_MEM_ATTACH_GLOBAL));
+    OK(cuMemAlloc(&plain, 64));
+    OK(cuMemRangeGetAttribute(&value, 4, CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION, managed, 4096));
+    assert_int_equal(value, CU_DEVICE_INVALID);
+    OK(cuMemAdvise(managed, 4096, CU_MEM_ADVISE_SET_READ_MOSTLY, device));
+    OK(cuMemAdvise(managed, 4096, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, host));
+    OK(cuMemAdvise(managed, 4096, CU_MEM_ADVISE_SET_ACCESSED_BY, device));
+    OK(cuMemPrefetchAsync(managed, 4096, device, 0, NULL));
+    OK(cuMemRangeGetAttribute(&value, 4, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, managed, 4096));
+    assert_int_equal(value, 1);
+    OK(cuMemRangeGetAttribute(&value, 4, CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION, managed, 8));
+    assert_int_equal(value, CU_DEVICE_CPU);
+    OK(cuMemRangeGetAttribute(&value, 4, CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION, managed, 8));
+    assert_int_equal(value, 0);
+    OK(cuMemRangeGetAttribute(devices, 12, CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY, managed, 8));
+    assert_int_equal(devices[0], 0);
+    assert_int_equal(devices[1], CU_DEVICE_INVALID);
+    assert_int_equal(devices[2], CU_DEVICE_INVALID);
+    OK(cuMemAdvise(managed, 4096, CU_MEM_ADVISE_UNSET_ACCESSED_BY, device));
+    OK(cuMemRangeGetAttribute(devices, 4, CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY, managed, 8));
+    assert_int_equal(devices[0], CU_DEVICE_INVALID);
+    WANT(CUDA_ERROR_INVALID_VALUE, cuMemAdvise(managed, 4096, (CUmem_advise)9, device));
+    WANT(CUDA_ERROR_INVALID_VALUE, cuMemAdvise(plain, 64, CU_MEM_ADVISE_SET_READ_MOSTLY, device));
+    WANT(CUDA_ERROR_INVALID_VALUE,
+         cuMemRangeGetAttribute(&value, 8, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, managed, 4096));
+    OK(cuMemFree(managed));
+    OK(cuMemFree(plain));
+}
+
+/* Pools by location, settings of core dumps, events of a context. */
+static void test_small_questions(void **state)
+{
+    CUmemLocation device = {.type = CU_MEM_LOCATION_TYPE_DEVICE}, host = {.type = CU_MEM_LOCATION_TYPE_HOST};
+    CUmemoryPool one, two;
+    OK(cuMemGetDefaultMemPool(&one, &device, CU_MEM_ALLOCATION_TYPE_PINNED));
+    OK(cuDeviceGetDefaultMemPool(&two, 0));
+    assert_ptr_equal(one, two);
+    OK(cuMemSetMemPool(&device, CU_MEM_ALLOCATION_TYPE_PINNED, one));
+    OK(cuMemGetMemPool(&two, &device, CU_MEM_ALLOCATION_TYPE_PINNED));
+    assert_ptr_equal(one, two);
+    WANT(CUDA_ERROR_NOT_SUPPORTED, cuMemGetMemPool(&two, &host, CU_MEM_ALLOCATION_TYPE_PINNED));
+
+    char name[64] = "", long_enough[1024];
+    size_t bytes = 8;
+    bool on = true;
+    OK(cuCoredumpSetAttributeGlobal(CU_COREDUMP_FILE, "dump.bin", &bytes));
+    OK(cuCoredumpGetAttributeGlobal(CU_COREDUMP_FILE, NULL, &bytes));
+    assert_int_equal(bytes, 9);
+    OK(cuCoredumpGetAttribute(CU_COREDUMP_FILE, name, &bytes));
+    assert_string_equal(name, "dump.bin");
+    bytes = 2;
+    WANT(CUDA_ERROR_INVALID_VALUE, cuCoredumpGetAttribute(CU_COREDUMP_FILE, name, &bytes));
+    bytes = sizeof on;
+    OK(cuCoredumpGetAttribute(CU_COREDUMP_ENABLE_ON_EXCEPTION, &on, &bytes));
+    assert_false(on);
+    bytes = sizeof long_enough;
+    WANT(CUDA_ERROR_INVALID_VALUE, cuCoredumpGetAttribute((CUcoredumpSettings)99, long_enough, &bytes));
+
+    CUstream stream, other;
+    CUevent event;
+    CUdeviceptr word;
+    OK(cuMemAlloc(&word, 4));
+    OK(cuMemsetD32(word, 0, 1));
+    OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    OK(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+    OK(cuStreamWaitValue32(stream, word, 1, CU_STREAM_WAIT_VALUE_EQ));
+    OK(cuCtxRecordEvent(*state, event));
+    WANT(CUDA_ERROR_NOT_READY, cuEventQuery(event));    /* the stream waits for the word */
+    OK(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING)); /* the legacy stream waits too */
+    OK(cuStreamWriteValue32(other, word, 1, 0));
+    OK(cuEventSynchronize(event));
+    OK(cuCtxWaitEvent(*state, event));
+    OK(cuCtxSynchronize());
+    WANT(CUDA_ERROR_INVALID_HANDLE, cuCtxRecordEvent(*state, NULL));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_CONTEXT(test_device),       IN_CONTEXT(test_context), IN_CONTEXT(test_stream),
-        IN_CONTEXT(test_function),     IN_CONTEXT(test_copies),  IN_CONTEXT(test_graph_questions),
-        IN_CONTEXT(test_not_emulated),
+        IN_CONTEXT(test_device),          IN_CONTEXT(test_context),    IN_CONTEXT(test_stream),
+        IN_CONTEXT(test_function),        IN_CONTEXT(test_copies),     IN_CONTEXT(test_graph_questions),
+        IN_CONTEXT(test_not_emulated),    IN_CONTEXT(test_old_launch), IN_CONTEXT(test_advice),
+        IN_CONTEXT(test_small_questions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

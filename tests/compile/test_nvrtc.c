@@ -136,17 +136,44 @@ static void test_missing_headers(void **state)
     assert_int_equal(clab_nvrtc_compile(&bare, &request, NULL, &image, &error), CLAB_COMPILE);
     assert_non_null(strstr(error.message, "cooperative_groups.h"));
     assert_non_null(strstr(error.remedy, "CUDA headers are missing"));
-    request.source_text = "#include <stdlib.h>\n";
+    request.source_text = "#include <vector>\n";
     assert_int_equal(clab_nvrtc_compile(toolkit, &request, NULL, &image, &error), CLAB_COMPILE);
     assert_non_null(strstr(error.remedy, "device code only"));
     request.source_text = "#include \"mine.h\"\n";
     assert_int_equal(clab_nvrtc_compile(toolkit, &request, NULL, &image, &error), CLAB_COMPILE);
-    assert_string_equal(error.remedy, "");
+    assert_non_null(strstr(error.remedy, "-I DIR"));
     bare.parts[CLAB_PART_NVRTC].found = false;
     bare.parts[CLAB_PART_NVRTC].remedy = "get it";
     assert_int_equal(clab_nvrtc_compile(&bare, &request, NULL, &image, &error), CLAB_NO_TOOLKIT);
     assert_string_equal(error.remedy, "get it");
     clab_error_clear(&error);
+}
+
+/* With libcu++, and by hand where it is not; the compile without them stays as it was. */
+static void test_host_headers(void **state)
+{
+    (void)state;
+    static const char source[] =
+        "#include <cstdint>\n#include <climits>\n#include <cfloat>\n#include <stdio.h>\n#include <cstddef>\n"
+        "#include <math.h>\n#include <cuda.h>\n"
+        "static_assert(sizeof(std::uint64_t) == 8 && UINT32_MAX == 4294967295u && INT64_MIN < 0, \"\");\n"
+        "static_assert(LONG_MAX == INT64_MAX && INT_MIN == -INT_MAX - 1 && CHAR_BIT == 8, \"\");\n"
+        "static_assert(sizeof(CUtensorMap) == 128 && sizeof(std::size_t) == 8, \"\");\n"
+        "struct s { char c; int i; };\nstatic_assert(offsetof(s, i) == 4, \"\");\n"
+        "extern \"C\" __global__ void k(float *x) { x[0] = FLT_MAX < INFINITY ? (float)M_PI : NAN; }\n";
+    struct clab_toolkit bare = *toolkit;
+    struct clab_compile_request request = {
+        .source_path = "k.cu", .source_text = source, .arch = "sm_90", .want = CLAB_IMAGE_PTX, .entry = "k"};
+    for (int i = 0; i < 2; i++) {
+        struct clab_image image;
+        struct clab_error error = {0};
+        bare.parts[CLAB_PART_CCCL_INCLUDE].found = i == 0 && toolkit->parts[CLAB_PART_CCCL_INCLUDE].found;
+        if (clab_nvrtc_compile(&bare, &request, NULL, &image, &error) != CLAB_OK)
+            fail_msg("%s\n%s", error.message, error.log != NULL ? error.log : "");
+        assert_null(image.log);
+        clab_image_free(&image);
+        clab_error_clear(&error);
+    }
 }
 
 static void test_includes_defines_and_options(void **state)
@@ -249,6 +276,7 @@ int main(void)
         cmocka_unit_test(test_an_error_has_file_line_column_and_log),
         cmocka_unit_test(test_warnings_are_kept_on_success),
         cmocka_unit_test(test_missing_headers),
+        cmocka_unit_test(test_host_headers),
         cmocka_unit_test(test_includes_defines_and_options),
         cmocka_unit_test(test_a_gated_wrapper_is_an_error_at_once),
         cmocka_unit_test(test_precompiled_headers_do_not_change_the_cubin),

@@ -1,7 +1,7 @@
 /* Runs the rows of faults.txt on a libcuda, the stand-in or a GPU's, and compares what comes of each wrong
-   address. Usage: faults [--driver LIBCUDA] [--jobs N] [--record] FILE [PART-OF-A-NAME]. --record prints the
-   rows with the codes found, and compares nothing. Exit status: 0 all held, 1 not, 77 no device. Each case
-   has a process of its own; N at once (4).
+   address. Usage: faults [--driver LIBCUDA] [--jobs N] [--record | --texts FOLDER] FILE [PART-OF-A-NAME].
+   --record prints the rows with the codes found, and compares nothing. Exit status: 0 all held, 1 not, 77 no
+   device. Each case has a process of its own; N at once (4).
 
    A row: name | space of the operand @ | bytes that it is aligned to | flags | instruction | WRONG=CODE ...
    Flags: w writes; a atomic; 1 one lane executes it; u all lanes have one address; m the wrong address is
@@ -20,6 +20,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/str.h"
@@ -35,20 +36,21 @@ struct row {
 
 /* What a case's process leaves in shared memory. */
 struct result {
-    int done, code, no_device;
+    int done, code, no_device, skipped;
+    const char *call; /* that gave the code */
     char words[1600], complaint[64];
 };
 
 static const struct {
     const char *space, *wrong;
-} wrongs[] = {{"global", "null off past far freed shared local const param"},
-              {"generic", "null off past far freed shared local const param"},
-              {"shared", "off past far low rank"},
-              {"cluster", "off past far low rank"},
+} wrongs[] = {{"global", "off far shared local null const freed param past"},
+              {"generic", "off far shared local null const freed param past"},
+              {"shared", "off far rank low past"},
+              {"cluster", "off far rank low past"},
               {"local", "off far"},
               {"const", "off far"},
-              {"mbarrier", "off far blank rank"},
-              {"map", "null off far freed blank shared"}};
+              {"mbarrier", "off far rank blank"},
+              {"map", "off far blank shared null freed"}};
 
 static bool has(const struct row *row, char flag)
 {
@@ -184,13 +186,15 @@ static void words_check(const struct clab_driver *driver, const struct row *row,
     clab_error_clear(&error);
 }
 
-static CUresult launch(const struct clab_driver *d, const char *text, CUdeviceptr good, CUdeviceptr wrong)
+/* One call after another until one fails. */
+static void launch(const struct clab_driver *d, const char *text, CUdeviceptr good, CUdeviceptr wrong,
+                   struct result *out)
 {
     CUmodule module;
     CUfunction function;
     static CUtensorMap map;
-    cuuint64_t dims[] = {1024};
-    cuuint32_t box[] = {16}, steps[] = {1};
+    static const cuuint64_t dims[] = {1024}, strides[] = {4096, 4096, 4096, 4096};
+    static const cuuint32_t box[] = {16}, steps[] = {1};
     void *params[] = {&good, &wrong, &map};
     CUlaunchAttribute cluster = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION};
     cluster.value.clusterDim.x = 2;
@@ -203,17 +207,27 @@ static CUresult launch(const struct clab_driver *d, const char *text, CUdevicept
                                    .blockDimZ = 1,
                                    .attrs = &cluster,
                                    .numAttrs = 1};
-    CUresult result = d->cuTensorMapEncodeTiled(
-        &map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 1, (void *)(uintptr_t)(good + 8192), dims, NULL, box, steps,
-        CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_NONE,
-        CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-    if (result == CUDA_SUCCESS)
-        result = d->cuModuleLoadData(&module, text);
-    if (result == CUDA_SUCCESS)
-        result = d->cuModuleGetFunction(&function, module, "bad");
-    if (result == CUDA_SUCCESS)
-        result = d->cuLaunchKernelEx(&config, function, params, NULL);
-    return result != CUDA_SUCCESS ? result : d->cuCtxSynchronize();
+    out->call = "cuTensorMapEncodeTiled";
+    out->code = d->cuTensorMapEncodeTiled(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 1,
+                                          (void *)(uintptr_t)(good + 8192), dims, strides, box, steps,
+                                          CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
+                                          CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    if (out->code == CUDA_SUCCESS) {
+        out->call = "cuModuleLoadData";
+        out->code = d->cuModuleLoadData(&module, text);
+    }
+    if (out->code == CUDA_SUCCESS) {
+        out->call = "cuModuleGetFunction";
+        out->code = d->cuModuleGetFunction(&function, module, "bad");
+    }
+    if (out->code == CUDA_SUCCESS) {
+        out->call = "cuLaunchKernelEx";
+        out->code = d->cuLaunchKernelEx(&config, function, params, NULL);
+    }
+    if (out->code == CUDA_SUCCESS) {
+        out->call = "cuCtxSynchronize";
+        out->code = d->cuCtxSynchronize();
+    }
 }
 
 static void case_run(const char *library, const struct row *row, const char *wrong, struct result *out)
@@ -235,17 +249,15 @@ static void case_run(const char *library, const struct row *row, const char *wro
     }
     d->cuMemFree_v2(other);
     kernel_text(&text, row, wrong);
-    out->code = launch(d, text.text, good,
-                       strcmp(wrong, "freed") == 0  ? other
-                       : strcmp(wrong, "past") == 0 ? good + BUFFER
-                                                    : good + ((CUdeviceptr)1 << 40));
-    snprintf(out->words, sizeof out->words, "%s", "");
-    if (out->code == CUDA_ERROR_INVALID_PTX || out->code == CUDA_ERROR_NOT_SUPPORTED)
-        snprintf(out->complaint, sizeof out->complaint, "the kernel cannot be loaded");
+    const CUdeviceptr address = strcmp(wrong, "freed") == 0   ? other
+                                : strcmp(wrong, "past") == 0  ? good + BUFFER
+                                : strcmp(wrong, "right") == 0 ? good
+                                                              : good + ((CUdeviceptr)1 << 40);
+    launch(d, text.text, good, address, out);
+    if (out->code != CUDA_SUCCESS && strcmp(out->call, "cuCtxSynchronize") != 0)
+        snprintf(out->complaint, sizeof out->complaint, "%s fails", out->call);
     else if (out->code != CUDA_SUCCESS)
         words_check(d, row, out);
-    if (out->complaint[0] && getenv("FAULTS_SHOW"))
-        printf("%s\n", text.text);
     clab_str_free(&text);
     out->done = 1;
 }
@@ -281,7 +293,7 @@ static int rows_read(const char *path, struct row *rows)
 static void expected(const struct row *row, const char *wrong, char out[40])
 {
     char key[20];
-    snprintf(key, sizeof key, "%s=", wrong);
+    snprintf(key, sizeof key, "%.11s=", wrong);
     out[0] = '\0';
     for (const char *at = strstr(row->expected, key); at; at = strstr(at + 1, key))
         if (at == row->expected || at[-1] == ' ') {
@@ -315,51 +327,84 @@ static const char *short_name(int code)
     return other;
 }
 
-int main(int argc, char **argv)
+/* The kernel as a file, for other tools. */
+static void text_write(const char *folder, const struct row *row, const char *wrong)
 {
-    static struct row rows[MOST_ROWS];
-    const char *library = NULL, *path = NULL, *part = "";
-    bool record = false;
-    int jobs = 4;
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--driver") == 0 && i + 1 < argc)
-            library = argv[++i];
-        else if (strcmp(argv[i], "--record") == 0)
-            record = true;
-        else if (strcmp(argv[i], "--jobs") == 0 && i + 1 < argc)
-            jobs = atoi(argv[++i]);
-        else if (!path)
-            path = argv[i];
-        else
-            part = argv[i];
+    struct clab_str text = {0};
+    char path[4096];
+    kernel_text(&text, row, wrong);
+    snprintf(path, sizeof path, "%s/%s.%s.ptx", folder, row->name, wrong);
+    FILE *file = fopen(path, "w");
+    if (file) {
+        fputs(text.text, file);
+        fclose(file);
     }
-    const int n = path ? rows_read(path, rows) : -1;
-    struct result *results = mmap(NULL, sizeof *results * MOST_ROWS * MOST_WRONG, PROT_READ | PROT_WRITE,
-                                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (n < 0 || results == MAP_FAILED) {
-        fprintf(stderr, "usage: faults [--driver LIBCUDA] [--jobs N] [--record] FILE [PART-OF-A-NAME]\n");
-        return 2;
+    clab_str_free(&text);
+}
+
+/* A case with a right address must hold before any other is worth its time. */
+static bool smoke(const char *library, const struct row *row, struct result *result)
+{
+    if (fork() == 0) {
+        alarm(TIME_LIMIT_S);
+        case_run(library, row, "right", result);
+        _exit(0);
     }
-    char list[MOST_ROWS][MOST_WRONG][12] = {0};
-    int running = 0, wrong_count = 0, cases = 0;
-    for (int r = 0; r < n; r++) {
-        char words[80] = "", *rest = words;
-        for (size_t i = 0; i < sizeof wrongs / sizeof wrongs[0]; i++)
-            if (strcmp(wrongs[i].space, rows[r].space) == 0)
-                snprintf(words, sizeof words, "%s", wrongs[i].wrong);
-        int k = 0;
-        for (char *wrong; strstr(rows[r].name, part) && (wrong = strsep(&rest, " "));) {
-            if (!applies(&rows[r], wrong))
+    wait(NULL);
+    const bool good = result->done && result->code == CUDA_SUCCESS;
+    if (!good)
+        printf("a right address: %s %d%s\n", result->call ? result->call : "no call", result->code,
+               result->no_device ? ": no device" : "");
+    *result = good ? (struct result){0} : *result;
+    return good;
+}
+
+struct choice {
+    const char *library, *path, *texts, *part;
+    bool record;
+    int jobs;
+    unsigned seconds; /* after which no more cases start; 0 no limit */
+};
+
+/* Which wrong addresses a row is tried with. */
+static void list_fill(const struct row *row, const char *part, char list[MOST_WRONG][12])
+{
+    char words[80] = "", *rest = words;
+    int k = 0;
+    for (size_t i = 0; i < sizeof wrongs / sizeof wrongs[0]; i++)
+        if (strcmp(wrongs[i].space, row->space) == 0)
+            snprintf(words, sizeof words, "%s", wrongs[i].wrong);
+    for (char *wrong; strstr(row->name, part) && (wrong = strsep(&rest, " "));)
+        if (applies(row, wrong))
+            snprintf(list[k++], 12, "%.11s", wrong);
+}
+
+/* All cases, what tells most first: the n-th of every row before any row's next. */
+static void cases_run(const struct choice *choice, const struct row *rows, int n,
+                      char (*lists)[MOST_WRONG][12], struct result *results)
+{
+    const time_t start = time(NULL);
+    int running = 0;
+    for (int k = 0; k < MOST_WRONG; k++) {
+        for (int r = 0; r < n; r++) {
+            const char *wrong = lists[r][k];
+            struct result *out = &results[r * MOST_WRONG + k];
+            if (wrong[0] == '\0')
                 continue;
-            snprintf(list[r][k], sizeof list[r][k], "%s", wrong);
-            struct result *out = &results[r * MOST_WRONG + k++];
+            if (choice->texts) {
+                text_write(choice->texts, &rows[r], wrong);
+                continue;
+            }
+            if (choice->seconds && time(NULL) - start > (time_t)choice->seconds) {
+                out->skipped = 1;
+                continue;
+            }
             fflush(stdout);
-            if (running == jobs && wait(NULL) > 0)
+            if (running == choice->jobs && wait(NULL) > 0)
                 running--;
             if (fork() == 0) {
                 alarm(TIME_LIMIT_S);
-                case_run(library, &rows[r], wrong, out);
-                fflush(stdout);
+                case_run(choice->library, &rows[r], wrong, out);
                 _exit(0);
             }
             running++;
@@ -367,33 +412,73 @@ int main(int argc, char **argv)
     }
     while (wait(NULL) > 0)
         continue;
+}
+
+static int report(const struct choice *choice, const struct row *rows, int n, char (*lists)[MOST_WRONG][12],
+                  const struct result *results)
+{
+    int wrong_count = 0, cases = 0;
     for (int r = 0; r < n; r++) {
-        if (record && list[r][0][0])
+        if (choice->record && lists[r][0][0])
             printf("%s |", rows[r].name);
-        for (int k = 0; k < MOST_WRONG && list[r][k][0]; k++) {
-            struct result *result = &results[r * MOST_WRONG + k];
+        for (int k = 0; k < MOST_WRONG && lists[r][k][0]; k++) {
+            const struct result *result = &results[r * MOST_WRONG + k];
+            const char *got = result->skipped ? "-" : short_name(result->done ? result->code : -1);
             char wanted[40];
-            if (result->no_device) {
-                printf("no device\n");
-                return 77;
-            }
-            const char *got = short_name(result->done ? result->code : -1);
             cases++;
-            if (record) {
-                printf(" %s=%s", list[r][k], got);
+            if (choice->record) {
+                printf(" %s=%s", lists[r][k], got);
                 continue;
             }
-            expected(&rows[r], list[r][k], wanted);
+            expected(&rows[r], lists[r][k], wanted);
             if (strcmp(got, wanted) != 0 || result->complaint[0] != '\0') {
-                printf("%s, %s: %s, wanted %s; %s; %s\n", rows[r].name, list[r][k], got,
+                printf("%s, %s: %s, wanted %s; %s; %s\n", rows[r].name, lists[r][k], got,
                        wanted[0] ? wanted : "nothing yet", result->complaint, result->words);
                 wrong_count++;
             }
         }
-        if (record && list[r][0][0])
+        if (choice->record && lists[r][0][0])
             printf("\n");
     }
-    if (!record)
+    if (!choice->record)
         printf("%d cases, %d wrong\n", cases, wrong_count);
     return wrong_count > 0;
+}
+
+int main(int argc, char **argv)
+{
+    static struct row rows[MOST_ROWS];
+    static char lists[MOST_ROWS][MOST_WRONG][12];
+    struct choice choice = {.part = "", .jobs = 4};
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--driver") == 0 && i + 1 < argc)
+            choice.library = argv[++i];
+        else if (strcmp(argv[i], "--record") == 0)
+            choice.record = true;
+        else if (strcmp(argv[i], "--jobs") == 0 && i + 1 < argc)
+            choice.jobs = atoi(argv[++i]);
+        else if (strcmp(argv[i], "--seconds") == 0 && i + 1 < argc)
+            choice.seconds = (unsigned)atoi(argv[++i]);
+        else if (strcmp(argv[i], "--texts") == 0 && i + 1 < argc)
+            choice.texts = argv[++i];
+        else if (!choice.path)
+            choice.path = argv[i];
+        else
+            choice.part = argv[i];
+    }
+    const int n = choice.path ? rows_read(choice.path, rows) : -1;
+    struct result *results = mmap(NULL, sizeof *results * MOST_ROWS * MOST_WRONG, PROT_READ | PROT_WRITE,
+                                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (n < 0 || results == MAP_FAILED) {
+        fprintf(stderr,
+                "usage: faults [--driver LIBCUDA] [--jobs N] [--seconds N] [--record | --texts FOLDER] FILE "
+                "[PART-OF-A-NAME]\n");
+        return 2;
+    }
+    if (!choice.texts && !smoke(choice.library, &rows[0], &results[0]))
+        return results[0].no_device ? 77 : 3;
+    for (int r = 0; r < n; r++)
+        list_fill(&rows[r], choice.part, lists[r]);
+    cases_run(&choice, rows, n, lists, results);
+    return choice.texts ? 0 : report(&choice, rows, n, lists, results);
 }

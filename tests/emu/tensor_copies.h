@@ -4,12 +4,11 @@
    VERB    load, store, or the operation of a reduction: add min max inc dec and or xor
    map     type= dims= strides= box= steps= interleave= swizzle= fill= as cuTensorMapEncodeTiled takes them
            (numbers of the enumerations; strides in bytes, of dimension 1 and up; steps: element strides);
-           lower= upper= channels= pixels= instead of box=: cuTensorMapEncodeIm2col; with wide=1 or wide=2 (128 pixels)
-           cuTensorMapEncodeIm2colWide, off= then being halo and offset
-   poke=   W:V sets 32-bit word W of the encoded map to V afterwards; several with commas
-   at=     coordinates; off= im2col offsets
-   to=     offset of the box in shared memory, bytes; default 0, which is 1024-aligned
-   hint=1  with .L2::cache_hint; rank= and mode= (tile, im2col) of the instruction where not those of the map
+           lower= upper= channels= pixels= instead of box=: cuTensorMapEncodeIm2col; with wide=1 or wide=2
+   (128 pixels) cuTensorMapEncodeIm2colWide, off= then being halo and offset poke=   W:V sets 32-bit word W of
+   the encoded map to V afterwards; several with commas at=     coordinates; off= im2col offsets to= offset of
+   the box in shared memory, bytes; default 0, which is 1024-aligned hint=1  with .L2::cache_hint; rank= and
+   mode= (tile, im2col) of the instruction where not those of the map
  */
 #ifndef CLAB_TESTS_TENSOR_COPIES_H
 #define CLAB_TESTS_TENSOR_COPIES_H

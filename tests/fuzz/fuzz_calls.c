@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cuda.h>
 #include <cudaProfiler.h>
@@ -50,9 +51,13 @@ enum kind {
     POOL,
     MEMORY,
     HOST,
+    RESERVED, /* address ranges, physical memory */
+    PHYSICAL,
     KINDS
 };
-#define SLOTS 12
+#define SLOTS       12
+#define STEP        ((uint64_t)2 << 20) /* granularity of virtual memory management */
+#define RANGE_STEPS 3u
 static uintptr_t slots[KINDS][SLOTS];
 
 /* One that holds something, if there is one: most calls want a valid handle. */
@@ -119,6 +124,15 @@ static void forget(enum kind kind, uintptr_t value)
         break;
     case HOST:
         cuMemFreeHost((void *)value);
+        break;
+    case RESERVED:
+        for (unsigned i = 0; i <= RANGE_STEPS; i++)
+            for (unsigned n = 1; n <= RANGE_STEPS; n++)
+                cuMemUnmap(value + i * STEP, n * STEP);
+        cuMemAddressFree(value, RANGE_STEPS * STEP);
+        break;
+    case PHYSICAL:
+        cuMemRelease(value);
         break;
     default:
         break; /* belongs to another */
@@ -383,6 +397,82 @@ static void memory(void)
         cuMemGetAddressRange(nullable(out), nullable(out + 1), a);
         cuMemHostGetDevicePointer(nullable(out), (void *)any(HOST), 0);
         break;
+    }
+}
+
+/* Virtual memory management, memory of other processes. */
+static void virtual_memory(void)
+{
+    CUmemAllocationProp props = {
+        .type = chance(8) ? (CUmemAllocationType)small() : CU_MEM_ALLOCATION_TYPE_PINNED,
+        .location = {.type = chance(8) ? (CUmemLocationType)small() : CU_MEM_LOCATION_TYPE_DEVICE,
+                     .id = chance(12) ? (int)small() : 0},
+        .requestedHandleTypes = chance(2) ? CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR : small()};
+    CUmemAccessDesc access = {.location = props.location,
+                              .flags = chance(8) ? (CUmemAccess_flags)small()
+                                                 : (CUmemAccess_flags)(2 * below(2) + 1)};
+    uint64_t range = any(RESERVED) + (chance(4) ? below(4) * STEP : 0), steps = 1 + below(RANGE_STEPS),
+             bytes = chance(10) ? size() : steps * STEP;
+    switch (below(14)) {
+    case 0:
+        if (cuMemAddressReserve(nullable(out), chance(8) ? bytes : RANGE_STEPS * STEP, chance(6) ? size() : 0,
+                                chance(4) ? range : 0, chance(8) ? small() : 0) == CUDA_SUCCESS)
+            keep(RESERVED, out[0]);
+        break;
+    case 1:
+        cuMemAddressFree(range, bytes);
+        break;
+    case 2:
+    case 3:
+        if (cuMemCreate(nullable(out), bytes > RANGE_STEPS * STEP ? STEP + 1 : bytes, nullable(&props),
+                        chance(8) ? small() : 0) == CUDA_SUCCESS)
+            keep(PHYSICAL, out[0]);
+        break;
+    case 4:
+        if (chance(3))
+            cuMemRelease(any(PHYSICAL));
+        break;
+    case 5:
+    case 6:
+        cuMemMap(range, bytes, chance(6) ? size() : 0, any(PHYSICAL), chance(8) ? small() : 0);
+        break;
+    case 7:
+        cuMemUnmap(range, bytes);
+        break;
+    case 8:
+    case 9:
+        cuMemSetAccess(range, bytes, nullable(&access), chance(6) ? small() & 3 : 1);
+        cuMemsetD8(range, 1, bytes);
+        break;
+    case 10:
+        cuMemGetAccess(nullable(out), nullable(&props.location), range);
+        if (cuMemRetainAllocationHandle(nullable(out), (void *)(uintptr_t)range) == CUDA_SUCCESS)
+            cuMemRelease(out[0]);
+        break;
+    case 11:
+        cuMemGetAllocationGranularity(nullable(out), nullable(&props),
+                                      (CUmemAllocationGranularity_flags)below(3));
+        cuMemGetAllocationPropertiesFromHandle(nullable(&props), any(PHYSICAL));
+        break;
+    case 12: {
+        int file = -1;
+        if (cuMemExportToShareableHandle(&file, any(PHYSICAL), CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0) ==
+                CUDA_SUCCESS &&
+            file >= 0) {
+            if (cuMemImportFromShareableHandle(nullable(out), (void *)(intptr_t)file,
+                                               CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) == CUDA_SUCCESS)
+                keep(PHYSICAL, out[0]);
+            close(file);
+        }
+        break;
+    }
+    default: {
+        CUipcMemHandle handle;
+        if (cuIpcGetMemHandle(&handle, any(MEMORY)) == CUDA_SUCCESS &&
+            cuIpcOpenMemHandle((CUdeviceptr *)out, handle, 1) == CUDA_SUCCESS)
+            cuIpcCloseMemHandle(out[0]);
+        break;
+    }
     }
 }
 
@@ -865,7 +955,7 @@ static const struct {
 
 static uintptr_t argument(char letter)
 {
-    static const char kinds[] = "CMFSEGNXLKJPaH"; /* as enum kind */
+    static const char kinds[] = "CMFSEGNXLKJPaHvp"; /* as enum kind */
     switch (letter) {
     case 'i':
         return small();
@@ -1010,8 +1100,8 @@ static void fresh(void)
 /* Everything goes: what hangs on contexts, contexts, then what belongs to none. */
 static void clear(void)
 {
-    static const enum kind order[] = {EXEC,  GRAPH,  LINK,    HOST,    MEMORY, MODULE,
-                                      EVENT, STREAM, CONTEXT, LIBRARY, POOL};
+    static const enum kind order[] = {EXEC,   GRAPH,   LINK,    HOST, MEMORY,   MODULE,  EVENT,
+                                      STREAM, CONTEXT, LIBRARY, POOL, RESERVED, PHYSICAL};
     fresh();
     for (size_t k = 0; k < sizeof order / sizeof order[0]; k++)
         for (unsigned i = 0; i < SLOTS; i++)
@@ -1094,9 +1184,10 @@ static void arrange(void)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     static void (*const groups[])(void) = {
-        launch_some, launch_some, modules,   linker,    memory,    memory,    memory,   memory,    streams,
-        streams,     streams,     graphs,    graphs,    graphs,    contexts,  contexts, questions, questions,
-        questions,   questions,   questions, questions, questions, questions, copies,   copies,    channel};
+        launch_some, launch_some, modules,   linker,         memory,        memory,    memory,    memory,
+        streams,     streams,     streams,   graphs,         graphs,        graphs,    contexts,  contexts,
+        questions,   questions,   questions, questions,      questions,     questions, questions, questions,
+        copies,      copies,      channel,   virtual_memory, virtual_memory};
     size_t before = 0, after = 0, total = 0;
     if (cuInit(0) != CUDA_SUCCESS)
         abort();

@@ -5,8 +5,8 @@
           NAME --random SEED COUNT     try random inputs
           NAME --pack PACK FILE...     write a pack
           NAME --unpack PACK FOLDER    write the inputs as files, for libFuzzer
-          NAME --least PACK OUT        a pack of those that reach code which no smaller one before them does;
-   only in the build of tools/fuzz-coverage, whose counters it reads */
+          NAME --least PACK OUT [N]    a pack of those that reach N places (1) which no smaller one before
+   them does; in the build of tools/fuzz-coverage, whose counters it reads */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,19 +82,19 @@ static int by_size(const void *a, const void *b)
     return x->bytes != y->bytes ? (x->bytes < y->bytes ? -1 : 1) : x->at < y->at ? -1 : x->at > y->at;
 }
 
-/* Whether what has just run reached code that `seen` does not have; adds it. */
-static bool reached_new(unsigned char *seen)
+/* Whether what has just run reached `least` places that `seen` does not have; then adds all of them. */
+static bool reached_new(unsigned char *seen, size_t least)
 {
     const uint64_t *counters = __llvm_profile_begin_counters();
-    size_t n = (size_t)(__llvm_profile_end_counters() - counters);
-    bool new = false;
+    size_t n = (size_t)(__llvm_profile_end_counters() - counters), new = 0;
     for (size_t i = 0; i < n; i++)
-        if (counters[i] != 0 && !seen[i])
-            seen[i] = new = true;
-    return new;
+        new += counters[i] != 0 && !seen[i];
+    for (size_t i = 0; i < n && new >= least; i++)
+        seen[i] |= counters[i] != 0;
+    return new >= least;
 }
 
-static int least(const char *pack_path, const char *data, size_t bytes, const char *out_path)
+static int least(const char *pack_path, const char *data, size_t bytes, const char *out_path, size_t places)
 {
     size_t n = 0, kept = 0, at = 0;
     if (__llvm_profile_begin_counters == NULL || __llvm_profile_reset_counters == NULL)
@@ -117,7 +117,7 @@ static int least(const char *pack_path, const char *data, size_t bytes, const ch
     for (size_t i = 0; i < n; i++) {
         __llvm_profile_reset_counters();
         LLVMFuzzerTestOneInput((const uint8_t *)inputs[i].data, inputs[i].bytes);
-        if (!reached_new(seen))
+        if (!reached_new(seen, places))
             continue;
         fwrite(inputs[i].data - 4, 1, 4 + inputs[i].bytes, out);
         kept++;
@@ -137,15 +137,17 @@ int main(int argc, char **argv)
     if (argc == 4 && strcmp(argv[1], "--random") == 0)
         return random_inputs(strtoull(argv[2], NULL, 10), (unsigned)strtoul(argv[3], NULL, 10));
     bool unpack = argc == 4 && strcmp(argv[1], "--unpack") == 0,
-         fewer = argc == 4 && strcmp(argv[1], "--least") == 0, one = argc == 3 && strcmp(argv[1], "-1") == 0;
+         fewer = (argc == 4 || argc == 5) && strcmp(argv[1], "--least") == 0,
+         one = argc == 3 && strcmp(argv[1], "-1") == 0;
     if (argc != 2 && !unpack && !fewer && !one)
-        return fail("PACK, --unpack PACK FOLDER, --least PACK OUT, -1 FILE, --pack PACK FILE...", "usage");
+        return fail("PACK, --unpack PACK FOLDER, --least PACK OUT [N], -1 FILE, --pack PACK FILE...",
+                    "usage");
     const char *path = argv[argc == 2 ? 1 : 2];
     char *data = clab_file_read(path, 64u << 20, &bytes);
     if (data == NULL)
         return fail("cannot be read", path);
     if (fewer)
-        return least(path, data, bytes, argv[3]);
+        return least(path, data, bytes, argv[3], argc == 5 ? strtoul(argv[4], NULL, 10) : 1);
     if (one)
         LLVMFuzzerTestOneInput((const uint8_t *)data, bytes);
     while (!one && at + 4 <= bytes) {

@@ -31,6 +31,20 @@ processes() {
     local n=$(($(nproc) * ${weight[$1]:-1} / total))
     echo $((n > 0 ? n : 1))
 }
+# One process, and the next when it dies: the whole of its last words is kept. (libFuzzer's own -fork keeps one line.)
+one() {
+    local name=$1 process=$2 end=$((SECONDS + seconds)) log n=0
+    log=$work/$name/log$process
+    cd "$work/$name" || return
+    while ((SECONDS < end)); do
+        timeout -k 5 $((end - SECONDS + 40)) "$fuzzers/fuzz_$name" corpus -reload=1 -timeout=60 -rss_limit_mb=4096 \
+            -max_total_time=$((end - SECONDS)) -max_len=8192 -print_final_stats=1 "${@:3}" \
+            -artifact_prefix="$work/$name/found/" >"$log" 2>&1 </dev/null && break
+        n=$((n + 1))
+        tail -c 20000 "$log" >"found/log$process.$n"
+    done
+    grep -a '^#' "$log" | tail -1 >>"$work/$name/last"
+}
 export CLUSTERLAB_EMU_LOG=none CLUSTERLAB_EMU_BUDGET=200000
 # What was freed last is kept apart by AddressSanitizer, 256 MB of it unless told otherwise.
 export ASAN_OPTIONS=allocator_may_return_null=1:detect_leaks=1:handle_abort=1:quarantine_size_mb=32 UBSAN_OPTIONS=print_stacktrace=1
@@ -41,9 +55,9 @@ for name in "${names[@]}"; do
     options=()
     [[ ! -f $corpora/$name.dict ]] || options+=("-dict=$corpora/$name.dict")
     [[ $name != module && $name != calls ]] || options+=(-len_control=0) # short inputs do nothing
-    (cd "$work/$name" && exec timeout -k 5 $((seconds + 40)) "$fuzzers/fuzz_$name" corpus -fork="$(processes "$name")" \
-        -ignore_crashes=1 -ignore_timeouts=1 -ignore_ooms=1 -max_total_time="$seconds" -timeout=60 -rss_limit_mb=4096 \
-        -max_len=8192 "${options[@]}" -artifact_prefix="$work/$name/found/" >"$work/$name/log" 2>&1 </dev/null) &
+    for ((process = 0; process < $(processes "$name"); process++)); do
+        one "$name" "$process" "${options[@]}" &
+    done
 done
 wait
 # Each process minimises its share of the corpus; what was not done in time is kept whole.
@@ -65,16 +79,11 @@ for name in "${names[@]}"; do
     (cd "$work/$name/merged" && "$fuzzers/fuzz_replay_parse" --pack "$work/$name.pack" ./*)
     gzip -9 <"$work/$name.pack" >"$out/$name.pack.gz"
 done
-status=0
 for name in "${names[@]}"; do
-    found=$(find "$work/$name/found" -type f | wc -l)
-    printf '%s: %s s, %s found, %s inputs, minimised %s, last line: %s\n' "$name" "$seconds" "$found" \
-        "$(find "$work/$name/corpus" -type f | wc -l)" "$(find "$work/$name/merged" -type f | wc -l)" \
-        "$(grep -a '^#' "$work/$name/log" | tail -1)"
+    found=$(find "$work/$name/found" -type f ! -name 'log*' | wc -l)
+    printf '%s: %s s, %s found, %s inputs run, %s in the corpus, minimised %s\n' "$name" "$seconds" "$found" \
+        "$(sed -E 's/^#([0-9]+).*/\1/' "$work/$name/last" | awk '{ n += $1 } END { print n + 0 }')" \
+        "$(find "$work/$name/corpus" -type f | wc -l)" "$(find "$work/$name/merged" -type f | wc -l)"
 done | tee "$out/summary.txt"
-for name in "${names[@]}"; do
-    [[ -z $(find "$work/$name/found" -type f) ]] || status=1
-    tail -c 4000000 "$work/$name/log" >"$work/$name/found/log"
-done
 (cd "$work" && tar czf "$out/found.tgz" ./*/found)
-exit $status
+! grep -q ', [1-9][0-9]* found' "$out/summary.txt"
