@@ -252,3 +252,24 @@ const char *clab_path_shown(const char *path)
     bool below = strncmp(path, folder, bytes) == 0 && path[bytes] == '/';
     return below ? path + bytes + 1 : path;
 }
+
+void clab_unescape(char *name)
+{
+    char *to = name;
+    for (const char *from = name; *from; to++) {
+        size_t digits = 0;
+        while (from[0] == '\\' && digits < 3 && from[1 + digits] >= '0' && from[1 + digits] <= '7')
+            digits++;
+        if (digits > 0) {
+            unsigned value = 0;
+            for (size_t i = 1; i <= digits; i++)
+                value = value * 8 + (unsigned)(from[i] - '0');
+            *to = (char)(value != 0 ? value & 0xff : '?');
+            from += 1 + digits;
+        } else {
+            from += from[0] == '\\' && from[1] != '\0';
+            *to = *from++;
+        }
+    }
+    *to = '\0';
+}

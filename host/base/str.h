@@ -32,6 +32,10 @@ int clab_file_write_atomic(const char *path, const void *data, size_t bytes);
 /* The path as a record shows it: without the current folder in front when it lies below that, else as it is.
    A pointer into `path`. */
 const char *clab_path_shown(const char *path);
+/* A file's name as compilers and disassemblers write it in quotes, back to what it is, in place: bytes beyond
+   ASCII, quotes and backslashes stand there as \346, \" and \\ (the manual has no word about it: PTX ISA 9.0,
+   "Debugging Directives: .file"). */
+void clab_unescape(char *name);
 /* Nearest of `count` names to `word` by edit distance, or NULL when none is close (distance > 1/3 of the
  * length). */
 const char *clab_nearest_name(const char *word, const char *const *names, size_t count);

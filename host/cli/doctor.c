@@ -103,6 +103,8 @@ static void look_at_cache(json_t *parts, const struct clab_compiler *compiler)
         try_cache(cache, why, sizeof why);
     else
         snprintf(why, sizeof why, "%.4000s", note);
+    if (cache[0] == '\0' && why[0] == '\0')
+        snprintf(why, sizeof why, "none of $CLUSTERLAB_CACHE, $XDG_CACHE_HOME and $HOME names a folder");
     json_t *part = part_new("image cache", why[0] == '\0' && cache[0] != '\0' ? "ok" : "off");
     part_set(part, "where", cache);
     part_set(part, "reason", why);
@@ -120,7 +122,7 @@ static void add_where(const json_t *part, struct clab_str *out)
         clab_str_addf(out, "%s%s%s%s", where, origin[0] != '\0' ? " (" : "", origin,
                       origin[0] != '\0' ? ")" : "");
     else if (strcmp(state, "off") == 0)
-        clab_str_addf(out, "%s%s%s", where, reason[0] != '\0' ? ": " : "", reason);
+        clab_str_addf(out, "%s%s%s", where, where[0] != '\0' && reason[0] != '\0' ? ": " : "", reason);
     else if (reason[0] != '\0')
         clab_str_add(out, reason);
     else

@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "cli/matrix.h"
 #include "lab/wire.h"
+#include "report/table.h"
 
 /* The target of the GPU with all that its chip has; NULL with an error when it is no GPU for this. */
 static clab_status target_of(const json_t *facts, const struct clab_target **out, struct clab_error *error)
@@ -118,7 +119,7 @@ void clab_matrix_print_jit(const struct clab_matrix *matrix)
     if (matrix->gpu == NULL)
         return;
     for (size_t i = 0; i < matrix->n_tries; i++) {
-        const int own = (int)strlen(matrix->rows[matrix->tries[i].row].label);
+        const int own = (int)clab_text_width(matrix->rows[matrix->tries[i].row].label);
         width = own > width ? own : width;
     }
     fprintf(out, "\nPTX through the driver's own JIT on %s\n%-*s  built for  driver\n",
@@ -126,7 +127,7 @@ void clab_matrix_print_jit(const struct clab_matrix *matrix)
     for (size_t i = 0; i < matrix->n_tries; i++) {
         const struct clab_jit_try *try = &matrix->tries[i];
         const char *label = matrix->rows[try->row].label, *built_for = try->built_for->name;
-        fprintf(out, "%-*s  %-9s  ", width, label, built_for);
+        fprintf(out, "%s%*s  %-9s  ", label, width - (int)clab_text_width(label), "", built_for);
         if (try->taken)
             fprintf(out, "%.1f ms\n", try->ms);
         else

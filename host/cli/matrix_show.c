@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "cli/matrix.h"
+#include "report/table.h"
 
 char clab_matrix_letter(const struct clab_cell *cell)
 {
@@ -68,13 +69,15 @@ static void print_grid(const struct clab_matrix *matrix, bool colour, bool seen[
     FILE *out = matrix->cli->out;
     int width = (int)strlen("kernel");
     for (size_t i = 0; i < matrix->n_rows; i++)
-        width = (int)strlen(matrix->rows[i].label) > width ? (int)strlen(matrix->rows[i].label) : width;
+        width = (int)clab_text_width(matrix->rows[i].label) > width
+                    ? (int)clab_text_width(matrix->rows[i].label)
+                    : width;
     fprintf(out, "%-*s", width, "kernel");
     for (size_t j = 0; j < matrix->n_archs; j++)
         fprintf(out, "  %s", matrix->archs[j]->name + strlen("sm_"));
     fputc('\n', out);
     for (size_t i = 0; i < matrix->n_rows; i++) {
-        fprintf(out, "%-*s", width, matrix->rows[i].label);
+        fprintf(out, "%s%*s", matrix->rows[i].label, width - (int)clab_text_width(matrix->rows[i].label), "");
         for (size_t j = 0; j < matrix->n_archs; j++) {
             const struct meaning *meaning = meaning_of(clab_matrix_letter(&matrix->rows[i].cells[j]));
             const int room = (int)strlen(matrix->archs[j]->name) - (int)strlen("sm_");

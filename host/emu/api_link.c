@@ -360,8 +360,8 @@ CUresult CUDAAPI cuLinkComplete(CUlinkState state, void **cubinOut, size_t *size
     }
     if (link->output == NULL) {
         struct clab_str all = {0};
-        clab_str_addf(&all, ".version %u.%u\n.target %s\n.address_size 64\n", link->version / 10,
-                      link->version % 10, link->target);
+        clab_str_addf(&all, ".version %u.%u\n.target %s\n.address_size 64\n" PTX_LINKED_MARK "\n",
+                      link->version / 10, link->version % 10, link->target);
         add_body(link, &all);
         char *text = link->body.failed ? NULL : clab_str_take(&all);
         if (text == NULL) {

@@ -9,6 +9,7 @@
        (offset)  @!P0 LDG.E R0, desc[UR4][R2.64] ;          instruction and its offset
 
    Padding after the last instruction (NOP, and the branch to itself before it) is left out. */
+#include "base/str.h"
 #include "inspect/listing.h"
 
 #include <ctype.h>
@@ -74,6 +75,7 @@ static void read_file_line(struct reader *r, const char *line)
         r->failed = true;
         return;
     }
+    clab_unescape(file);
     if (!r->chain_open || (!r->place_is_own && is_own(r, file))) {
         r->place = (struct clab_place){file, number};
         r->place_is_own = is_own(r, file);

@@ -255,7 +255,7 @@ static bool var_again(struct ptx_parser *parser, struct ptx_var *old, const stru
         return ptx_fail(parser, "'%s' is already defined", old->name);
     if (new_declares)
         return true;
-    if (new->linkage == PTX_LINK_NONE)
+    if (new->linkage == PTX_LINK_NONE && !parser->linked)
         return ptx_fail(parser, "'%s' was declared .extern and needs .visible, .weak or .common", old->name);
     uint32_t index = old->index;
     *old = *new;

@@ -211,6 +211,8 @@ static bool redeclaration_check(struct ptx_parser *parser, const struct ptx_func
                                 const struct ptx_function *new, enum ptx_linkage linkage)
 {
     bool hides = old->linkage == PTX_LINK_VISIBLE && linkage == PTX_LINK_NONE;
+    if (parser->linked && (old->linkage == PTX_LINK_EXTERN || linkage == PTX_LINK_EXTERN))
+        return true;
     if (old->defined)
         return ptx_fail(parser, "function '%s' is already defined", old->name);
     if (!headers_agree(old, new))
@@ -269,6 +271,23 @@ static bool header_read(struct ptx_parser *parser, struct ptx_function *header, 
            (header->entry ? parameter_space_check(parser, header) : returns_check(parser, header));
 }
 
+static void header_keep(struct ptx_function *function, const struct ptx_function *header,
+                        enum ptx_linkage linkage, uint32_t line)
+{
+    if (!function->line || linkage != PTX_LINK_NONE)
+        function->linkage = linkage;
+    function->params = header->params;
+    function->n_params = header->n_params;
+    function->returns = header->returns;
+    function->n_returns = header->n_returns;
+    function->directives = header->directives;
+    function->line = line;
+    for (uint32_t i = 0; i < function->n_params; i++)
+        function->params[i]->function = function;
+    for (uint32_t i = 0; i < function->n_returns; i++)
+        function->returns[i]->function = function;
+}
+
 /* After .entry or .func, up to the body's end or the prototype's semicolon. */
 bool ptx_parse_function(struct ptx_parser *parser, enum ptx_linkage linkage, bool entry)
 {
@@ -293,18 +312,8 @@ bool ptx_parse_function(struct ptx_parser *parser, enum ptx_linkage linkage, boo
         return ptx_fail(parser, "an .extern function has no body");
     if (function->line && !redeclaration_check(parser, function, &header, linkage))
         return false;
-    if (!function->line || body)
-        function->linkage = linkage;
-    function->params = header.params;
-    function->n_params = header.n_params;
-    function->returns = header.returns;
-    function->n_returns = header.n_returns;
-    function->directives = header.directives;
-    function->line = line;
-    for (uint32_t i = 0; i < function->n_params; i++)
-        function->params[i]->function = function;
-    for (uint32_t i = 0; i < function->n_returns; i++)
-        function->returns[i]->function = function;
+    if (body || !function->defined) /* else the declaration of another module, linked after the definition */
+        header_keep(function, &header, linkage, line);
     if (body) {
         function->defined = true;
         parser->in_body = true;

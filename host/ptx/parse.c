@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/str.h"
 #include "ptx/parser.h"
 
 /* --- other directives */
@@ -31,9 +32,11 @@ bool ptx_parse_file(struct ptx_parser *parser)
     }
     if (index >= module->n_files)
         module->n_files = index + 1;
-    module->files[index] = clab_arena_strndup(parser->arena, parser->token.text + 1, parser->token.bytes - 2);
-    if (!module->files[index])
+    char *name = clab_arena_strndup(parser->arena, parser->token.text + 1, parser->token.bytes - 2);
+    if (!name)
         return ptx_no_memory(parser);
+    clab_unescape(name);
+    module->files[index] = name;
     ptx_next(parser);
     while (ptx_accept(parser, ',')) { /* time stamp, size */
         struct ptx_value value;
@@ -383,6 +386,9 @@ clab_status ptx_parse(const char *text, size_t bytes, const char *name,
     } else if (forms->fault) {
         status = clab_error_set(record, CLAB_INTERNAL, "insn.def: row %s cannot be read", forms->fault);
     } else {
+        char start[200];
+        snprintf(start, sizeof start, "%s", module->text);
+        parser.linked = strstr(start, PTX_LINKED_MARK) != NULL;
         ptx_lexer_init(&parser.lexer, module->text, bytes);
         if (!module_read(&parser) || parser.failed)
             status = record->status != CLAB_OK

@@ -48,7 +48,7 @@ void clab_table_cell(struct clab_table *table, size_t column, const char *format
     va_end(args);
 }
 
-static size_t width(const char *text)
+size_t clab_text_width(const char *text)
 {
     size_t n = 0;
     for (; text != NULL && *text != '\0'; text++)
@@ -58,7 +58,7 @@ static size_t width(const char *text)
 
 static void put(struct clab_str *line, const char *text, size_t wide, bool right)
 {
-    size_t blanks = wide > width(text) ? wide - width(text) : 0;
+    size_t blanks = wide > clab_text_width(text) ? wide - clab_text_width(text) : 0;
     if (right)
         clab_str_addf(line, "%*s", (int)blanks, "");
     clab_str_add(line, text != NULL ? text : "");
@@ -78,10 +78,10 @@ void clab_table_print(const struct clab_table *table, struct clab_str *out)
 {
     size_t wide[CLAB_TABLE_MAX_COLUMNS];
     for (size_t c = 0; c < table->n_columns; c++) {
-        wide[c] = width(table->titles[c]);
+        wide[c] = clab_text_width(table->titles[c]);
         for (size_t r = 0; r < table->n_rows; r++)
-            if (width(table->cells[r * table->n_columns + c]) > wide[c])
-                wide[c] = width(table->cells[r * table->n_columns + c]);
+            if (clab_text_width(table->cells[r * table->n_columns + c]) > wide[c])
+                wide[c] = clab_text_width(table->cells[r * table->n_columns + c]);
     }
     struct clab_str line = {0};
     for (size_t c = 0; c < table->n_columns; c++) {

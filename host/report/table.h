@@ -16,6 +16,9 @@ struct clab_table {
     bool failed;
 };
 
+/* Columns that UTF-8 text takes, one for each code point (0 for NULL). */
+size_t clab_text_width(const char *text);
+
 /* Adds a column; call before the first row. */
 void clab_table_column(struct clab_table *table, const char *title, bool right);
 /* Starts a row; cells are set by column index and default to "". */

@@ -200,6 +200,26 @@ static void test_paths_are_shown_from_the_current_folder(void **state)
     assert_string_equal(clab_path_shown(""), "");
 }
 
+static void test_names_lose_their_escapes(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {
+        {"a/b.cu", "a/b.cu"},
+        {"\\316\\261.cu", "\316\261.cu"},
+        {"a\\\"b\\\\c", "a\"b\\c"},
+        {"\\0601", "01"},
+        {"end\\", "end\\"},
+        {"\\000x", "?x"},
+        {"", ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "%s", cases[i][0]);
+        clab_unescape(name);
+        assert_string_equal(name, cases[i][1]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -212,6 +232,7 @@ int main(void)
                                         remove_folder),
         cmocka_unit_test(test_nearest_name),
         cmocka_unit_test(test_paths_are_shown_from_the_current_folder),
+        cmocka_unit_test(test_names_lose_their_escapes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -175,7 +175,7 @@ static void test_kernel_errors(void **state)
     struct emu_machine *machine = machine_new();
     struct emu_module *module =
         load(machine, HEAD ".visible .entry a() { ret; }\n"
-                           ".func gone();\n"
+                           ".extern .func gone();\n"
                            ".visible .entry b() { call.uni gone; ret; }\n"
                            ".extern .global .u32 there;\n"
                            ".visible .entry c() { .reg .b64 %rd1; mov.u64 %rd1, there; ret; }\n");
