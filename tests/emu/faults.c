@@ -154,7 +154,7 @@ static void kernel_text(struct clab_str *out, const struct row *row, const char 
     }
     clab_str_add(out, "\n");
     if (has(row, 'b')) /* what the copy does is done by then; the phase itself never ends */
-        clab_str_add(out, "mov.u32 %n, 2000;\nAGAIN: mbarrier.test_wait.parity.shared.b64 %q, [%m], "
+        clab_str_add(out, "mov.u32 %n, 100;\nAGAIN: mbarrier.test_wait.parity.shared.b64 %q, [%m], "
                           "0;\nsub.u32 %n, %n, 1;\n"
                           "setp.ne.u32 %q, %n, 0;\n@%q bra AGAIN;\n");
     clab_str_add(
