@@ -67,14 +67,19 @@ void check_cp_async(struct check *check, struct check_warp *warp, const struct e
     }
 }
 
-/* Those lanes have waited for an agent of theirs up to `time`. */
+/* Each of those lanes has waited for an agent of its own up to `time`; of the other lanes' copies it knows
+   nothing until the warp synchronises (PTX ISA 9.0, cp.async.wait_group: visible to the executing thread). */
 static void learn(struct check_warp *warp, uint32_t lanes, uint32_t agent, uint32_t time)
 {
-    EACH_GROUP(g, warp, lanes)
-    {
-        const uint64_t cluster = warp->self.cluster;
-        clock_add(&g->mem.more, cluster, CHECK_KEY_AGENT + agent, g->lanes & lanes, CHECK_ASYNC_TIME | time);
-        clock_add(&g->exec.more, cluster, CHECK_KEY_AGENT + agent, g->lanes & lanes, CHECK_ASYNC_TIME | time);
+    for (uint32_t left = lanes; left; left &= left - 1) {
+        const uint32_t lane = left & -left;
+        check_split(warp, lane);
+        EACH_GROUP(g, warp, lane)
+        {
+            const uint64_t cluster = warp->self.cluster;
+            clock_add(&g->mem.more, cluster, CHECK_KEY_AGENT + agent, lane, CHECK_ASYNC_TIME | time);
+            clock_add(&g->exec.more, cluster, CHECK_KEY_AGENT + agent, lane, CHECK_ASYNC_TIME | time);
+        }
     }
 }
 
@@ -95,7 +100,6 @@ void check_group_event(struct check *check, struct check_warp *warp, const struc
         }
         return;
     }
-    check_split(warp, event->lanes);
     for (uint32_t left = event->lanes, same; left; left &= ~same) {
         uint32_t first = 0;
         same = 0;

@@ -188,6 +188,9 @@ static CUresult instantiate(const char *call, CUgraphExec *out_handle, CUgraph h
         return api_fail(CUDA_ERROR_NOT_SUPPORTED, "launching graphs from kernels is not emulated");
     if ((flags & ~known) != 0)
         return api_fail(CUDA_ERROR_INVALID_VALUE, "unknown flags in 0x%llx", flags);
+    /* UNVERIFIED: the code of a second instance (CUDA Driver API 13.0, cuGraphAddMemAllocNode). */
+    if (emu_handle_get(EMU_HANDLE_EXEC, graph->instance) != NULL && api_graph_has_memory(graph))
+        return api_fail(CUDA_ERROR_NOT_SUPPORTED, "a graph that allocates or frees memory has one instance");
     struct instance *instance = calloc(1, sizeof *instance);
     if (instance == NULL)
         return api_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a graph");
@@ -204,7 +207,7 @@ static CUresult instantiate(const char *call, CUgraphExec *out_handle, CUgraph h
         return api_result(result);
     }
     instance->flags = flags;
-    *out_handle = instance->handle;
+    *out_handle = graph->instance = instance->handle;
     return api_leave();
 }
 

@@ -185,6 +185,15 @@ struct api_graph *api_graph_clone(const struct api_graph *graph)
     return copy;
 }
 
+bool api_graph_has_memory(const struct api_graph *graph)
+{
+    for (const struct api_node *node = graph->nodes; node != NULL; node = node->next)
+        if (node->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC || node->type == CU_GRAPH_NODE_TYPE_MEM_FREE ||
+            (node->child != NULL && api_graph_has_memory(node->child)))
+            return true;
+    return false;
+}
+
 /* ---- calls ---- */
 
 static CUresult enter_graph(const char *call, CUgraph handle, struct api_graph **out_graph)
@@ -235,6 +244,8 @@ CUresult CUDAAPI cuGraphClone(CUgraph *phGraphClone, CUgraph originalGraph)
     if (result != CUDA_SUCCESS)
         return result;
     API_REQUIRE(phGraphClone != NULL);
+    if (api_graph_has_memory(graph))
+        return api_fail(CUDA_ERROR_NOT_SUPPORTED, "a graph that allocates or frees memory cannot be cloned");
     struct api_graph *copy = api_graph_clone(graph);
     if (copy == NULL)
         return api_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a graph");
@@ -461,6 +472,10 @@ static CUresult change_edges(const char *call, CUgraph hGraph, const CUgraphNode
         return result;
     if (!plain_edges(data, count))
         return api_fail(CUDA_ERROR_NOT_SUPPORTED, "programmatic edges of graphs are not emulated");
+    /* UNVERIFIED: the code, here and in cuGraphDestroyNode (CUDA Driver API 13.0, cuGraphRemoveDependencies).
+     */
+    if (!add && count > 0 && api_graph_has_memory(graph))
+        return api_fail(CUDA_ERROR_NOT_SUPPORTED, "a graph that allocates or frees memory keeps its edges");
     result = api_nodes_get(graph, from, count, &sources);
     if (result == CUDA_SUCCESS)
         result = api_nodes_get(graph, to, count, &targets);
@@ -510,6 +525,8 @@ CUresult CUDAAPI cuGraphDestroyNode(CUgraphNode hNode)
     struct api_graph *graph = node->graph;
     if (graph->capture != NULL)
         return api_fail(CUDA_ERROR_NOT_PERMITTED, "the graph is being captured into");
+    if (api_graph_has_memory(graph))
+        return api_fail(CUDA_ERROR_NOT_SUPPORTED, "a graph that allocates or frees memory keeps its nodes");
     for (struct api_node *other = graph->nodes; other != NULL; other = other->next)
         edge_remove(other, node);
     for (struct api_node **link = &graph->nodes; *link != NULL; link = &(*link)->next)

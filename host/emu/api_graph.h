@@ -41,12 +41,16 @@ struct api_graph {
     struct api_node *parent;     /* of a child graph */
     struct api_capture *capture; /* being captured into */
     struct api_retainer retained;
+    CUgraphExec instance; /* the last that was made of it; not kept alive by it */
 };
 
 struct api_graph *api_graph_new(void);
 void api_graph_free(struct api_graph *graph);
 /* A deep copy with handles of its own; NULL when memory is out. */
 struct api_graph *api_graph_clone(const struct api_graph *graph);
+/* Whether it, or a child graph of it, allocates or frees memory: such a graph cannot be cloned or cut, and
+   has one instance at a time (CUDA Driver API 13.0, cuGraphAddMemAllocNode). */
+bool api_graph_has_memory(const struct api_graph *graph);
 /* Takes over what `work` owns. INVALID_VALUE for a dependency twice or of another graph. */
 CUresult api_node_add(struct api_graph *graph, CUgraphNodeType type, struct api_work *work,
                       struct api_node *const *from, size_t n_from, struct api_node **out_node);

@@ -210,6 +210,8 @@ static CUresult add_child(CUgraphNode *out_handle, CUgraph hGraph, const CUgraph
     struct api_work work = {.kind = API_WORK_EMPTY};
     if (graph == NULL || childGraph == hGraph)
         return api_fail(CUDA_ERROR_INVALID_VALUE, "no live child graph");
+    if (api_graph_has_memory(graph))
+        return api_fail(CUDA_ERROR_NOT_SUPPORTED, "a graph that allocates or frees memory cannot be cloned");
     struct api_graph *child = api_graph_clone(graph);
     if (child == NULL)
         return api_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a graph");

@@ -70,6 +70,11 @@ CUresult CUDAAPI cuGraphAddMemFreeNode(CUgraphNode *phGraphNode, CUgraph hGraph,
     if (!api_graph_memory_is(dptr))
         return api_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx is not of an allocation node",
                         (unsigned long long)dptr);
+    const struct api_graph *graph = emu_handle_get(EMU_HANDLE_GRAPH, hGraph);
+    for (const struct api_node *node = graph != NULL ? graph->nodes : NULL; node != NULL; node = node->next)
+        if (node->type == CU_GRAPH_NODE_TYPE_MEM_FREE && node->work.memory.address == dptr)
+            return api_fail(CUDA_ERROR_INVALID_VALUE, "the graph frees 0x%llx already",
+                            (unsigned long long)dptr);
     struct api_work work = {.kind = API_WORK_FREE, .memory = {.address = dptr}};
     return api_node_add_call(phGraphNode, hGraph, dependencies, numDependencies, CU_GRAPH_NODE_TYPE_MEM_FREE,
                              &work, NULL);

@@ -379,12 +379,28 @@ static void test_memory_nodes(void **state)
     assert_int_equal(back, inner);
     OK(cuGraphMemAllocNodeGetParams(allocate, &memory));
     assert_int_equal(memory.bytesize, 1000);
+    WANT(CUDA_ERROR_INVALID_VALUE, cuGraphAddMemFreeNode(&give, graph, &give, 1, inner)); /* freed already */
     OK(cuGraphInstantiate(&exec, graph, 0));
     for (int i = 0; i < 3; i++)
         OK(cuGraphLaunch(exec, stream));
     OK(cuStreamSynchronize(stream));
     assert_int_equal(read_word(out), 12);
     WANT(CUDA_ERROR_INVALID_VALUE, cuMemFree(inner));
+    /* It has one instance, and cannot be cloned or cut; a graph without memory can. */
+    CUgraph other;
+    CUgraphExec second;
+    CUgraphNode child, first;
+    WANT(CUDA_ERROR_NOT_SUPPORTED, cuGraphInstantiate(&second, graph, 0));
+    WANT(CUDA_ERROR_NOT_SUPPORTED, cuGraphClone(&other, graph));
+    WANT(CUDA_ERROR_NOT_SUPPORTED, cuGraphDestroyNode(copy));
+    WANT(CUDA_ERROR_NOT_SUPPORTED, cuGraphRemoveDependencies(graph, &launch, &copy, NULL, 1));
+    OK(cuGraphCreate(&other, 0));
+    WANT(CUDA_ERROR_NOT_SUPPORTED, cuGraphAddChildGraphNode(&child, other, NULL, 0, graph));
+    OK(cuGraphAddEmptyNode(&first, other, NULL, 0));
+    OK(cuGraphAddEmptyNode(&child, other, &first, 1));
+    OK(cuGraphRemoveDependencies(other, &first, &child, NULL, 1));
+    OK(cuGraphDestroyNode(child));
+    OK(cuGraphDestroy(other));
     OK(cuGraphExecDestroy(exec));
     OK(cuGraphDestroy(graph));
     /* The same by capture. */

@@ -3,7 +3,7 @@
 // Needs:    CUDA C++17, sm_90
 // LAUNCH:   --grid 1 --block 64 --arg u32[2048]:iota --arg u32[64]
 // EXPECT:   race-shared|async-overwrite @copy
-// ALLOW:    race-shared async-overwrite
+// ALLOW:    race-shared async-overwrite async-read-early
 #include "protocol.cuh"
 
 extern "C" __global__ void cp_refill(const uint4 *in, u32 *out)
