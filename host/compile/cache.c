@@ -93,6 +93,11 @@ void clab_cache_key(const struct clab_toolkit *toolkit, const struct clab_compil
         clab_sha256_field(&hash, "clusterlab image 1");
         clab_sha256_field(&hash, CLAB_VERSION);
         clab_sha256_field(&hash, request->source_path);
+        /* Line information names the file by its whole path. */
+        char folder[4096] = "";
+        if (request->line_info && request->source_path[0] != '/' && getcwd(folder, sizeof folder) == NULL)
+            folder[0] = '\0';
+        clab_sha256_field(&hash, folder);
         clab_sha256_field(&hash, request->source_text);
         clab_sha256_field(&hash, request->arch);
         clab_sha256_field(&hash, request->entry);

@@ -17,6 +17,7 @@
 #include "emu/api_image.h"
 #include "emu/api_jit.h"
 #include "emu/api_options.h"
+#include "ptx/linked.h"
 
 struct link {
     CUlinkState handle;

@@ -42,7 +42,8 @@ uint32_t emu_occupancy_ctas(const struct emu_machine *machine, const struct emu_
     if (registers != 0) {
         uint32_t per_warp = (uint32_t)round_up((uint64_t)registers * 32, REGISTER_UNIT);
         uint32_t warps_per_sm = model->registers_per_sm / WARP_UNIT / per_warp * WARP_UNIT;
-        /* The number is an estimate, at times twice what ptxas needs: it lowers the count, and refuses nothing. */
+        /* The number is an estimate, at times twice what ptxas needs: it lowers the count, and refuses
+         * nothing. */
         bool fits = (uint64_t)per_warp * round_up(warps, WARP_UNIT) <= REGISTERS_PER_CTA;
         ctas = least(ctas, fits && warps_per_sm > warps ? warps_per_sm / warps : 1);
     }

@@ -86,6 +86,7 @@ struct emu_warp {
     bool state_same;           /* the state had not changed when it was compared last */
     struct emu_gather *gather; /* collective.c; NULL until the warp needs one */
     uint32_t gathered;         /* lanes that have arrived at the warp's open collective */
+    uint32_t deepest;          /* call depth reached so far: getting deeper is progress */
     _Alignas(64) uint32_t lane_mask[EMU_LANES];
 };
 

@@ -296,6 +296,8 @@ static bool state_changed(struct emu_warp *warp)
         const uint64_t place[] = {(uint64_t)(uintptr_t)fragment->pc, fragment->mask, fragment->state};
         hash = hash_words(place, sizeof place / sizeof *place, hash);
         for (const struct emu_frame *frame = fragment->frame; frame; frame = frame->caller) {
+            /* A function without registers still gets deeper. */
+            hash = hash_words(&(uint64_t){(uint64_t)(uintptr_t)frame->code}, 1, hash);
             hash = hash_words((const uint64_t *)(const void *)frame->regs, frame->code->file_bytes / 8, hash);
         }
     }

@@ -199,6 +199,10 @@ struct emu_frame *emu_enter(struct emu_warp *warp, const struct emu_op *op, cons
     frame->return_to = back;
     frame->local_base = base + (code->local_bytes ? 0 : 16);
     frame->depth = caller->depth + 1;
+    if (frame->depth > warp->deepest) {
+        warp->deepest = frame->depth;
+        emu_progress(warp);
+    }
     fragment->frame = frame;
     warp->regs = frame->regs;
     warp->costs = warp->costs ? code->costs : NULL;
@@ -385,6 +389,7 @@ void emu_warp_start(struct emu_warp *warp, struct emu_frame *frame)
     warp->live = warp->present;
     warp->round = 0;
     warp->progress = 0;
+    warp->deepest = 0;
     struct emu_fragment *fragment = fragment_new(warp);
     fragment->state = EMU_FRAGMENT_READY;
     fragment->mask = warp->present;

@@ -337,6 +337,37 @@ static clab_status read_sass(const struct clab_compiler *compiler, struct clab_s
     return status;
 }
 
+/* ptxas 13.0 takes the last backslash of an escaped name for a separator in a cubin's line table:
+   "a\316\261.cu" becomes file "261.cu" of folder "a\316". What becomes of `name` so, unescaped, or NULL where
+   nothing does. The caller frees it. */
+static char *broken_name(const char *name)
+{
+    size_t last = strlen(name);
+    while (last > 0 && (name[last - 1] & 0x80) == 0 && name[last - 1] != '/')
+        last--;
+    char *broken = last > 0 && name[last - 1] != '/' ? malloc(strlen(name) + 4) : NULL;
+    if (broken != NULL)
+        sprintf(broken, "%.*s/%o%s", (int)last - 1, name, (unsigned)(unsigned char)name[last - 1],
+                name + last);
+    return broken;
+}
+
+/* Without memory the names stay as they are. */
+static void mend_names(struct clab_listing *sass, const struct clab_listing *ptx)
+{
+    const char *name = NULL;
+    for (uint32_t i = 0; i < ptx->n_insns; i++) {
+        if (ptx->insns[i].place.file == NULL || (name != NULL && strcmp(name, ptx->insns[i].place.file) == 0))
+            continue;
+        name = ptx->insns[i].place.file;
+        char *broken = broken_name(name);
+        for (uint32_t k = 0; broken != NULL && k < sass->n_insns; k++)
+            if (sass->insns[k].place.file != NULL && strcmp(sass->insns[k].place.file, broken) == 0)
+                sass->insns[k].place.file = name;
+        free(broken);
+    }
+}
+
 /* .loc names the innermost line of an inlined call, the SASS reader the innermost one of the user's: the PTX
    gets that where SASS was made from it. Without memory it stays as it is. */
 static void share_places(const struct clab_listing *sass, struct clab_listing *ptx)
@@ -385,8 +416,10 @@ clab_status clab_inspect_open(struct clab_compiler *compiler, const struct clab_
         clab_error_copy(error, &why[assembled || out->ptx == NULL ? CLAB_LEVEL_SASS : CLAB_LEVEL_PTX]);
         return error != NULL ? error->status : CLAB_LOAD;
     }
-    if (out->has[CLAB_LEVEL_PTX] && out->has[CLAB_LEVEL_SASS])
+    if (out->has[CLAB_LEVEL_PTX] && out->has[CLAB_LEVEL_SASS]) {
+        mend_names(&out->listings[CLAB_LEVEL_SASS], &out->listings[CLAB_LEVEL_PTX]);
         share_places(&out->listings[CLAB_LEVEL_SASS], &out->listings[CLAB_LEVEL_PTX]);
+    }
     for (unsigned level = 0; level < CLAB_LEVELS && status == CLAB_OK; level++)
         if (out->has[level])
             status = clab_notes_find(&out->listings[level], &out->resources, &out->notes[level], error);

@@ -169,7 +169,8 @@ long double clab_element_load(enum clab_element element, const void *data, size_
 /* Integer part of a number modulo 2^64. */
 static uint64_t wrap(long double value)
 {
-    if (value > -0x1p63L && value < 0x1p63L) /* what nearly every fill has: fmodl takes longer than the rest */
+    if (value > -0x1p63L &&
+        value < 0x1p63L) /* what nearly every fill has: fmodl takes longer than the rest */
         return (uint64_t)(int64_t)value;
     if (!isfinite(value))
         return 0;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "ptx/linked.h"
 #include "ptx/parser.h"
 
 /* --- other directives */
@@ -172,19 +173,6 @@ static bool version_read(struct ptx_parser *parser)
     return true;
 }
 
-/* sm_90; compute_90, which ptxas 13.0 takes as the same. */
-static bool target_named(const struct ptx_token *token, struct ptx_target *out)
-{
-    static const char compute[] = "compute_";
-    char text[32];
-    if (token->bytes < sizeof compute || token->bytes >= sizeof text ||
-        memcmp(token->text, compute, sizeof compute - 1) != 0)
-        return ptx_target_parse(token->text, token->bytes, out);
-    int bytes = snprintf(text, sizeof text, "sm_%.*s", (int)(token->bytes - (sizeof compute - 1)),
-                         token->text + sizeof compute - 1);
-    return ptx_target_parse(text, (size_t)bytes, out);
-}
-
 static bool target_read(struct ptx_parser *parser)
 {
     struct ptx_target *target = &parser->module->target;
@@ -194,7 +182,7 @@ static bool target_read(struct ptx_parser *parser)
         if (token->kind != PTX_TOKEN_NAME)
             return ptx_fail(parser, "expected a target such as sm_90");
         struct ptx_target read;
-        if (target_named(token, &read)) {
+        if (ptx_target_parse(token->text, token->bytes, &read)) {
             target->sm = read.sm; /* the last one counts */
             target->suffix = read.suffix;
             has_sm = true;

@@ -92,7 +92,7 @@ struct ptx_parser {
     uint32_t loc;
     uint64_t initialised_bytes;
     unsigned suggestions; /* made so far: they are a courtesy, and their number is bounded */
-    bool linked; /* PTX_LINKED_MARK */
+    bool linked;          /* PTX_LINKED_MARK */
     bool has_version, has_target, has_section;
     bool may_size; /* .address_size may come next: right after .target only */
 };

@@ -304,10 +304,6 @@ struct ptx_module {
     uint32_t n_locs;
 };
 
-/* A comment near the start of a text that a linker made of several modules: what one of them declares .extern
-   another may define. */
-#define PTX_LINKED_MARK "// clusterlab: linked"
-
 struct ptx_parse_options {
     uint16_t max_version; /* refuse a larger .version (PTX_VERSION status LOAD…); 0: any */
     size_t limit_bytes;   /* memory limit of the arena, 0 none */

@@ -4,6 +4,8 @@
 #include <pthread.h>
 #include <time.h>
 
+#include <stdio.h>
+
 #include "api_test.h"
 
 static const char vector_add[] = HEADER
@@ -229,9 +231,40 @@ static void test_faults_stick(void **state)
     OK(cuMemAlloc(&a, 4)); /* a fresh one works */
 }
 
+/* Loads that compilers widen to 16 bytes may end behind the CTA's shared memory, as on a GPU; what starts
+   there is a fault, and so is a store. */
+static CUresult touch_shared(const char *instruction)
+{
+    char ptx[512];
+    snprintf(ptx, sizeof ptx,
+             HEADER
+             ".extern .shared .align 16 .b8 block[];\n.visible .entry touch()\n{\n.reg .b32 %%r<5>;\n"
+             "mov.u32 %%r4, block;\nmov.b32 %%r0, 1; mov.b32 %%r1, 1; mov.b32 %%r2, 1; mov.b32 %%r3, 1;\n"
+             "%s\nret;\n}\n",
+             instruction);
+    CUfunction function = load(ptx, "touch");
+    OK(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 28, NULL, NULL, NULL));
+    return cuCtxSynchronize();
+}
+
+static void test_widened_load(void **state)
+{
+    (void)state;
+    OK(touch_shared("ld.shared.v4.b32 {%r0, %r1, %r2, %r3}, [%r4+16];"));
+    WANT(CUDA_ERROR_ILLEGAL_ADDRESS, touch_shared("st.shared.v4.b32 [%r4+16], {%r0, %r1, %r2, %r3};"));
+}
+
+static void test_load_behind(void **state)
+{
+    (void)state;
+    WANT(CUDA_ERROR_ILLEGAL_ADDRESS, touch_shared("ld.shared.b32 %r0, [%r4+28];"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        IN_CONTEXT(test_widened_load),
+        IN_CONTEXT(test_load_behind),
         IN_CONTEXT(test_vector_add),
         IN_CONTEXT(test_clusters),
         IN_CONTEXT(test_kernel_waits_for_host),

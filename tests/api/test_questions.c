@@ -485,7 +485,7 @@ static void test_small_questions(void **state)
     OK(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
     OK(cuStreamWaitValue32(stream, word, 1, CU_STREAM_WAIT_VALUE_EQ));
     OK(cuCtxRecordEvent(*state, event));
-    WANT(CUDA_ERROR_NOT_READY, cuEventQuery(event)); /* the stream waits for the word */
+    WANT(CUDA_ERROR_NOT_READY, cuEventQuery(event));    /* the stream waits for the word */
     OK(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING)); /* the legacy stream waits too */
     OK(cuStreamWriteValue32(other, word, 1, 0));
     OK(cuEventSynchronize(event));

@@ -154,7 +154,7 @@ static void kernel_text(struct clab_str *out, const struct row *row, const char 
     }
     clab_str_add(out, "\n");
     if (has(row, 'b')) /* what the copy does is done by then; the phase itself never ends */
-        clab_str_add(out, "mov.u32 %n, 2000;\nAGAIN: mbarrier.test_wait.parity.shared.b64 %q, [%m], "
+        clab_str_add(out, "mov.u32 %n, 100;\nAGAIN: mbarrier.test_wait.parity.shared.b64 %q, [%m], "
                           "0;\nsub.u32 %n, %n, 1;\n"
                           "setp.ne.u32 %q, %n, 0;\n@%q bra AGAIN;\n");
     clab_str_add(
@@ -208,25 +208,25 @@ static void launch(const struct clab_driver *d, const char *text, CUdeviceptr go
                                    .attrs = &cluster,
                                    .numAttrs = 1};
     out->call = "cuTensorMapEncodeTiled";
-    out->code = d->cuTensorMapEncodeTiled(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 1,
-                                          (void *)(uintptr_t)(good + 8192), dims, strides, box, steps,
-                                          CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
-                                          CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    out->code = (int)d->cuTensorMapEncodeTiled(
+        &map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 1, (void *)(uintptr_t)(good + 8192), dims, strides, box, steps,
+        CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_NONE,
+        CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
     if (out->code == CUDA_SUCCESS) {
         out->call = "cuModuleLoadData";
-        out->code = d->cuModuleLoadData(&module, text);
+        out->code = (int)d->cuModuleLoadData(&module, text);
     }
     if (out->code == CUDA_SUCCESS) {
         out->call = "cuModuleGetFunction";
-        out->code = d->cuModuleGetFunction(&function, module, "bad");
+        out->code = (int)d->cuModuleGetFunction(&function, module, "bad");
     }
     if (out->code == CUDA_SUCCESS) {
         out->call = "cuLaunchKernelEx";
-        out->code = d->cuLaunchKernelEx(&config, function, params, NULL);
+        out->code = (int)d->cuLaunchKernelEx(&config, function, params, NULL);
     }
     if (out->code == CUDA_SUCCESS) {
         out->call = "cuCtxSynchronize";
-        out->code = d->cuCtxSynchronize();
+        out->code = (int)d->cuCtxSynchronize();
     }
 }
 

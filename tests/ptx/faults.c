@@ -186,7 +186,7 @@ static const struct fault faults[] = {
      ".version 9.0 .target sm_80 .address_size 32"},
     {1, ".address_size 64", "expected a directive", ".global .u32 a;"},
     {1, ".target sm_90, sm_90x", "'sm_90x' is not a target", ".target sm_90, sm_90a"},
-    {1, ".target sm_90x", "expected a target such as sm_90 first", ".target compute_90"},
+    {1, ".target sm_90x", "expected a target such as sm_90 first", ".target sm_90"},
     {1, ".target sm_90f", "'sm_90f' is not a target", ".target sm_100f"},
     {1, ".target debug", "expected a target such as sm_90 first", ".target sm_90, texmode_unified"},
     {1, ".target sm_90, debug", "without a .section of debug data",
