@@ -417,6 +417,9 @@ void emu_warp_step(struct emu_warp *warp)
 unsigned emu_cta_steps(struct emu_cta *cta, uint32_t *inout_warp)
 {
     struct emu_cluster *cluster = cta->cluster;
+    struct emu_thread *thread = cluster->thread;
+    const int32_t fuel = cta->run->slice_fuel;
+    uint64_t moved = 0;
     unsigned slices = 0;
     uint32_t w = *inout_warp;
     bool go_on = true;
@@ -427,9 +430,28 @@ unsigned emu_cta_steps(struct emu_cta *cta, uint32_t *inout_warp)
         }
         w += (uint32_t)__builtin_ctz(warps);
         slices++;
-        go_on = step(&cta->warps[w]);
+        struct emu_warp *warp = &cta->warps[w];
+        const uint64_t before = warp->progress, issued = thread->warp_insns[0];
+        cluster->running = warp;
+        if (!emu_warp_run_whole(warp, fuel)) {
+            step_any(warp);
+            go_on = !emu_run_stopped(cta->run);
+        } else if (warp->stop == EMU_STOP_WAIT && warp->used == 1 &&
+                   warp->fragments[0].state == EMU_FRAGMENT_WAITING) {
+            /* As in step(), with what does not change from slice to slice kept at hand. */
+            if (warp->progress != before) {
+                warp->state_limit = 0;
+                moved += warp->progress - before;
+            }
+            cluster->steps++;
+            cta->ready &= ~(UINT32_C(1) << w);
+        } else {
+            go_on_whole(warp, before, issued);
+            go_on = !emu_run_stopped(cta->run);
+        }
         w++;
     }
+    thread->progress += moved;
     cta_note_ready(cta);
     *inout_warp = w;
     return slices;
