@@ -151,28 +151,6 @@ static CUresult box_place(struct api_copy *copy, const struct given *from, const
     return result == CUDA_SUCCESS ? api_copy_check(copy, to_kind, from_kind) : result;
 }
 
-CUresult api_copy_from_2d(const CUDA_MEMCPY2D *box, struct api_copy *out_copy)
-{
-    const struct given from = {.type = box->srcMemoryType,
-                               .host = box->srcHost,
-                               .device = box->srcDevice,
-                               .array = box->srcArray,
-                               .x = box->srcXInBytes,
-                               .y = box->srcY,
-                               .pitch = box->srcPitch,
-                               .name = "source"};
-    const struct given to = {.type = box->dstMemoryType,
-                             .host = box->dstHost,
-                             .device = box->dstDevice,
-                             .array = box->dstArray,
-                             .x = box->dstXInBytes,
-                             .y = box->dstY,
-                             .pitch = box->dstPitch,
-                             .name = "destination"};
-    *out_copy = (struct api_copy){.width = box->WidthInBytes, .height = box->Height, .depth = 1};
-    return box_place(out_copy, &from, &to);
-}
-
 CUresult api_copy_from_3d(const CUDA_MEMCPY3D *box, struct api_copy *out_copy)
 {
     const struct given from = {.type = box->srcMemoryType,
@@ -199,6 +177,28 @@ CUresult api_copy_from_3d(const CUDA_MEMCPY3D *box, struct api_copy *out_copy)
     if (box->srcLOD != 0 || box->dstLOD != 0)
         return api_set_error(CUDA_ERROR_INVALID_VALUE, "LOD must be 0");
     return box_place(out_copy, &from, &to);
+}
+
+CUresult api_copy_from_2d(const CUDA_MEMCPY2D *box, struct api_copy *out_copy)
+{
+    const CUDA_MEMCPY3D flat = {.srcMemoryType = box->srcMemoryType,
+                                .srcHost = box->srcHost,
+                                .srcDevice = box->srcDevice,
+                                .srcArray = box->srcArray,
+                                .srcXInBytes = box->srcXInBytes,
+                                .srcY = box->srcY,
+                                .srcPitch = box->srcPitch,
+                                .dstMemoryType = box->dstMemoryType,
+                                .dstHost = box->dstHost,
+                                .dstDevice = box->dstDevice,
+                                .dstArray = box->dstArray,
+                                .dstXInBytes = box->dstXInBytes,
+                                .dstY = box->dstY,
+                                .dstPitch = box->dstPitch,
+                                .WidthInBytes = box->WidthInBytes,
+                                .Height = box->Height,
+                                .Depth = 1};
+    return api_copy_from_3d(&flat, out_copy);
 }
 
 /* Packs a pageable source into one heap block, so that the program may reuse it at once. */

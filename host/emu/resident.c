@@ -382,15 +382,16 @@ static __attribute__((noinline)) void go_on_whole(struct emu_warp *warp, uint64_
     slice_end(warp, stop, before, issued);
 }
 
-/* One slice; false when the launch may have stopped. The caller notes whether the CTA is ready. */
-static inline bool step(struct emu_warp *warp)
+/* One slice, `fuel` backward branches long; false when the launch may have stopped. The caller adds `moved`
+   to the host thread's progress and notes whether the CTA is ready. */
+static inline __attribute__((always_inline)) bool step(struct emu_warp *warp, struct emu_thread *thread,
+                                                       int32_t fuel, uint64_t *moved)
 {
     struct emu_cta *cta = warp->cta;
     struct emu_cluster *cluster = cta->cluster;
-    struct emu_thread *thread = cluster->thread;
     const uint64_t before = warp->progress, issued = thread->warp_insns[0];
     cluster->running = warp;
-    if (!emu_warp_run_whole(warp, cta->run->slice_fuel)) {
+    if (!emu_warp_run_whole(warp, fuel)) {
         step_any(warp);
         return !emu_run_stopped(cta->run);
     }
@@ -398,7 +399,7 @@ static inline bool step(struct emu_warp *warp)
         /* It waits at a barrier, most often: slice_end in short. */
         if (warp->progress != before) {
             warp->state_limit = 0;
-            thread->progress += warp->progress - before;
+            *moved += warp->progress - before;
         }
         cluster->steps++;
         cta->ready &= ~(UINT32_C(1) << warp->index);
@@ -410,7 +411,10 @@ static inline bool step(struct emu_warp *warp)
 
 void emu_warp_step(struct emu_warp *warp)
 {
-    step(warp);
+    struct emu_thread *thread = warp->cta->cluster->thread;
+    uint64_t moved = 0;
+    step(warp, thread, warp->cta->run->slice_fuel, &moved);
+    thread->progress += moved;
     cta_note_ready(warp->cta);
 }
 
@@ -430,25 +434,7 @@ unsigned emu_cta_steps(struct emu_cta *cta, uint32_t *inout_warp)
         }
         w += (uint32_t)__builtin_ctz(warps);
         slices++;
-        struct emu_warp *warp = &cta->warps[w];
-        const uint64_t before = warp->progress, issued = thread->warp_insns[0];
-        cluster->running = warp;
-        if (!emu_warp_run_whole(warp, fuel)) {
-            step_any(warp);
-            go_on = !emu_run_stopped(cta->run);
-        } else if (warp->stop == EMU_STOP_WAIT && warp->used == 1 &&
-                   warp->fragments[0].state == EMU_FRAGMENT_WAITING) {
-            /* As in step(), with what does not change from slice to slice kept at hand. */
-            if (warp->progress != before) {
-                warp->state_limit = 0;
-                moved += warp->progress - before;
-            }
-            cluster->steps++;
-            cta->ready &= ~(UINT32_C(1) << w);
-        } else {
-            go_on_whole(warp, before, issued);
-            go_on = !emu_run_stopped(cta->run);
-        }
+        go_on = step(&cta->warps[w], thread, fuel, &moved);
         w++;
     }
     thread->progress += moved;
