@@ -1,9 +1,9 @@
-// cp_refill: a stage is refilled while other warps still read it.
+// cp_refill: a stage is refilled while other lanes still read it.
 //
 // Needs:    CUDA C++17, sm_90
 // LAUNCH:   --grid 1 --block 64 --arg u32[2048]:iota --arg u32[64]
 // EXPECT:   race-shared|async-overwrite @copy
-// ALLOW:    race-shared async-overwrite async-read-early
+// ALLOW:    race-shared async-overwrite
 #include "protocol.cuh"
 
 extern "C" __global__ void cp_refill(const uint4 *in, u32 *out)
@@ -19,6 +19,7 @@ extern "C" __global__ void cp_refill(const uint4 *in, u32 *out)
             asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at(&stage[(k + 1) % 2][threadIdx.x])), "l"(in + (k + 1) * 64 + threadIdx.x) : "memory"); // @copy
         cp_commit();
         cp_wait<1>();
+        __syncwarp(); // all lanes have waited for their own copies
         sum += stage[k % 2][threadIdx.x].x;
         sum += stage[k % 2][threadIdx.x ^ 1].x;
     }
