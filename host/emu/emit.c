@@ -389,7 +389,9 @@ bool emu_place_of(struct emu_emit *emit, const struct ptx_var *var, enum emu_pla
                   uint64_t *out_offset)
 {
     const struct ptx_function *function = var->function;
-    if (function == emit->function) {
+    bool is_own = function == emit->function ||
+                  (function != NULL && function == emit->function->alias); /* an alias has its target's */
+    if (is_own) {
         if (var->index < function->n_params && function->params[var->index] == var) {
             if (function->entry) {
                 *out_place = EMU_PLACE_PARAM;
