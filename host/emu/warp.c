@@ -508,6 +508,7 @@ static enum emu_stop run_from(struct emu_warp *warp, struct emu_fragment *fragme
                 }
             }
             run_fragment(warp, fragment);
+            emu_barrier_settle(warp);
         }
         if (warp->stop == EMU_STOP_FAULT) {
             return EMU_STOP_FAULT;
