@@ -387,8 +387,8 @@ static __attribute__((noinline)) void go_on_whole(struct emu_warp *warp, uint64_
     slice_end(warp, stop, before, issued);
 }
 
-/* One slice, `fuel` backward branches long; false when the launch may have stopped. The caller adds `moved`
-   to the host thread's progress and notes whether the CTA is ready. */
+/* One slice, `fuel` backward branches long; true when it ended with EMU_STOP_BARRIER: short, and no launch
+   stops so. The caller adds `moved` to the host thread's progress and notes whether the CTA is ready. */
 static inline __attribute__((always_inline)) bool
 step(struct emu_warp *warp, struct emu_cta *cta, struct emu_cluster *cluster, int32_t fuel, uint64_t *moved)
 {
@@ -403,12 +403,12 @@ step(struct emu_warp *warp, struct emu_cta *cta, struct emu_cluster *cluster, in
             return true;
         }
         go_on_whole(warp, warp->progress - 1, thread->warp_insns[0]);
-        return !emu_run_stopped(cta->run);
+        return false;
     }
     const uint64_t before = warp->progress, issued = thread->warp_insns[0];
     if (!emu_warp_run_whole(warp, fuel)) {
         step_any(warp);
-        return !emu_run_stopped(cta->run);
+        return false;
     }
     if (warp->stop == EMU_STOP_BARRIER) {
         warp->state_limit = 0;
@@ -417,17 +417,17 @@ step(struct emu_warp *warp, struct emu_cta *cta, struct emu_cluster *cluster, in
         return true;
     }
     if (warp->stop == EMU_STOP_WAIT && warp->used == 1 && warp->fragments[0].state == EMU_FRAGMENT_WAITING) {
-        /* It waits at a barrier, most often: slice_end in short. */
+        /* slice_end in short */
         if (warp->progress != before) {
             warp->state_limit = 0;
             *moved += warp->progress - before;
         }
         cluster->steps++;
-        cta->ready &= ~(UINT32_C(1) << warp->index);
-        return true;
+        cta->ready &= ~warp->bit;
+        return false;
     }
     go_on_whole(warp, before, issued);
-    return !emu_run_stopped(cta->run);
+    return false;
 }
 
 void emu_warp_step(struct emu_warp *warp)
@@ -444,23 +444,26 @@ unsigned emu_cta_steps(struct emu_cta *cta, uint32_t *inout_warp)
     struct emu_cluster *cluster = cta->cluster;
     const int32_t fuel = cta->run->slice_fuel;
     uint64_t moved = 0;
-    unsigned slices = 0;
+    unsigned weight = 0;
     uint32_t w = *inout_warp;
-    bool go_on = true;
-    while (go_on && w < EMU_MAX_WARPS) {
+    while (w < EMU_MAX_WARPS) {
         const uint32_t warps = (cta->ready & ~cta->polling) >> w;
         if (!warps || (cluster->pending && cluster->pending->due <= cluster->steps)) {
             break;
         }
         w += (uint32_t)__builtin_ctz(warps);
-        slices++;
-        go_on = step(&cta->warps[w], cta, cluster, fuel, &moved);
-        w++;
+        weight++;
+        if (!step(&cta->warps[w++], cta, cluster, fuel, &moved)) {
+            weight += EMU_SLICE_WEIGHT - 1;
+            if (emu_run_stopped(cta->run)) {
+                break;
+            }
+        }
     }
     cluster->thread->progress += moved;
     cta_note_ready(cta);
     *inout_warp = w;
-    return slices;
+    return weight;
 }
 
 /* Warps that only polled become ready again, and bounded waits end: each gets one more turn. True when there
@@ -477,7 +480,7 @@ bool emu_cluster_second_chance(struct emu_cluster *cluster)
         }
         any |= cta->polling != 0;
         cta->polling = 0;
-        for (uint32_t w = 0; w < cta->n_warps; w++) {
+        for (uint32_t w = 0; cluster->bounded && w < cta->n_warps; w++) {
             any |= emu_warp_timeout(&cta->warps[w], now) > 0;
         }
         cta_note_ready(cta);

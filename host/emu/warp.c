@@ -277,6 +277,7 @@ static const struct emu_op *wait_for(struct emu_warp *warp, const struct emu_op 
     fragment->bounded = bounded;
     warp->stop = EMU_STOP_WAIT;
     warp->cta->cluster->sleeps |= kind == EMU_WAIT_SLEEP;
+    warp->cta->cluster->bounded |= bounded;
     EACH_USED(warp, at)
     {
         struct emu_fragment *other = &warp->fragments[at];

@@ -173,6 +173,7 @@ struct emu_cluster {
     uint64_t next_event;      /* and when something is to happen next (sched_fair.c) */
     uint32_t place;           /* in its heap */
     bool sleeps;              /* some thread may be in nanosleep */
+    bool bounded;             /* some thread may be in a wait that can time out */
     uint64_t progress;        /* as thread->progress, raised also by completions */
     void *observed;           /* an observer's own state */
     struct emu_cluster *next;
