@@ -97,7 +97,8 @@ struct emu_image {
     uint32_t static_shared_bytes; /* of the .shared variables that the kernel can reach */
     uint32_t local_bytes;         /* per thread, along the deepest chain of calls; with recursion see deep */
     size_t counted_bytes;         /* of its arena, as its module counts them */
-    bool deep; /* calls itself or through pointers: local memory is the stack limit instead */
+    bool deep;        /* calls itself or through pointers: local memory is the stack limit instead */
+    bool reads_clock; /* some code in it does */
     struct clab_arena arena;
 };
 

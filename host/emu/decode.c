@@ -47,14 +47,6 @@ static bool head_is(const struct ptx_insn *insn, const char *head)
     return strncmp(ptx_rows[insn->row].syntax, head, strlen(head)) == 0;
 }
 
-static bool reads_clock(const struct ptx_operand *operand)
-{
-    return operand->kind == PTX_OPERAND_SREG &&
-           (operand->sreg == PTX_SREG_CLOCK || operand->sreg == PTX_SREG_CLOCK_HI ||
-            operand->sreg == PTX_SREG_CLOCK64 || operand->sreg == PTX_SREG_GLOBALTIMER ||
-            operand->sreg == PTX_SREG_GLOBALTIMER_LO || operand->sreg == PTX_SREG_GLOBALTIMER_HI);
-}
-
 /* atom.add or atom.or of 0 and their like read without changing. */
 static bool adds_nothing(const struct ptx_insn *insn)
 {
@@ -67,7 +59,7 @@ static bool adds_nothing(const struct ptx_insn *insn)
 static bool polls(const struct ptx_insn *insn)
 {
     for (uint32_t i = 0; i < insn->n_operands; i++) {
-        if (reads_clock(&insn->operands[i])) {
+        if (emu_reads_clock(&insn->operands[i])) {
             return true;
         }
     }

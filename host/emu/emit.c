@@ -546,6 +546,7 @@ uint32_t emu_source(struct emu_emit *emit, const struct ptx_operand *operand, en
         }
         const uint32_t row = pool_take(emit, log2_bytes(info->type));
         struct emu_op *op = emu_push_unguarded(emit, handler, handler);
+        emit->image->reads_clock |= emu_reads_clock(operand);
         op->d = row;
         op->u8[0] = operand->component;
         return convert_row(emit, row, log2_bytes(info->type), log2, false);
