@@ -51,6 +51,12 @@ static void wait_for_event(struct api_context *context, struct api_event *event)
     api_lock();
     struct api_stream *stream = event->stream;
     uint64_t issued = event->issued;
+    if (event->shared != NULL) {
+        const uint64_t last = api_shared_event_last(event);
+        api_unlock();
+        api_shared_event_wait(event, last, &context->cancel);
+        return;
+    }
     if (stream != NULL) {
         stream->refs++;
         while (stream->completed < issued && !context->cancel)

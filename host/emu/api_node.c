@@ -80,7 +80,7 @@ CUresult api_event_work(CUevent handle, enum api_work_kind kind, struct api_work
     if (event == NULL)
         return api_set_error(CUDA_ERROR_INVALID_VALUE, "not a live event");
     event->refs++;
-    *out_work = (struct api_work){.kind = kind, .event = {event, 0}};
+    *out_work = (struct api_work){.kind = kind, .event = {event, 0, 0}};
     return CUDA_SUCCESS;
 }
 
