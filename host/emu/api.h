@@ -405,12 +405,13 @@ struct api_stream {
     struct api_task *head, *tail;
     bool running; /* a thread is executing the head */
     bool has_worker;
-    struct api_context *worker_of;   /* the context that counts the worker */
-    unsigned refs;                   /* handle, worker, events, dependencies */
-    struct api_capture *capture;     /* NULL unless capturing */
-    struct api_node **capture_nodes; /* the nodes that the next one will depend on */
+    struct api_context *worker_of;  /* the context that counts the worker */
+    unsigned refs;                  /* handle, worker, events, dependencies */
+    struct api_capture *capture;    /* NULL unless capturing */
+    struct api_edge *capture_nodes; /* what the next node will depend on */
     size_t n_capture_nodes;
     CUgraphNode *lent_nodes;      /* to the caller of cuStreamGetCaptureInfo */
+    CUgraphEdgeData *lent_data;   /* likewise */
     struct api_dependency *waits; /* of cuStreamWaitEvent, for the next task */
     size_t n_waits;
     CUsynchronizationPolicy sync_policy;
@@ -434,16 +435,17 @@ struct api_event {
     uint64_t time_ns;
     struct api_shared_event *shared; /* of several processes (api_share_event.c); NULL: of this one */
     int shared_fd;
-    bool imported;        /* opened from another process's handle */
-    uint64_t shared_last; /* the number, among all processes', of the record that `stream` describes */
+    bool imported;               /* opened from another process's handle */
+    uint64_t shared_last;        /* the number, among all processes', of the record that `stream` describes */
     struct api_capture *capture; /* last recorded inside this capture, at the nodes below */
-    struct api_node **nodes;
+    struct api_edge *nodes;
     size_t n_nodes;
     unsigned refs;
 };
 
 /* Events of several processes (api_share_event.c). Records are numbered across all processes; the event is
-   complete when the last of them is reached. `cancel` may be NULL. The wait is not for holders of the lock. */
+   complete when the last of them is reached. `cancel` may be NULL. The wait is not for holders of the lock.
+ */
 bool api_shared_event_new(struct api_event *event);
 void api_shared_event_free(struct api_event *event);
 uint64_t api_shared_event_record(struct api_event *event);

@@ -5,13 +5,19 @@
 
 #include "emu/api.h"
 
+/* What a node depends on, and how (CUgraphEdgeData: zero for an ordinary dependency). */
+struct api_edge {
+    struct api_node *node;
+    CUgraphEdgeData data;
+};
+
 struct api_node {
     CUgraphNode handle;
     struct api_graph *graph;
     CUgraphNodeType type;
     struct api_work work;
     struct api_graph *child; /* CHILD_GRAPH: owned */
-    struct api_node **from;  /* the nodes that it depends on */
+    struct api_edge *from;   /* what it depends on */
     size_t n_from, from_capacity;
     unsigned long long id;     /* unique in the process */
     unsigned long long origin; /* of a clone: the id of the node that it was made from */
@@ -51,12 +57,16 @@ struct api_graph *api_graph_clone(const struct api_graph *graph);
 /* Whether it, or a child graph of it, allocates or frees memory: such a graph cannot be cloned or cut, and
    has one instance at a time (CUDA Driver API 13.0, cuGraphAddMemAllocNode). */
 bool api_graph_has_memory(const struct api_graph *graph);
-/* Takes over what `work` owns. INVALID_VALUE for a dependency twice or of another graph. */
+/* Takes over what `work` owns. INVALID_VALUE for a dependency twice or of another graph, and for edges with
+   data that nodes of these types cannot have. */
 CUresult api_node_add(struct api_graph *graph, CUgraphNodeType type, struct api_work *work,
-                      struct api_node *const *from, size_t n_from, struct api_node **out_node);
-/* The handles as nodes of `graph` (heap, NULL for none). INVALID_VALUE when one is not. */
-CUresult api_nodes_get(struct api_graph *graph, const CUgraphNode *handles, size_t count,
-                       struct api_node ***out_nodes);
+                      const struct api_edge *from, size_t n_from, struct api_node **out_node);
+/* The handles as dependencies on nodes of `graph` (heap, NULL for none); `data` may be NULL. INVALID_VALUE
+   when one is no such node. */
+CUresult api_edges_get(struct api_graph *graph, const CUgraphNode *handles, const CUgraphEdgeData *data,
+                       size_t count, struct api_edge **out_edges);
+/* Is it an ordinary dependency? */
+bool api_edge_is_plain(const CUgraphEdgeData *data);
 /* The nodes in an order in which each comes after those that it depends on (heap). INVALID_VALUE for a cycle.
  */
 CUresult api_graph_order(const struct api_graph *graph, struct api_node ***out_nodes);
@@ -71,8 +81,8 @@ CUresult api_memory_op_work(const CUstreamBatchMemOpParams *op, struct api_work 
 /* Adds finished work (taken over, like `child`, NULL for none) as a node; ends the call that api_enter began.
  */
 CUresult api_node_add_call(CUgraphNode *out_handle, CUgraph hGraph, const CUgraphNode *dependencies,
-                           size_t count, CUgraphNodeType type, struct api_work *work,
-                           struct api_graph *child);
+                           const CUgraphEdgeData *data, size_t count, CUgraphNodeType type,
+                           struct api_work *work, struct api_graph *child);
 CUresult api_alloc_work(const CUmemPoolProps *props, size_t bytes, struct api_work *out_work);
 CUresult api_host_work(const CUDA_HOST_NODE_PARAMS *params, struct api_work *out_work);
 CUresult api_event_work(CUevent handle, enum api_work_kind kind, struct api_work *out_work);

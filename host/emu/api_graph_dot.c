@@ -66,7 +66,8 @@ static void print(FILE *file, const struct api_graph *graph, unsigned flags)
         describe(file, node, flags);
         fprintf(file, "\"];\n");
         for (size_t i = 0; i < node->n_from; i++)
-            fprintf(file, "  \"node_%llu\" -> \"node_%llu\";\n", node->from[i]->id, node->id);
+            fprintf(file, "  \"node_%llu\" -> \"node_%llu\"%s;\n", node->from[i].node->id, node->id,
+                    api_edge_is_plain(&node->from[i].data) ? "" : " [style=dashed]");
         if (node->child != NULL) {
             fprintf(file, "  subgraph \"cluster_%llu\" {\n", node->id);
             print(file, node->child, flags);

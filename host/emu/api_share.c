@@ -49,8 +49,7 @@ CUresult CUDAAPI cuIpcGetMemHandle(CUipcMemHandle *pHandle, CUdeviceptr dptr)
 static struct api_allocation *opened_before(uint64_t file)
 {
     struct api_allocation *found = api_allocation_next(0);
-    while (found != NULL &&
-           !(found->kind == API_MEMORY_IPC && found->file == file && found->pool == NULL))
+    while (found != NULL && !(found->kind == API_MEMORY_IPC && found->file == file && found->pool == NULL))
         found = api_allocation_next(found->base + 1);
     return found;
 }

@@ -1,7 +1,7 @@
 /* "Device Management / IPC": events of several processes (CU_EVENT_INTERPROCESS, cuIpcGetEventHandle and
-   cuIpcOpenEventHandle). Such an event is a page of memory that all of them map: how often it was recorded, and
-   up to which of these records its streams have got. The handle names the exporting process and its descriptor
-   of the page; who opens it goes through /proc, as api_share.c does for memory. */
+   cuIpcOpenEventHandle). Such an event is a page of memory that all of them map: how often it was recorded,
+   and up to which of these records its streams have got. The handle names the exporting process and its
+   descriptor of the page; who opens it goes through /proc, as api_share.c does for memory. */
 #include "emu/api.h"
 
 #include <fcntl.h>
@@ -100,8 +100,7 @@ CUresult CUDAAPI cuIpcGetEventHandle(CUipcEventHandle *pHandle, CUevent event)
                         "the event was not created with CU_EVENT_INTERPROCESS in this process");
     if (fstat(found->shared_fd, &about) != 0)
         return api_fail(CUDA_ERROR_MAP_FAILED, "the event's page is gone");
-    struct event_handle handle = {
-        .pid = (int32_t)getpid(), .fd = found->shared_fd, .file = about.st_ino};
+    struct event_handle handle = {.pid = (int32_t)getpid(), .fd = found->shared_fd, .file = about.st_ino};
     memcpy(handle.magic, magic, sizeof magic);
     memset(pHandle, 0, sizeof *pHandle);
     memcpy(pHandle, &handle, sizeof handle);

@@ -1,8 +1,8 @@
 /* "Stream Ordered Memory Allocator": memory pools of several processes (cuMemPoolExportToShareableHandle,
-   cuMemPoolImportFromShareableHandle, cuMemPoolExportPointer, cuMemPoolImportPointer). A pool's descriptor is a
-   small file that holds the number by which all processes know the pool. An exported pointer names the exporting
-   process and its descriptor of the allocation's pages; who imports it goes through /proc, as api_share.c does.
-   An imported pool gives no memory and counts what was imported through it. */
+   cuMemPoolImportFromShareableHandle, cuMemPoolExportPointer, cuMemPoolImportPointer). A pool's descriptor is
+   a small file that holds the number by which all processes know the pool. An exported pointer names the
+   exporting process and its descriptor of the allocation's pages; who imports it goes through /proc, as
+   api_share.c does. An imported pool gives no memory and counts what was imported through it. */
 #include "emu/api.h"
 
 #include <fcntl.h>
