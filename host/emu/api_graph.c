@@ -27,6 +27,8 @@ static void node_free(struct api_node *node)
     api_work_fini(&node->work);
     if (node->child != NULL)
         api_graph_free(node->child);
+    if (node->conditional != NULL)
+        api_conditional_free(node->conditional);
     free(node->param_pointers);
     free(node->from);
     free(node);
@@ -40,6 +42,7 @@ void api_graph_free(struct api_graph *graph)
         node_free(node);
     }
     emu_handle_free(graph->handle);
+    api_conditions_free(graph);
     api_retainer_fini(&graph->retained);
     free(graph);
 }
@@ -285,6 +288,8 @@ CUresult CUDAAPI cuGraphClone(CUgraph *phGraphClone, CUgraph originalGraph)
     API_REQUIRE(phGraphClone != NULL);
     if (api_graph_has_memory(graph))
         return api_fail(CUDA_ERROR_NOT_SUPPORTED, "a graph that allocates or frees memory cannot be cloned");
+    if (api_graph_has_conditional(graph) || graph->n_conditions > 0)
+        return api_fail(CUDA_ERROR_NOT_SUPPORTED, "a graph with conditional nodes cannot be cloned");
     struct api_graph *copy = api_graph_clone(graph);
     if (copy == NULL)
         return api_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a graph");

@@ -31,6 +31,8 @@ static const char *kind_name(CUgraphNodeType type)
         return "mem free";
     case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
         return "batch mem op";
+    case CU_GRAPH_NODE_TYPE_CONDITIONAL:
+        return "conditional";
     default:
         return "node";
     }
@@ -71,6 +73,11 @@ static void print(FILE *file, const struct api_graph *graph, unsigned flags)
         if (node->child != NULL) {
             fprintf(file, "  subgraph \"cluster_%llu\" {\n", node->id);
             print(file, node->child, flags);
+            fprintf(file, "  }\n");
+        }
+        for (unsigned i = 0; node->conditional != NULL && i < node->conditional->size; i++) {
+            fprintf(file, "  subgraph \"cluster_%llu_%u\" {\n", node->id, i);
+            print(file, node->conditional->bodies[i], flags);
             fprintf(file, "  }\n");
         }
     }

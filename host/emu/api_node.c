@@ -1,6 +1,5 @@
 /* "Graph Management": nodes by kind: kernels, copies, sets, host functions, events, child graphs, and their
-   parameters. Memory nodes and batches: api_node_memory.c. Leaves out: external semaphores, conditional
-   nodes. */
+   parameters. Memory nodes and batches: api_node_memory.c; conditional nodes: api_conditional.c. */
 #include "emu/api_graph.h"
 
 #include <stdlib.h>
@@ -86,25 +85,40 @@ CUresult api_event_work(CUevent handle, enum api_work_kind kind, struct api_work
 
 /* ---- adding ---- */
 
-/* Adds finished work; ends the call. */
+CUresult api_node_add_to(CUgraph hGraph, const CUgraphNode *dependencies, const CUgraphEdgeData *data,
+                         size_t count, CUgraphNodeType type, struct api_work *work,
+                         struct api_node **out_node)
+{
+    struct api_graph *graph = emu_handle_get(EMU_HANDLE_GRAPH, hGraph);
+    struct api_edge *from = NULL;
+    CUresult result = CUDA_SUCCESS;
+    if (graph == NULL)
+        result = api_set_error(CUDA_ERROR_INVALID_VALUE, "not a live graph");
+    if (result == CUDA_SUCCESS)
+        result = api_graph_takes(graph, type);
+    if (result == CUDA_SUCCESS)
+        result = api_edges_get(graph, dependencies, data, count, &from);
+    if (result == CUDA_SUCCESS)
+        result = api_node_add(graph, type, work, from, count, out_node);
+    free(from);
+    if (result != CUDA_SUCCESS)
+        api_work_fini(work);
+    return result;
+}
+
 CUresult api_node_add_call(CUgraphNode *out_handle, CUgraph hGraph, const CUgraphNode *dependencies,
                            const CUgraphEdgeData *data, size_t count, CUgraphNodeType type,
                            struct api_work *work, struct api_graph *child)
 {
-    struct api_graph *graph = emu_handle_get(EMU_HANDLE_GRAPH, hGraph);
-    struct api_edge *from = NULL;
     struct api_node *node = NULL;
-    CUresult result = CUDA_SUCCESS;
-    if (graph == NULL || out_handle == NULL)
-        result = api_set_error(CUDA_ERROR_INVALID_VALUE,
-                               graph == NULL ? "not a live graph" : "no place for the node");
-    if (result == CUDA_SUCCESS)
-        result = api_edges_get(graph, dependencies, data, count, &from);
-    if (result == CUDA_SUCCESS)
-        result = api_node_add(graph, type, work, from, count, &node);
-    free(from);
-    if (result != CUDA_SUCCESS) {
+    CUresult result = CUDA_ERROR_INVALID_VALUE;
+    if (out_handle != NULL) {
+        result = api_node_add_to(hGraph, dependencies, data, count, type, work, &node);
+    } else {
+        api_set_error(result, "no place for the node");
         api_work_fini(work);
+    }
+    if (result != CUDA_SUCCESS) {
         if (child != NULL)
             api_graph_free(child);
         return api_result(result);
@@ -214,6 +228,8 @@ static CUresult add_child(CUgraphNode *out_handle, CUgraph hGraph, const CUgraph
         return api_fail(CUDA_ERROR_INVALID_VALUE, "no live child graph");
     if (api_graph_has_memory(graph))
         return api_fail(CUDA_ERROR_NOT_SUPPORTED, "a graph that allocates or frees memory cannot be cloned");
+    if (api_graph_has_conditional(graph))
+        return api_fail(CUDA_ERROR_NOT_SUPPORTED, "a graph with conditional nodes cannot be a child");
     struct api_graph *child = api_graph_clone(graph);
     if (child == NULL)
         return api_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a graph");
@@ -294,6 +310,8 @@ static CUresult add_any(const char *call, CUgraphNode *out_handle, CUgraph hGrap
     API_REQUIRE(params != NULL);
     if (params->type == CU_GRAPH_NODE_TYPE_GRAPH)
         return add_child(out_handle, hGraph, dependencies, data, count, params->graph.graph);
+    if (params->type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
+        return api_conditional_add(out_handle, hGraph, dependencies, data, count, &params->conditional);
     struct api_work work = {.kind = API_WORK_EMPTY};
     const bool allocates = params->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC;
     result = allocates ? api_alloc_work(&params->alloc.poolProps, params->alloc.bytesize, &work)

@@ -150,6 +150,7 @@ static void handles(void)
     SAY("invented handle", cu.cuGraphAddNode_v2(&node, graph, NULL, NULL, 0, &params));
     params = conditional(two, CU_GRAPH_COND_TYPE_IF, 1);
     SAY("handle of another graph", cu.cuGraphAddNode_v2(&node, other, NULL, NULL, 0, &params));
+    params = conditional(one, CU_GRAPH_COND_TYPE_IF, 1);
     params.conditional.ctx = NULL;
     SAY("context NULL", cu.cuGraphAddNode_v2(&node, graph, NULL, NULL, 0, &params));
     params = conditional(two, CU_GRAPH_COND_TYPE_IF, 1);
