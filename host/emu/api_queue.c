@@ -37,6 +37,7 @@ void api_stream_release(struct api_stream *stream)
     free(stream->waits);
     free(stream->capture_nodes);
     free(stream->lent_nodes);
+    free(stream->lent_data);
     api_order_fini(&stream->order);
     free(stream);
 }
