@@ -14,11 +14,9 @@ const char ask_ptx[] =
     ".visible .entry cluster() .reqnctapercluster 2 { ret; }\n"
     ".visible .entry small() .maxntid 64, 1, 1 { ret; }\n"
     ".visible .entry exact() .reqntid 32, 2, 1 { ret; }\n"
-    /* Waits until *p is not zero, at most about 3 s. */
-    ".visible .entry spin(.param .u64 p)\n{ .reg .b64 a, t, e; .reg .b32 v; .reg .pred q;\n"
-    "  ld.param.u64 a, [p]; mov.u64 e, %globaltimer; add.u64 e, e, 3000000000;\n"
-    "L: ld.volatile.global.u32 v, [a]; setp.ne.u32 q, v, 0; @q bra D;\n"
-    "  mov.u64 t, %globaltimer; setp.lt.u64 q, t, e; @q bra L;\nD: ret; }\n";
+    /* Waits until *p is not zero. */
+    ".visible .entry spin(.param .u64 p)\n{ .reg .b64 a; .reg .b32 v; .reg .pred q;\n"
+    "  ld.param.u64 a, [p];\nL: ld.volatile.global.u32 v, [a]; setp.eq.u32 q, v, 0; @q bra L; ret; }\n";
 
 static uint64_t no_pointer, no_number;
 void *ask_params[] = {&no_pointer, &no_number};

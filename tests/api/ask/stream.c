@@ -273,26 +273,23 @@ void section_event(void)
 
 /* ---- what waits for what ---- */
 
-static CUresult state_of(CUstream stream)
-{
-    const CUresult result = cuStreamQuery(stream);
-    return result;
-}
-
 /* With a kernel under way in one stream, the state of a stream that was given a small job after it. */
 static void behind(const char *name, CUstream busy, CUstream then)
 {
     volatile uint32_t *const flag = o.pinned;
     CUdeviceptr address = (CUdeviceptr)(uintptr_t)o.pinned;
     void *params[] = {&address};
+    if (!ask_begin(name))
+        return;
     *flag = 0;
     const CUresult launched = cuLaunchKernel(o.spin, 1, 1, 1, 1, 1, 1, 0, busy, params, NULL);
     const CUresult job = cuMemsetD8Async(o.device, 1, 16, then);
     usleep(30000);
-    const CUresult state = state_of(then), first = state_of(busy);
+    const CUresult state = cuStreamQuery(then), first = cuStreamQuery(busy);
     *flag = 1;
     const CUresult finished = cuCtxSynchronize();
-    ASKF(name, launched, " %d, state %d, busy %d, end %d", (int)job, (int)state, (int)first, (int)finished);
+    ask_answer((int)launched);
+    ask_say(" %d, state %d, busy %d, end %d\n", (int)job, (int)state, (int)first, (int)finished);
 }
 
 void section_order(void)
