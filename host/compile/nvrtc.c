@@ -3,9 +3,8 @@
    GPU; compute_ gives PTX only. The entry is always looked up as a name expression, which works for extern
    "C" names too.
 
-   Precompiled headers take a repeated cooperative_groups.h from 0.31 s to 0.15 s with a bit-identical cubin
-   (making them costs another 0.24 s), but only within one process, and fail the compile where their folder
-   cannot be written: then it is tried once more without. */
+   Precompiled headers (pch.c) can fail a compile, where the disk is full for example: then it is tried once
+   more without. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -18,6 +17,7 @@
 #include "base/str.h"
 #include "compile/compile.h"
 #include "compile/host_headers.h"
+#include "compile/pch.h"
 #include "compile/ptxas_log.h"
 #include "compile/sha256.h"
 #include "compile/target.h"
@@ -83,7 +83,7 @@ static bool says_unroll_limit(const struct job *job)
     return said;
 }
 
-static void add_options(struct job *job, const char *pch_dir)
+static void add_options(struct job *job, const struct clab_pch *pch)
 {
     const struct clab_compile_request *request = job->request;
     const struct clab_part *cuda = &job->toolkit->parts[CLAB_PART_CUDA_INCLUDE];
@@ -114,10 +114,10 @@ static void add_options(struct job *job, const char *pch_dir)
         add_option(job, "-D%s", request->defines[i]);
     for (size_t i = 0; i < request->option_count; i++)
         add_option(job, "%s", request->options[i]);
-    if (pch_dir != NULL) {
-        add_option(job, "--pch");
-        add_option(job, "--pch-dir=%s", pch_dir);
-    }
+    if (pch->use == CLAB_PCH_USE)
+        add_option(job, "--use-pch=%s", pch->path);
+    else if (pch->use == CLAB_PCH_MAKE)
+        add_option(job, "--create-pch=%s", pch->part);
 }
 
 /* A lowered name, as our own lists of entries have them, is no expression that NVRTC resolves. */
@@ -400,12 +400,15 @@ static clab_status collect(struct job *job, nvrtcProgram program, const char *lo
     return status;
 }
 
-static clab_status compile(struct job *job, const char *pch_dir, struct clab_image *out,
-                           struct clab_error *error)
+static clab_status compile(struct job *job, const struct clab_pch_plan *plan, struct clab_pch_store *store,
+                           struct clab_image *out, struct clab_error *error)
 {
     nvrtcProgram program = NULL;
     char *log = NULL;
-    add_options(job, pch_dir);
+    struct clab_pch pch = {0};
+    if (store != NULL)
+        clab_pch_choose(store, plan, job->nvrtc, &pch);
+    add_options(job, &pch);
     if (job->out_of_memory)
         return clab_error_set(error, CLAB_NO_MEMORY, "no memory for the options of %s",
                               job->request->source_path);
@@ -416,8 +419,13 @@ static clab_status compile(struct job *job, const char *pch_dir, struct clab_ima
     /* Only a source that names a host header is given ours: the others compile as they always did. */
     const bool wants_headers = result != NVRTC_SUCCESS && !job->host_headers && clab_host_header_missing(log);
     const bool wants_own = !job->own_unroll && blames_unroll_limit(result, log);
-    bool again =
-        wants_headers || wants_own || (result != NVRTC_SUCCESS && pch_dir != NULL && blames_pch(log));
+    if (pch.use == CLAB_PCH_MAKE)
+        clab_pch_made(store, &pch,
+                      result == NVRTC_SUCCESS &&
+                          job->nvrtc->nvrtcGetPCHCreateStatus(program) == NVRTC_SUCCESS);
+    const bool refused = store != NULL && clab_pch_refused(store, &pch, log);
+    bool again = wants_headers || wants_own || refused ||
+                 (result != NVRTC_SUCCESS && pch.use != CLAB_PCH_NONE && blames_pch(log));
     job->host_headers = job->host_headers || wants_headers;
     job->own_unroll = job->own_unroll || wants_own;
     if (again)
@@ -430,14 +438,22 @@ static clab_status compile(struct job *job, const char *pch_dir, struct clab_ima
         job->nvrtc->nvrtcDestroyProgram(&program);
     free(log);
     if (again)
-        return compile(job, NULL, out, error);
+        return compile(job, NULL, NULL, out, error);
     if (status == CLAB_OK)
         out->compile_ns = clab_now_ns() - start;
     return status;
 }
 
 clab_status clab_nvrtc_compile(const struct clab_toolkit *toolkit, const struct clab_compile_request *request,
-                               const char *pch_dir, struct clab_image *out, struct clab_error *error)
+                               struct clab_image *out, struct clab_error *error)
+{
+    return clab_nvrtc_compile_pch(toolkit, request, NULL, NULL, out, error);
+}
+
+clab_status clab_nvrtc_compile_pch(const struct clab_toolkit *toolkit,
+                                   const struct clab_compile_request *request,
+                                   const struct clab_pch_plan *plan, struct clab_pch_store *store,
+                                   struct clab_image *out, struct clab_error *error)
 {
     struct job job = {.toolkit = toolkit, .request = request, .text = request->source_text};
     const struct clab_part *part = &toolkit->parts[CLAB_PART_NVRTC];
@@ -468,7 +484,7 @@ clab_status clab_nvrtc_compile(const struct clab_toolkit *toolkit, const struct 
         status = clab_nvrtc_load(part->path, job.nvrtc, error);
     job.own_unroll = says_unroll_limit(&job);
     if (status == CLAB_OK)
-        status = compile(&job, request->no_pch ? NULL : pch_dir, out, error);
+        status = compile(&job, plan, request->no_pch ? NULL : store, out, error);
     clab_arena_free(&job.arena);
     free(job.nvrtc);
     free(read);
