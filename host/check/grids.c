@@ -349,10 +349,12 @@ static void compare_ranges(struct check *check, const struct footprint *f)
     for (unsigned i = 0; i < f->n_ranges; i++) {
         uint64_t at;
         const uint32_t mine = in_range(check->global, &f->ranges[i], &at);
+        if (!mine) { /* there may be no records at all */
+            continue;
+        }
         const struct record *r = &check->global->records[mine >> 5];
         struct clab_hazard *h =
-            mine ? check_report(check, CLAB_HAZARD_RACE_LAUNCHES, r->site, SITE_OF_PAST, f->ranges[i].write)
-                 : NULL;
+            check_report(check, CLAB_HAZARD_RACE_LAUNCHES, r->site, SITE_OF_PAST, f->ranges[i].write);
         if (h) {
             check_party(check, &h->parties[0], r->cluster, r->agent, lanes_of(r, mine), r->site, NULL);
             h->within = CLAB_WITHIN_GRID;
