@@ -5,8 +5,8 @@
           NAME --random SEED COUNT     try random inputs
           NAME --pack PACK FILE...     write a pack
           NAME --unpack PACK FOLDER    write the inputs as files, for libFuzzer
-          NAME --faults SEED PACK      fuzz_faults_NAME: try all of them with failing and late calls of the C
-   library (faults.h): each input with five of a hundred schedules that the seed chooses
+          NAME --faults SEED PACK [N]  fuzz_faults_NAME: try all of them, or every Nth, with failing and late
+   calls of the C library (faults.h), in five ways that the seed chooses
           NAME --least PACK OUT [N]    a pack of those that reach N places (1) which no smaller one before
    them does; in the build of tools/fuzz-coverage, whose counters it reads */
 #include <stdbool.h>
@@ -165,12 +165,13 @@ int main(int argc, char **argv)
         return pack(argv[2], argv + 3, argc - 3);
     if (argc == 4 && strcmp(argv[1], "--random") == 0)
         return random_inputs(strtoull(argv[2], NULL, 10), (unsigned)strtoul(argv[3], NULL, 10));
-    bool faults = argc == 4 && strcmp(argv[1], "--faults") == 0 && fuzz_faults_set != NULL;
+    bool faults = (argc == 4 || argc == 5) && strcmp(argv[1], "--faults") == 0 && fuzz_faults_set != NULL;
+    unsigned every = faults && argc == 5 ? (unsigned)strtoul(argv[4], NULL, 10) : 1;
     bool unpack = argc == 4 && strcmp(argv[1], "--unpack") == 0,
          fewer = (argc == 4 || argc == 5) && strcmp(argv[1], "--least") == 0,
          one = argc == 3 && strcmp(argv[1], "-1") == 0;
     if (argc != 2 && !faults && !unpack && !fewer && !one)
-        return fail("PACK, --unpack PACK FOLDER, --faults SEED PACK, --least PACK OUT [N], -1 FILE, "
+        return fail("PACK, --unpack PACK FOLDER, --faults SEED PACK [N], --least PACK OUT [N], -1 FILE, "
                     "--pack PACK FILE...",
                     "usage");
     const char *path = argv[argc == 2 ? 1 : faults ? 3 : 2];
@@ -195,6 +196,8 @@ int main(int argc, char **argv)
             FILE *out = fopen(name, "wb");
             if (out == NULL || fwrite(input, 1, length, out) != length || fclose(out) != 0)
                 return fail("cannot be written", name);
+        } else if (faults && every != 0 && count % every != 0) {
+            /* left out */
         } else if (faults) {
             with_faults(strtoull(argv[2], NULL, 10) + count, (const uint8_t *)input, length);
         } else {
