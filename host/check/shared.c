@@ -31,6 +31,7 @@ void check_shared_init(struct check_cta *cta)
     cta->n_cells = (cta->cta->shared_bytes + 15) / 16 * 4;
     if (cta->n_cells > cta->cells_capacity) {
         free(cta->cell_w);
+        cta->cell_w = NULL;
         cta->cell_w = check_alloc(2 * (size_t)cta->n_cells * sizeof *cta->cell_w);
         cta->cell_r = cta->cell_w + cta->n_cells;
         cta->cells_capacity = cta->n_cells;
