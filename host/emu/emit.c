@@ -520,6 +520,21 @@ static uint32_t convert_row(struct emu_emit *emit, uint32_t row, unsigned from_l
     return to;
 }
 
+/* var[index + imm] */
+static uint32_t element_row(struct emu_emit *emit, const struct ptx_operand *operand, unsigned log2)
+{
+    const uint32_t array = symbol_row(emit, operand->var, 0, 8);
+    const uint32_t index = emu_source(emit, &operand->elements[0], PTX_U32);
+    const uint32_t row = pool_take(emit, 3);
+    struct emu_op *op =
+        emu_push_unguarded(emit, emit->framework->element_full, emit->framework->element_masked);
+    op->d = row;
+    op->a = array;
+    op->b = index;
+    op->imm = (uint32_t)operand->imm | (uint64_t)(ptx_types[operand->var->type].bits / 8) << 32;
+    return convert_row(emit, row, 3, log2, false);
+}
+
 uint32_t emu_source(struct emu_emit *emit, const struct ptx_operand *operand, enum ptx_type type)
 {
     const unsigned bytes = emu_lane_bytes(type), log2 = log2_bytes(type);
@@ -563,6 +578,8 @@ uint32_t emu_source(struct emu_emit *emit, const struct ptx_operand *operand, en
             return operand_constant(emit, bytes, emu_function_address(emit->image->module, operand->func), 0);
         }
         return symbol_row(emit, operand->var, operand->imm, bytes);
+    case PTX_OPERAND_INDEXED:
+        return element_row(emit, operand, log2);
     case PTX_OPERAND_FUNCTION:
         return operand_constant(emit, bytes, emu_function_address(emit->image->module, operand->func), 0);
     default:

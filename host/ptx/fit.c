@@ -238,6 +238,7 @@ static bool scalar_fits(struct ptx_attempt *attempt, unsigned index, const struc
         return true;
     }
     case PTX_OPERAND_SYMBOL:
+    case PTX_OPERAND_INDEXED:
     case PTX_OPERAND_FUNCTION:
         if (role->letter != 'e' && role->letter != 'y')
             return refuse(attempt, index,
@@ -248,7 +249,7 @@ static bool scalar_fits(struct ptx_attempt *attempt, unsigned index, const struc
             return refuse(attempt, index, "the address of a function takes no offset");
         if (type == PTX_PRED ||
             (ptx_types[type].class != PTX_CLASS_BITS && !is_integer(ptx_types[type].class)) ||
-            ptx_types[type].bits < 32 || ptx_types[type].bits > 64)
+            ptx_types[type].bits < (role->letter == 'e' ? 16 : 32) || ptx_types[type].bits > 64)
             return mismatch(attempt, index, type, operand);
         return true;
     case PTX_OPERAND_SINK:
@@ -327,7 +328,7 @@ static bool address_fits(struct ptx_attempt *attempt, unsigned index, unsigned r
         return refuse(attempt, index, why);
     if (base->kind == PTX_OPERAND_INT && !(insn->n_spaces == 1 && insn->spaces[0] == PTX_SPACE_LOCAL))
         return refuse(attempt, index, "a number as address is allowed for .local only");
-    if (base->kind != PTX_OPERAND_SYMBOL || !base->var)
+    if ((base->kind != PTX_OPERAND_SYMBOL && base->kind != PTX_OPERAND_INDEXED) || !base->var)
         return true;
     return space_fits(attempt, index, base) && parameter_fits(attempt, index, base);
 }

@@ -134,24 +134,6 @@ static bool symbol_offset(struct ptx_parser *parser, struct ptx_operand *out)
     return true;
 }
 
-/* sym[index], where an address in brackets does not stand already. */
-static bool index_read(struct ptx_parser *parser, struct ptx_operand *out)
-{
-    struct ptx_value index;
-    if (!out->var->is_array)
-        return ptx_fail(parser, "'%s' is no array", out->var->name);
-    ptx_next(parser);
-    if (!ptx_constant(parser, &index))
-        return false;
-    if (index.is_float)
-        return ptx_fail(parser, "an index must be an integer");
-    if (!ptx_expect(parser, ']', "after the index"))
-        return false;
-    out->is_indexed = true;
-    out->imm = index.bits * (ptx_types[out->var->type].bits / 8u) * out->var->vector;
-    return true;
-}
-
 static bool name_read(struct ptx_parser *parser, struct ptx_operand *out)
 {
     const struct ptx_token *token = &parser->token;
@@ -235,6 +217,68 @@ static bool name_read(struct ptx_parser *parser, struct ptx_operand *out)
         break;
     }
     return ptx_undeclared(parser, name);
+}
+
+/* What may index an array besides a constant: a register, a special register, or (as ptxas 13.0 takes it) the
+   address of a variable. Members and part selectors have no place here. */
+static bool index_operand(struct ptx_parser *parser, struct ptx_operand *out)
+{
+    const struct ptx_name *name = ptx_intern(parser, parser->token.text, parser->token.bytes);
+    struct ptx_operand sum = {.imm = 0};
+    *out = (struct ptx_operand){.component = PTX_COMPONENT_NONE};
+    if (!name || !name_read(parser, out) || !no_label(parser, out))
+        return false;
+    if (out->kind != PTX_OPERAND_REG && out->kind != PTX_OPERAND_SREG && !out->var)
+        return ptx_fail(parser, "an index is a constant, a register or a variable");
+    if (out->component != PTX_COMPONENT_NONE || (name->binding && name->binding->kind == PTX_BIND_VECTOR))
+        return ptx_fail(parser, "an index is a whole register");
+    if (out->kind == PTX_OPERAND_SREG && ptx_sregs[out->sreg].components > 1)
+        return ptx_fail(parser, "a special register with members is no index");
+    if (out->kind == PTX_OPERAND_REG) {
+        const struct ptx_reg *regs = parser->regs.items;
+        const struct ptx_type_info *type = &ptx_types[regs[out->reg].type];
+        if (type->bits < 8 || type->bits > 64 || type->class == PTX_CLASS_FLOAT ||
+            type->class == PTX_CLASS_PACKED)
+            return ptx_fail(parser, "an index register must be an integer or .b register of 8 to 64 bits");
+    }
+    if (out->kind == PTX_OPERAND_SYMBOL)
+        return true; /* its offset is read already */
+    if (!symbol_offset(parser, &sum))
+        return false;
+    out->imm = sum.imm;
+    return true;
+}
+
+bool ptx_parse_index(struct ptx_parser *parser, struct ptx_operand *out)
+{
+    if (!out->var || !out->var->is_array)
+        return ptx_fail(parser, "'%s' is no array", out->var ? out->var->name : out->func->name);
+    if (out->imm)
+        return ptx_fail(parser, "an index follows the array's name");
+    ptx_next(parser);
+    if (parser->token.kind == PTX_TOKEN_NAME && !ptx_is_name(parser, "WARP_SZ")) {
+        struct ptx_operand *index = clab_arena_alloc(parser->arena, sizeof *index);
+        if (!index)
+            return ptx_no_memory(parser);
+        if (!index_operand(parser, index))
+            return false;
+        out->kind = PTX_OPERAND_INDEXED;
+        if (index->kind != PTX_OPERAND_SYMBOL) {
+            out->imm = index->imm;
+            index->imm = 0;
+        }
+        out->elements = index;
+        out->n_elements = 1;
+        return ptx_expect(parser, ']', "after the index");
+    }
+    struct ptx_value index;
+    if (!ptx_constant(parser, &index))
+        return false;
+    if (index.is_float)
+        return ptx_fail(parser, "an index must be an integer");
+    out->is_indexed = true;
+    out->imm = (uint64_t)(int32_t)((uint32_t)index.bits * (ptx_types[out->var->type].bits / 8u));
+    return ptx_expect(parser, ']', "after the index");
 }
 
 /* After '[': a base, an offset, and for tensors and textures more elements. */
@@ -366,8 +410,6 @@ bool ptx_parse_operand(struct ptx_parser *parser, struct ptx_operand *out)
             return false;
         if (ptx_is(parser, '|'))
             return pair_read(parser, out);
-        if (ptx_is(parser, '[') && out->kind == PTX_OPERAND_SYMBOL && out->var && out->imm == 0)
-            return index_read(parser, out);
         return true;
     }
     if (token->kind == PTX_TOKEN_INT || token->kind == PTX_TOKEN_FLOAT)

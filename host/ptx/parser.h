@@ -175,6 +175,8 @@ bool ptx_all_defined(struct ptx_parser *parser);
 
 /* --- operands.c */
 bool ptx_parse_operand(struct ptx_parser *parser, struct ptx_operand *out);
+/* sym[index], after the symbol: only whole operands have an index, not parts of vectors or addresses. */
+bool ptx_parse_index(struct ptx_parser *parser, struct ptx_operand *out);
 bool ptx_table_declared(struct ptx_parser *parser); /* is the name that comes next one of a table? */
 bool ptx_parse_label(struct ptx_parser *parser, struct ptx_operand *out); /* the target of bra */
 /* The operands of a call: see struct ptx_operand. */

@@ -124,6 +124,13 @@ static void print_operand(struct printer *p, const struct ptx_operand *operand)
             clab_str_add(p->out, operand->func->name);
         print_offset(p, operand->imm);
         break;
+    case PTX_OPERAND_INDEXED:
+        print_var_name(p, operand->var);
+        clab_str_add(p->out, "[");
+        print_operand(p, &operand->elements[0]);
+        print_offset(p, operand->imm);
+        clab_str_add(p->out, "]");
+        break;
     case PTX_OPERAND_LABEL:
         if (operand->table)
             print_table_name(p, operand->table);
@@ -131,6 +138,10 @@ static void print_operand(struct printer *p, const struct ptx_operand *operand)
             clab_str_addf(p->out, "$L_%u", (unsigned)operand->target);
         break;
     case PTX_OPERAND_ADDRESS:
+        if (operand->elements[0].kind == PTX_OPERAND_INDEXED) { /* these have no brackets around them */
+            print_operand(p, &operand->elements[0]);
+            break;
+        }
         clab_str_add(p->out, "[");
         for (uint32_t i = 0; i < operand->n_elements; i++) {
             if (i)
