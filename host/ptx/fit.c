@@ -293,18 +293,25 @@ static bool vector_fits(struct ptx_attempt *attempt, unsigned index, const struc
     return true;
 }
 
-/* A kernel's and a function's parameters are read only, what a function returns is written only. */
+static bool is_among(struct ptx_var *const *vars, uint32_t count, const char *name)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (strcmp(vars[i]->name, name) == 0)
+            return true;
+    return false;
+}
+
+/* A kernel's and a function's parameters are read only, what a function returns is written only. ptxas goes
+   by the name, and so includes a .param variable of the body that hides one of them. */
 static bool parameter_fits(struct ptx_attempt *attempt, unsigned index, const struct ptx_operand *symbol)
 {
     const struct ptx_var *var = symbol->var;
     const struct ptx_function *function = var->function;
     if (var->space != PTX_SPACE_PARAM || !function)
         return true;
-    bool in = var->index < function->n_params && function->params[var->index] == var;
-    bool out = var->index < function->n_returns && function->returns[var->index] == var;
-    if (in && attempt->row == PTX_ST)
+    if (attempt->row == PTX_ST && is_among(function->params, function->n_params, var->name))
         return refuse(attempt, index, "a parameter cannot be written");
-    if (out && attempt->row == PTX_LD)
+    if (attempt->row == PTX_LD && is_among(function->returns, function->n_returns, var->name))
         return refuse(attempt, index, "a returned value cannot be read");
     return true;
 }
