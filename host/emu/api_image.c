@@ -141,11 +141,13 @@ const struct ptx_insn *api_narrow_address(const struct ptx_module *module)
         for (uint32_t i = 0; i < function->n_insns; i++) {
             const struct ptx_insn *insn = &function->insns[i];
             const bool is_cvta = insn->row == PTX_CVTA || insn->row == PTX_CVTA_TO;
-            const bool is_mov = insn->row == PTX_MOV && insn->operands[1].kind == PTX_OPERAND_SYMBOL;
+            const bool is_mov = insn->row == PTX_MOV && (insn->operands[1].kind == PTX_OPERAND_SYMBOL ||
+                                                         insn->operands[1].kind == PTX_OPERAND_INDEXED);
             if (is_cvta  ? insn->types[0] == PTX_U32
                 : is_mov ? ptx_types[insn->types[0]].bits == 32 && insn->operands[1].var != NULL &&
                                insn->operands[1].var->space == PTX_SPACE_GLOBAL &&
-                               (insn->operands[1].imm == 0 || insn->operands[1].is_indexed)
+                               (insn->operands[1].imm == 0 || insn->operands[1].is_indexed ||
+                                insn->operands[1].kind == PTX_OPERAND_INDEXED)
                          : accesses_narrowly(function, insn))
                 return insn;
         }

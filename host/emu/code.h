@@ -112,12 +112,13 @@ struct emu_framework {
     emu_handler *branch_back_full, *branch_back_masked;
     emu_handler *inplace_full, *inplace_masked; /* conditional over a region run in place */
     emu_handler *pred_not_full, *pred_not_masked;
-    emu_handler *count;                     /* boundary of a polling loop */
-    emu_handler *end;                       /* past the last instruction */
-    emu_handler *local_full, *local_masked; /* address of a variable in the frame */
-    emu_handler *param;                     /* address of an entry parameter */
-    emu_handler *constant;                  /* extra: struct emu_const, written to row d */
-    emu_handler *carry_in, *carry_out;      /* extra: struct emu_carried */
+    emu_handler *count;                         /* boundary of a polling loop */
+    emu_handler *end;                           /* past the last instruction */
+    emu_handler *local_full, *local_masked;     /* address of a variable in the frame */
+    emu_handler *param;                         /* address of an entry parameter */
+    emu_handler *element_full, *element_masked; /* address of an array's element */
+    emu_handler *constant;                      /* extra: struct emu_const, written to row d */
+    emu_handler *carry_in, *carry_out;          /* extra: struct emu_carried */
     /* Widening or narrowing copies, by log2 of the lane bytes of source and destination; signed ones second.
      */
     emu_handler *convert_full[5][5][2], *convert_masked[5][5][2];

@@ -323,6 +323,36 @@ static const struct emu_op *param(struct emu_warp *warp, const struct emu_op *op
     return op + 1;
 }
 
+/* An element of an array: low word of imm elements more than b says, each of imm's high word bytes. Sum and
+   product have 32 bits and no sign (SASS of ptxas 13.0.88: UIADD3, ULEA without a high half). */
+static const struct emu_op *element_masked(struct emu_warp *warp, const struct emu_op *op)
+{
+    uint64_t *d = EMU_ROW(uint64_t, warp, op->d);
+    const uint64_t *a = EMU_ROW(uint64_t, warp, op->a);
+    const uint32_t *b = EMU_ROW(uint32_t, warp, op->b);
+    const uint32_t addend = (uint32_t)op->imm, bytes = (uint32_t)(op->imm >> 32);
+    const uint32_t *on = warp->lane_mask;
+    EMU_EACH_LANE(i)
+    {
+        const uint64_t address = a[i] + (b[i] + addend) * bytes;
+        d[i] = on[i] ? address : d[i];
+    }
+    return op + 1;
+}
+
+static const struct emu_op *element_full(struct emu_warp *warp, const struct emu_op *op)
+{
+    uint64_t *d = EMU_ROW(uint64_t, warp, op->d);
+    const uint64_t *a = EMU_ROW(uint64_t, warp, op->a);
+    const uint32_t *b = EMU_ROW(uint32_t, warp, op->b);
+    const uint32_t addend = (uint32_t)op->imm, bytes = (uint32_t)(op->imm >> 32);
+    EMU_EACH_LANE(i)
+    {
+        d[i] = a[i] + (b[i] + addend) * bytes;
+    }
+    return op + 1;
+}
+
 static const struct emu_op *constant(struct emu_warp *warp, const struct emu_op *op)
 {
     emu_const_fill(op->extra, warp->regs + op->d, warp->cta->rank);
@@ -356,6 +386,8 @@ void EMU_SETNAME(emu_framework_fill)(void)
     f->count = count;
     f->local_full = f->local_masked = local_masked;
     f->param = param;
+    f->element_full = element_full;
+    f->element_masked = element_masked;
     f->constant = constant;
 #define CONVERT(from, to, unsigned_, signed_)            \
     f->convert_full[from][to][0] = unsigned_##_full;     \
