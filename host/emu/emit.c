@@ -520,8 +520,16 @@ static uint32_t convert_row(struct emu_emit *emit, uint32_t row, unsigned from_l
     return to;
 }
 
+/* `{r}` where an instruction without .vN takes `r`: Triton writes all of its loads and stores so. */
+static const struct ptx_operand *only_element(const struct ptx_operand *operand)
+{
+    const bool one = operand->kind == PTX_OPERAND_VECTOR && operand->n_elements == 1;
+    return one ? &operand->elements[0] : operand;
+}
+
 uint32_t emu_source(struct emu_emit *emit, const struct ptx_operand *operand, enum ptx_type type)
 {
+    operand = only_element(operand);
     const unsigned bytes = emu_lane_bytes(type), log2 = log2_bytes(type);
     const bool is_signed = ptx_types[type].class == PTX_CLASS_SIGNED;
     switch (operand->kind) {
@@ -577,6 +585,7 @@ uint32_t emu_source(struct emu_emit *emit, const struct ptx_operand *operand, en
 
 uint32_t emu_dest(struct emu_emit *emit, const struct ptx_operand *operand, enum ptx_type type)
 {
+    operand = only_element(operand);
     if (operand->kind == PTX_OPERAND_SINK) {
         return emu_scratch(emit, type);
     }
