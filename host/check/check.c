@@ -301,6 +301,7 @@ static void on_end(void *user, struct emu_run *run, clab_status status, const st
     check_faults(check, run, status, error);
     check_clc_end(check);
     check_grids_end(check);
+    check_memory_freed(run->workspace, run->workspace ? EMU_WORKSPACE_BYTES : 0);
     keep(check);
     check_found_free(check);
     check_global_free(check);

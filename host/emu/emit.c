@@ -550,6 +550,10 @@ uint32_t emu_source(struct emu_emit *emit, const struct ptx_operand *operand, en
         if (info->type == PTX_PRED) {
             break;
         }
+        emit->image->reads_workspace |=
+            operand->sreg == PTX_SREG_ENVREG0 + 1 || operand->sreg == PTX_SREG_ENVREG0 + 2;
+        emit->image->reads_reserved |=
+            operand->sreg >= PTX_SREG_RESERVED_SMEM_BEGIN && operand->sreg <= PTX_SREG_RESERVED_SMEM_1;
         const uint32_t row = pool_take(emit, log2_bytes(info->type));
         struct emu_op *op = emu_push_unguarded(emit, handler, handler);
         op->d = row;
