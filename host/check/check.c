@@ -378,6 +378,7 @@ static void on_end(void *user, struct emu_run *run, clab_status status, const st
     }
     check_attempt_end(&attempt);
     check_grids_end(check);
+    check_memory_freed(run->workspace, run->workspace ? EMU_WORKSPACE_BYTES : 0);
     keep(check);
     check_found_free(check);
     check_global_free(check);

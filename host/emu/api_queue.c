@@ -144,6 +144,7 @@ static void run_head(struct api_stream *stream)
         if (task->result != CUDA_SUCCESS && lasting && !context->cancel && context->sticky == CUDA_SUCCESS) {
             context->sticky = api_device()->poison = task->result;
             clab_error_copy(&context->fault, &error);
+            emu_log_fault(&context->fault);
         }
     }
     if (task->here && task->result != CUDA_SUCCESS) /* for the caller, whose thread this is */

@@ -96,6 +96,8 @@ struct emu_image {
     struct emu_layout layout;
     uint32_t static_shared_bytes; /* of the .shared variables that the kernel can reach */
     uint32_t local_bytes;         /* per thread, along the deepest chain of calls; with recursion see deep */
+    bool reads_workspace;         /* asks for the grid barrier of cooperative launches (%envreg1, %envreg2) */
+    bool reads_reserved;          /* asks where the reserved shared memory is (%reserved_smem_offset_*) */
     size_t counted_bytes;         /* of its arena, as its module counts them */
     bool deep;        /* calls itself or through pointers: local memory is the stack limit instead */
     bool reads_clock; /* some code in it does */

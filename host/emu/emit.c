@@ -543,8 +543,16 @@ static uint32_t element_row(struct emu_emit *emit, const struct ptx_operand *ope
     return convert_row(emit, row, 3, log2, false);
 }
 
+/* `{r}` where an instruction without .vN takes `r`: Triton writes all of its loads and stores so. */
+static const struct ptx_operand *only_element(const struct ptx_operand *operand)
+{
+    const bool one = operand->kind == PTX_OPERAND_VECTOR && operand->n_elements == 1;
+    return one ? &operand->elements[0] : operand;
+}
+
 uint32_t emu_source(struct emu_emit *emit, const struct ptx_operand *operand, enum ptx_type type)
 {
+    operand = only_element(operand);
     const unsigned bytes = emu_lane_bytes(type), log2 = log2_bytes(type);
     const bool is_signed = ptx_types[type].class == PTX_CLASS_SIGNED;
     switch (operand->kind) {
@@ -565,6 +573,10 @@ uint32_t emu_source(struct emu_emit *emit, const struct ptx_operand *operand, en
         if (info->type == PTX_PRED) {
             break;
         }
+        emit->image->reads_workspace |=
+            operand->sreg == PTX_SREG_ENVREG0 + 1 || operand->sreg == PTX_SREG_ENVREG0 + 2;
+        emit->image->reads_reserved |=
+            operand->sreg >= PTX_SREG_RESERVED_SMEM_BEGIN && operand->sreg <= PTX_SREG_RESERVED_SMEM_1;
         const uint32_t row = pool_take(emit, log2_bytes(info->type));
         struct emu_op *op = emu_push_unguarded(emit, handler, handler);
         emit->image->reads_clock |= emu_reads_clock(operand);
@@ -603,6 +615,7 @@ uint32_t emu_source(struct emu_emit *emit, const struct ptx_operand *operand, en
 
 uint32_t emu_dest(struct emu_emit *emit, const struct ptx_operand *operand, enum ptx_type type)
 {
+    operand = only_element(operand);
     if (operand->kind == PTX_OPERAND_SINK) {
         return emu_scratch(emit, type);
     }

@@ -216,6 +216,9 @@ EACH_U32(reserved_end, EMU_SHARED_FIRST)
  * up"). */
 EACH_U32(total_smem, run->shared_bytes + EMU_SHARED_FIRST)
 EACH_U32(aggr_smem, run->shared_bytes + EMU_SHARED_FIRST)
+/* cooperative_groups.h (CUDA 13.0, details/driver_abi.h) finds the words of its grid barrier so. */
+EACH_U32(workspace_high, (uint32_t)(run->workspace >> 32))
+EACH_U32(workspace_low, (uint32_t)run->workspace)
 EACH_U32(dynamic_smem, run->dynamic_shared_bytes)
 #undef EACH_U32
 
@@ -456,7 +459,7 @@ void EMU_SETNAME(emu_framework_fill)(void)
     SREG(DYNAMIC_SMEM_SIZE, dynamic_smem)
     SREG(CURRENT_GRAPH_EXEC, zero64)
 #undef SREG
-    /* %pm and %envreg read as zero: no performance monitor runs, and the driver defines no environment. */
+    /* %pm reads as zero: no performance monitor runs. So does %envreg, except in a cooperative launch. */
     for (unsigned i = 0; i < 8; i++) {
         f->sreg[PTX_SREG_PM0 + i] = sreg_zero;
         f->sreg[PTX_SREG_PM0_64 + i] = sreg_zero64;
@@ -464,4 +467,6 @@ void EMU_SETNAME(emu_framework_fill)(void)
     for (unsigned i = 0; i < 32; i++) {
         f->sreg[PTX_SREG_ENVREG0 + i] = sreg_zero;
     }
+    f->sreg[PTX_SREG_ENVREG0 + 1] = sreg_workspace_high;
+    f->sreg[PTX_SREG_ENVREG0 + 2] = sreg_workspace_low;
 }

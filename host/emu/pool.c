@@ -92,7 +92,7 @@ struct emu_cluster *emu_cluster_alloc(const struct emu_run *run)
     cluster->ctas = calloc(size, sizeof *cluster->ctas);
     struct emu_warp *all = aligned_alloc(64, (size_t)size * warps * sizeof *all);
     struct emu_fragment *fragments = aligned_alloc(LINE_BYTES, (size_t)size * warps * FRAGMENTS_BYTES);
-    const size_t shared = ((size_t)run->shared_bytes + 127) & ~(size_t)127;
+    const size_t shared = ((size_t)run->room_bytes + 127) & ~(size_t)127;
     /* 16 bytes more than asked for: vector accesses of the host may read past the last byte, never write. */
     unsigned char *shared_all = aligned_alloc(128, size * shared + 128);
     const size_t local = (size_t)run->local_bytes * warps * EMU_LANES;

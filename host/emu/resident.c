@@ -83,11 +83,12 @@ static void cta_init(struct emu_cta *cta, struct emu_cluster *cluster, uint32_t 
     cta->n_warps = run->warps_per_cta;
     cta->n_threads = cta->live_threads = run->threads_per_cta;
     cta->shared_bytes = run->shared_bytes;
+    cta->room_bytes = run->room_bytes;
     cta->shared_end = run->shared_bytes;
     cta->shared_window = (rank << EMU_RANK_SHIFT) + EMU_SHARED_FIRST;
     cta->counted = run->counted;
     cta->local_bytes = run->local_bytes;
-    memset(cta->shared, 0, ((size_t)cta->shared_bytes + 15) & ~(size_t)15); /* as far as a load may reach */
+    memset(cta->shared, 0, ((size_t)cta->room_bytes + 15) & ~(size_t)15); /* as far as a load may reach */
     for (uint32_t w = 0; w < cta->n_warps; w++) {
         struct emu_warp *warp = &cta->warps[w];
         struct emu_fragment *fragments = warp->fragments;

@@ -99,6 +99,8 @@ struct emu_barrier {
 
 enum emu_cta_state { EMU_CTA_NOT_STARTED, EMU_CTA_RUNNING, EMU_CTA_EXITED };
 
+#define EMU_WORKSPACE_BYTES 16u /* of emu_run.workspace */
+
 struct emu_cta {
     struct emu_cluster *cluster;
     struct emu_run *run;
@@ -112,9 +114,10 @@ struct emu_cta {
     uint32_t ready, polling; /* bit per warp: has something to run; runs, but only polled the last time */
     struct emu_warp *warps;
     /* Shared memory: `shared` is byte EMU_SHARED_FIRST of the window; shared_bytes static and dynamic
-       together, without the reserved 1 KiB. Zeroed when the CTA starts. */
+       together, without the reserved 1 KiB. Zeroed when the CTA starts. room_bytes: with the reserved 1 KiB,
+       which lies behind them, for kernels that ask where it is; without it for others. */
     unsigned char *shared;
-    uint32_t shared_bytes;
+    uint32_t shared_bytes, room_bytes;
     uint32_t shared_window; /* the window address of `shared` */
     uint64_t shared_end;    /* shared_bytes, as wide as sums with it are */
     bool counted;           /* instructions are counted whenever a warp stops: see EMU_STOP_BARRIER */
@@ -213,9 +216,11 @@ struct emu_run {
     uint64_t end_cluster; /* clusters from here on were taken out of turn (emu_cluster_take_last) */
     uint64_t clc_random;  /* chooses what becomes of requests to cancel, where a seed explores it */
     uint32_t cluster_size, threads_per_cta, warps_per_cta;
-    uint64_t params; /* address of the parameter block, readable by generic and param accesses */
+    uint64_t workspace; /* of a cooperative launch: two words, 0 at the start, where %envreg1 and 2 point */
+    uint64_t params;    /* address of the parameter block, readable by generic and param accesses */
     uint32_t param_bytes;
     uint32_t shared_bytes, dynamic_shared_bytes, local_bytes;
+    uint32_t room_bytes;     /* emu_cta.room_bytes */
     uint64_t grid_id;        /* %gridid */
     uint64_t start_ns;       /* host clock when the launch began: origin of %globaltimer */
     uint32_t resident_limit; /* CTAs */
