@@ -34,8 +34,8 @@ static CUresult kernel_work(const CUDA_KERNEL_NODE_PARAMS *params, CUcontext han
         .sharedMemBytes = params->sharedMemBytes,
     };
     CUfunction function = params->func != NULL ? params->func : (CUfunction)params->kern;
-    return api_launch_prepare(context, &config, function, params->kernelParams, params->extra, false,
-                              out_work);
+    return api_launch_prepare(context, handle != NULL ? api_green_of(handle) : api_green_current(), &config,
+                              function, params->kernelParams, params->extra, false, out_work);
 }
 
 CUresult api_kernel_work(const CUDA_KERNEL_NODE_PARAMS *params, struct api_work *out_work)
@@ -382,7 +382,9 @@ static CUresult read_kernel(struct api_node *node, CUDA_KERNEL_NODE_PARAMS *out)
         .blockDimZ = launch->block[2],
         .sharedMemBytes = launch->dynamic_shared_bytes,
         .kernelParams = node->param_pointers,
-        .ctx = launch->function->module->context != NULL ? launch->function->module->context->handle : NULL,
+        .ctx = launch->green != NULL                       ? (CUcontext)launch->green->handle
+               : launch->function->module->context != NULL ? launch->function->module->context->handle
+                                                           : NULL,
     };
     return CUDA_SUCCESS;
 }
