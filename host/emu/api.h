@@ -52,6 +52,7 @@ struct api_thread {
     const struct check_task *task; /* in execution on this thread; NULL: none, or its order is not kept */
     bool has_error;
     struct clab_error error; /* detail of the last failure */
+    unsigned untold;         /* messages of the call in progress that the callbacks have not heard */
 };
 /* The calling thread's state; made on first use, freed when the thread ends. Never NULL: when memory is out,
    a shared spare is used. */
@@ -103,6 +104,11 @@ void api_unlock(void);
         if (!(condition))                                                              \
             return api_fail(CUDA_ERROR_INVALID_VALUE, "%s does not hold", #condition); \
     } while (0)
+
+/* The log that programs can read (api_logs.c): adds a message of the call in progress; gives the lock back
+   and lets the program's callbacks hear of what the call has added. */
+void api_log_add(const char *text);
+void api_log_tell_and_unlock(void);
 
 const char *api_error_name(CUresult result);   /* NULL for an unknown code (api_error.c) */
 const char *api_error_string(CUresult result); /* likewise */
@@ -270,6 +276,7 @@ struct api_allocation {
     CUmemAccess_flags access;      /* VIRTUAL: of the device */
     struct api_advice advice;      /* MANAGED */
     unsigned opened;               /* IPC: times that cuIpcOpenMemHandle gave it */
+    uint64_t origin;               /* IPC: a buffer of external memory: where its pages start; else 0 */
     uint64_t file;                 /* IPC: number of the file behind it */
     unsigned long long id;
 };
@@ -345,6 +352,16 @@ struct api_copy {
     bool staged; /* from.address is a heap copy that belongs to the work */
 };
 
+/* Attributes of a launch that steer hardware only: kept for those who ask a graph's node. */
+struct api_hints {
+    CUaccessPolicyWindow window;
+    CUclusterSchedulingPolicy policy;
+    bool has_map;
+    CUlaunchMemSyncDomainMap map;
+    CUlaunchMemSyncDomain domain;
+    unsigned carveout;
+};
+
 struct api_launch {
     struct api_function *function; /* a reference to its module is held */
     uint32_t grid[3], block[3], cluster[3];
@@ -353,6 +370,7 @@ struct api_launch {
     void *params; /* heap */
     uint32_t param_bytes;
     int priority;
+    struct api_hints hints;
     bool programmatic;        /* may start before the task before it has ended */
     struct api_green *green;  /* NULL: the whole device; a reference is held */
     CUevent fires;            /* recorded with the launch, NULL none; what waits for it may start early: */

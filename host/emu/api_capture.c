@@ -106,7 +106,9 @@ static struct api_edge *dependencies_of(const struct api_stream *stream, const s
     const bool early = work->kind == API_WORK_KERNEL && work->launch.programmatic;
     for (size_t i = 0; edges != NULL && i < stream->n_capture_nodes; i++) {
         edges[i] = stream->capture_nodes[i];
-        if (early && edges[i].node->type == CU_GRAPH_NODE_TYPE_KERNEL && api_edge_is_plain(&edges[i].data)) {
+        if (work->kind != API_WORK_KERNEL)
+            edges[i].data = (CUgraphEdgeData){0};
+        if (early && edges[i].node->type == CU_GRAPH_NODE_TYPE_KERNEL) {
             edges[i].data.from_port = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC;
             edges[i].data.type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC;
         }
@@ -122,10 +124,6 @@ CUresult api_capture_add(struct api_stream *stream, struct api_work *work)
         api_work_fini(work);
         return api_set_error(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED,
                              "the capture was invalidated by an earlier call");
-    }
-    if (work->kind == API_WORK_GRAPH) {
-        api_work_fini(work);
-        return api_set_error(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "graph launches are not captured");
     }
     CUresult result = CUDA_SUCCESS;
     struct api_edge *edges = dependencies_of(stream, work);
@@ -442,7 +440,7 @@ static CUresult info(const char *call, CUstream hStream, CUstreamCaptureStatus *
         stream->lent_data = lent;
         for (size_t i = 0; i < stream->n_capture_nodes; i++)
             lent[i] = stream->capture_nodes[i].data;
-        *data = plain ? NULL : lent;
+        *data = lent;
     }
     return api_leave();
 }

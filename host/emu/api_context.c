@@ -138,7 +138,7 @@ bool api_context_flags_valid(unsigned flags)
             schedule == CU_CTX_SCHED_YIELD || schedule == CU_CTX_SCHED_BLOCKING_SYNC);
 }
 
-static CUresult create(const char *call, CUcontext *pctx, bool plain, unsigned flags, CUdevice dev)
+static CUresult create(const char *call, CUcontext *pctx, CUresult refused, unsigned flags, CUdevice dev)
 {
     CUresult entered = api_enter(call);
     if (entered != CUDA_SUCCESS)
@@ -148,8 +148,8 @@ static CUresult create(const char *call, CUcontext *pctx, bool plain, unsigned f
         return api_fail(CUDA_ERROR_INVALID_DEVICE, "device %d: one device is emulated, number 0", dev);
     if (!api_context_flags_valid(flags))
         return api_fail(CUDA_ERROR_INVALID_VALUE, "unknown context flags in 0x%x", flags);
-    if (!plain)
-        return api_fail(CUDA_ERROR_NOT_SUPPORTED, "execution affinity and CIG contexts are not emulated");
+    if (refused != CUDA_SUCCESS)
+        return api_fail(refused, "execution affinity needs MPS, CIG a graphics driver");
     if (api_device()->poison != CUDA_SUCCESS)
         return api_fail(api_device()->poison, "a kernel of another context failed: that one must go first");
     struct api_thread *thread = api_thread();
@@ -165,21 +165,32 @@ static CUresult create(const char *call, CUcontext *pctx, bool plain, unsigned f
 
 CUresult CUDAAPI cuCtxCreate_v2(CUcontext *pctx, unsigned int flags, CUdevice dev)
 {
-    return create(__func__, pctx, true, flags, dev);
+    return create(__func__, pctx, CUDA_SUCCESS, flags, dev);
+}
+
+/* What an H200 answers without MPS. */
+static CUresult affinity(const CUexecAffinityParam *params, int count)
+{
+    return count <= 0       ? CUDA_SUCCESS
+           : params == NULL ? CUDA_ERROR_INVALID_VALUE
+                            : CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
 }
 
 CUresult CUDAAPI cuCtxCreate_v3(CUcontext *pctx, CUexecAffinityParam *paramsArray, int numParams,
                                 unsigned int flags, CUdevice dev)
 {
-    return create(__func__, pctx, paramsArray == NULL && numParams == 0, flags, dev);
+    return create(__func__, pctx, affinity(paramsArray, numParams), flags, dev);
 }
 
 CUresult CUDAAPI cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *ctxCreateParams, unsigned int flags,
                                 CUdevice dev)
 {
-    bool plain = ctxCreateParams == NULL ||
-                 (ctxCreateParams->numExecAffinityParams == 0 && ctxCreateParams->cigParams == NULL);
-    return create(__func__, pctx, plain, flags, dev);
+    CUresult refused = CUDA_SUCCESS;
+    if (ctxCreateParams != NULL)
+        refused = ctxCreateParams->cigParams != NULL
+                      ? CUDA_ERROR_NOT_SUPPORTED
+                      : affinity(ctxCreateParams->execAffinityParams, ctxCreateParams->numExecAffinityParams);
+    return create(__func__, pctx, refused, flags, dev);
 }
 
 CUresult CUDAAPI cuCtxDestroy_v2(CUcontext ctx)
@@ -485,10 +496,17 @@ CUresult CUDAAPI cuCtxResetPersistingL2Cache(void)
     return api_leave();
 }
 
+/* Without MPS a context has all SMs; a green one is none that could be asked, on the H200. */
 CUresult CUDAAPI cuCtxGetExecAffinity(CUexecAffinityParam *pExecAffinity, CUexecAffinityType type)
 {
     API_ENTER_CONTEXT(context);
     (void)context;
     API_REQUIRE(pExecAffinity != NULL);
-    return api_fail(CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY, "execution affinity %d needs MPS", (int)type);
+    if (type != CU_EXEC_AFFINITY_TYPE_SM_COUNT)
+        return api_fail(CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY, "execution affinity %d", (int)type);
+    if (api_green_current() != NULL)
+        return api_fail(CUDA_ERROR_INVALID_CONTEXT, "a green context is current");
+    pExecAffinity->type = type;
+    pExecAffinity->param.smCount.val = api_device()->model->sms;
+    return api_leave();
 }

@@ -38,6 +38,27 @@ static CUresult check_block(const struct api_function *function, const uint32_t 
     return CUDA_SUCCESS;
 }
 
+static void keep(struct api_hints *hints, const CUlaunchAttribute *attribute)
+{
+    switch (attribute->id) {
+    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+        hints->window = attribute->value.accessPolicyWindow;
+        break;
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+        hints->map = attribute->value.memSyncDomainMap;
+        hints->has_map = true;
+        break;
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+        hints->domain = attribute->value.memSyncDomain;
+        break;
+    case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+        hints->carveout = attribute->value.sharedMemCarveout;
+        break;
+    default:
+        break;
+    }
+}
+
 /* An event that may be recorded before the kernel ends: here it is when the kernel has, which the manual
    allows (CUDA Driver API 13.0, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT). */
 static CUresult fire(struct api_launch *launch, CUevent handle, int flags, unsigned char port)
@@ -72,6 +93,7 @@ static CUresult apply(const CUlaunchAttribute *attribute, struct api_launch *lau
         if ((unsigned)value->clusterSchedulingPolicyPreference > CU_CLUSTER_SCHEDULING_POLICY_LOAD_BALANCING)
             return api_set_error(CUDA_ERROR_INVALID_VALUE, "cluster scheduling policy %d",
                                  (int)value->clusterSchedulingPolicyPreference);
+        launch->hints.policy = value->clusterSchedulingPolicyPreference;
         return CUDA_SUCCESS;
     case CU_LAUNCH_ATTRIBUTE_PRIORITY:
         launch->priority = value->priority;
@@ -89,6 +111,7 @@ static CUresult apply(const CUlaunchAttribute *attribute, struct api_launch *lau
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
     case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
     case CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING:
+        keep(&launch->hints, attribute);
         emu_log_once("launch attribute %d is a hint that changes nothing here", (int)attribute->id);
         return CUDA_SUCCESS;
     case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
