@@ -162,9 +162,8 @@ static CUresult view_fill(const CUDA_RESOURCE_VIEW_DESC *view, struct emu_textur
 
 /* ---- samplers ---- */
 
-#define KNOWN_TEXTURE_FLAGS                                                    \
-    (CU_TRSF_READ_AS_INTEGER | CU_TRSF_NORMALIZED_COORDINATES | CU_TRSF_SRGB | \
-     CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION | CU_TRSF_SEAMLESS_CUBEMAP)
+/* Two of these bits have no name; an H200 takes them. */
+#define KNOWN_TEXTURE_FLAGS (0x3fu | CU_TRSF_SEAMLESS_CUBEMAP)
 
 static CUresult sampler_fill(const CUDA_TEXTURE_DESC *desc, struct emu_texture *out)
 {
