@@ -96,6 +96,8 @@ CUresult api_node_add_to(CUgraph hGraph, const CUgraphNode *dependencies, const 
         result = api_set_error(CUDA_ERROR_INVALID_VALUE, "not a live graph");
     if (result == CUDA_SUCCESS)
         result = api_edges_get(graph, dependencies, data, count, &from);
+    for (size_t i = 0; i < count && result == CUDA_SUCCESS; i++)
+        result = api_edge_check(&from[i], type);
     if (result == CUDA_SUCCESS)
         result = api_node_add(graph, type, work, from, count, out_node);
     free(from);
