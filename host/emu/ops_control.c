@@ -265,8 +265,9 @@ EMU_EMITTER(emu_brx)
 struct argument {
     uint32_t place; /* from the callee's local_base */
     uint32_t bytes;
-    uint32_t row;    /* register, or EMU_NO_ROW */
-    uint32_t source; /* else: variable of the caller, from its local_base */
+    uint32_t formal_bytes; /* of the parameter; `bytes` of a register may be fewer */
+    uint32_t row;          /* register, or EMU_NO_ROW */
+    uint32_t source;       /* else: variable of the caller, from its local_base */
 };
 
 struct call {
@@ -287,6 +288,23 @@ static void copy_row(struct emu_warp *warp, const struct argument *argument, uin
     }
 }
 
+/* Does a function that was found at run time take what a call passes, at the same places? (PTX ISA 9.0,
+   "call": undefined when its signature differs from the prototype's.) */
+static bool takes(const struct emu_code *code, const struct call *call)
+{
+    if (code->function->n_params != call->n_arguments || code->function->n_returns != call->n_returns) {
+        return false;
+    }
+    for (uint32_t i = 0; i < call->n_arguments + call->n_returns; i++) {
+        const struct emu_slot *slot =
+            i < call->n_arguments ? &code->params[i] : &code->returns[i - call->n_arguments];
+        if (slot->offset != call->arguments[i].place || slot->bytes != call->arguments[i].formal_bytes) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static const struct emu_op *call(struct emu_warp *warp, const struct emu_op *op)
 {
     const struct call *call = op->extra;
@@ -300,11 +318,10 @@ static const struct emu_op *call(struct emu_warp *warp, const struct emu_op *op)
         const uint64_t *address = EMU_ROW(uint64_t, warp, op->a);
         const unsigned lane = (unsigned)__builtin_ctz(exec);
         code = emu_function_find(image, address[lane]);
-        if (!code || code->function->n_params != call->n_arguments ||
-            code->function->n_returns != call->n_returns) {
+        if (!code || !takes(code, call)) {
             emu_fault_kind_set(warp, code ? EMU_FAULT_ILLEGAL_INSTRUCTION : EMU_FAULT_INVALID_PC);
             return emu_fault(warp, op, lane, CLAB_FAULT, NULL, 0,
-                             code ? "indirect call of '%s' with another number of parameters"
+                             code ? "indirect call of '%s' with other parameters than it has"
                                   : "indirect call of something that is no function%s",
                              code ? code->function->name : "");
         }
@@ -368,6 +385,11 @@ static bool argument_of(struct emu_emit *emit, const struct ptx_operand *operand
             return false;
         }
         if (place == EMU_PLACE_LOCAL) {
+            if (operand->imm || operand->var->bytes < out->bytes) {
+                emu_unsupported(emit, "a call that passes %llu bytes of '%s' for %u",
+                                (unsigned long long)operand->var->bytes, operand->var->name, out->bytes);
+                return false;
+            }
             out->row = EMU_NO_ROW;
             out->source = (uint32_t)(offset + operand->imm);
             return true;
@@ -440,7 +462,7 @@ EMU_EMITTER(emu_call)
         struct argument *argument = &extra->arguments[written ? n_arguments + k : k];
         struct emu_slot slot;
         offset = emu_slot_take(offset, formal, &slot);
-        *argument = (struct argument){.place = slot.offset, .bytes = slot.bytes};
+        *argument = (struct argument){.place = slot.offset, .bytes = slot.bytes, .formal_bytes = slot.bytes};
         if (!argument_of(emit, &(written ? returns : arguments)->elements[k], formal, written, argument)) {
             return emit->status;
         }

@@ -112,6 +112,20 @@ static bool table_fits(struct ptx_parser *parser, const struct ptx_insn *insn, c
                                "the call has %u arguments and %u returned values, '%s' %u and %u",
                                (unsigned)n_given, (unsigned)n_wanted, function ? function->name : table->name,
                                (unsigned)n_params, (unsigned)n_returns);
+        for (uint32_t k = 0; k < n_given + n_wanted; k++) {
+            const bool given = k < n_given;
+            const uint32_t at = given ? k : k - n_given;
+            struct ptx_var *const *formals = given      ? function ? function->params : table->params
+                                             : function ? function->returns
+                                                        : table->returns;
+            const uint64_t bytes = ptx_passed_bytes(parser, &insn->operands[given ? 2 : 0].elements[at]);
+            if (bytes && !formals[at]->is_unsized && bytes != formals[at]->bytes)
+                return ptx_fail_at(parser, insn->line, insn->column, parser->module->text + insn->text_offset,
+                                   "%s %u: %llu bytes are passed, '%s' has %llu",
+                                   given ? "argument" : "returned value", (unsigned)at + 1,
+                                   (unsigned long long)bytes, function ? function->name : table->name,
+                                   (unsigned long long)formals[at]->bytes);
+        }
     }
     return true;
 }

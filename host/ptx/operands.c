@@ -431,7 +431,7 @@ static bool list_or_nothing(struct ptx_parser *parser, struct ptx_operand *out)
 }
 
 /* Bytes of a parameter or of what is passed for it; 0 when it cannot be told (a literal). */
-static uint64_t passed_bytes(const struct ptx_parser *parser, const struct ptx_operand *operand)
+uint64_t ptx_passed_bytes(const struct ptx_parser *parser, const struct ptx_operand *operand)
 {
     const struct ptx_reg *regs = parser->regs.items;
     if (operand->kind == PTX_OPERAND_REG)
@@ -468,7 +468,7 @@ static bool list_fits(struct ptx_parser *parser, const struct ptx_operand *list,
     for (uint32_t i = 0; i < count; i++) {
         if (!can_be_passed(parser, &list->elements[i]))
             return false;
-        uint64_t bytes = passed_bytes(parser, &list->elements[i]);
+        uint64_t bytes = ptx_passed_bytes(parser, &list->elements[i]);
         if (bytes && !params[i]->is_unsized && bytes != params[i]->bytes)
             return ptx_fail(parser, "%s %u: %llu bytes are passed, '%s' has %llu", what, (unsigned)i + 1,
                             (unsigned long long)bytes, params[i]->name, (unsigned long long)params[i]->bytes);

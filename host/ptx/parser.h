@@ -178,6 +178,8 @@ bool ptx_parse_operand(struct ptx_parser *parser, struct ptx_operand *out);
 bool ptx_table_declared(struct ptx_parser *parser); /* is the name that comes next one of a table? */
 bool ptx_parse_label(struct ptx_parser *parser, struct ptx_operand *out); /* the target of bra */
 /* The operands of a call: see struct ptx_operand. */
+/* Bytes of what stands in a list of a call; 0 when it cannot be told (a constant). */
+uint64_t ptx_passed_bytes(const struct ptx_parser *parser, const struct ptx_operand *operand);
 bool ptx_parse_call(struct ptx_parser *parser, struct ptx_insn *insn);
 /* `name` is not declared: fails, with a suggestion. */
 bool ptx_undeclared(struct ptx_parser *parser, const struct ptx_name *name);
