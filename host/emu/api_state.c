@@ -125,7 +125,7 @@ CUresult api_leave(void)
 static void finish_error(struct api_thread *thread, CUresult result)
 {
     const char *name = api_error_name(result);
-    api_log_add(thread->error.message != NULL ? thread->error.message : "");
+    api_log_add(thread->error.message);
     thread->has_error = true;
     if (thread->error.status == CLAB_OK)
         thread->error.status = CLAB_DRIVER;
