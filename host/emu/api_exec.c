@@ -92,6 +92,14 @@ static void wait_for_event(struct api_context *context, struct api_event *event)
 static CUresult run_steps(struct api_context *context, struct api_step *first, const struct api_step *end,
                           struct clab_error *error);
 
+static bool has_kernel(const struct api_step *first, const struct api_step *end)
+{
+    for (const struct api_step *step = first; step < end; step++)
+        if (step->type == CU_GRAPH_NODE_TYPE_KERNEL)
+            return true;
+    return false;
+}
+
 /* Asks the condition and runs what it chooses; a loop asks again. */
 static CUresult run_conditional(struct api_context *context, struct api_step *step, struct clab_error *error)
 {
@@ -105,6 +113,12 @@ static CUresult run_conditional(struct api_context *context, struct api_step *st
         struct api_step *body = step + 1;
         for (uint32_t i = 0; i < choice; i++)
             body += 1 + body->n_inside;
+        if (step->decides == CU_GRAPH_COND_TYPE_WHILE && !has_kernel(body + 1, body + 1 + body->n_inside)) {
+            clab_error_set(error, CLAB_DEADLOCK,
+                           "a loop of a graph goes on for ever: its body has no kernel that "
+                           "could change the condition");
+            return CUDA_ERROR_LAUNCH_TIMEOUT; /* as of kernels that hang (api_work.c) */
+        }
         result = run_steps(context, body + 1, body + 1 + body->n_inside, error);
     } while (step->decides == CU_GRAPH_COND_TYPE_WHILE && result == CUDA_SUCCESS && !context->cancel);
     return result;
@@ -682,6 +696,8 @@ static CUresult replace(struct instance *instance, const struct api_node *node, 
 {
     if (made == CUDA_SUCCESS && node->type != type)
         made = api_set_error(CUDA_ERROR_INVALID_VALUE, "the node is of another kind");
+    if (made == CUDA_SUCCESS && work->kind == API_WORK_KERNEL)
+        made = api_attributes_keep(&find_step(instance, node)->work.launch, &work->launch);
     if (made == CUDA_SUCCESS &&
         compare_work(&find_step(instance, node)->work, work) != CU_GRAPH_EXEC_UPDATE_SUCCESS)
         made = api_set_error(CUDA_ERROR_INVALID_VALUE, "that cannot change in an instance");

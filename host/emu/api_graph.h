@@ -109,6 +109,10 @@ bool api_edge_is_plain(const CUgraphEdgeData *data);
  */
 CUresult api_graph_order(const struct api_graph *graph, struct api_node ***out_nodes);
 
+/* A kernel node that gets other parameters keeps its attributes: those of `old`, checked for the new launch
+   (api_node_attributes.c). */
+CUresult api_attributes_keep(const struct api_launch *old, struct api_launch *fresh);
+
 /* Parameters of a node as work, checked (api_node.c); what `out_work` owns is the caller's. */
 CUresult api_kernel_work(const CUDA_KERNEL_NODE_PARAMS *params, struct api_work *out_work);
 CUresult api_copy_work(const CUDA_MEMCPY3D *params, struct api_work *out_work);

@@ -420,8 +420,13 @@ static CUresult set_kernel(struct api_node *node, const CUDA_KERNEL_NODE_PARAMS 
 {
     struct api_work work;
     CUresult result = api_kernel_work(params, &work);
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = api_attributes_keep(&node->work.launch, &work.launch);
     if (result == CUDA_SUCCESS)
         replace(node, &work);
+    else
+        api_work_fini(&work);
     return result;
 }
 
@@ -573,7 +578,11 @@ CUresult CUDAAPI cuGraphNodeSetParams(CUgraphNode hNode, CUgraphNodeParams *node
     if (node->type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
         return api_fail(CUDA_ERROR_NOT_SUPPORTED, "the parameters of a conditional node do not change");
     CUresult result = api_any_work(nodeParams, &work);
+    if (result == CUDA_SUCCESS && work.kind == API_WORK_KERNEL)
+        result = api_attributes_keep(&node->work.launch, &work.launch);
     if (result == CUDA_SUCCESS)
         replace(node, &work);
+    else
+        api_work_fini(&work);
     return api_result(result);
 }

@@ -198,6 +198,60 @@ static void test_inside(void **state)
     expect_words(memory, 1, 0);
 }
 
+/* A loop that nothing can end is told of; one whose condition is zero from the start is none. */
+static void test_endless(void **state)
+{
+    (void)state;
+    for (unsigned initial = 0; initial < 2; initial++) {
+        CUgraph graph, body;
+        CUgraphExec exec;
+        CUgraphNode node;
+        CUdeviceptr memory;
+        CUcontext context;
+        OK(cuCtxGetCurrent(&context));
+        OK(cuMemAlloc(&memory, 8));
+        OK(cuGraphCreate(&graph, 0));
+        add_conditional(graph, new_handle(graph, initial), CU_GRAPH_COND_TYPE_WHILE, 1, NULL, &body);
+        CUDA_MEMSET_NODE_PARAMS set = {.dst = memory, .elementSize = 4, .width = 1, .height = 1};
+        OK(cuGraphAddMemsetNode(&node, body, NULL, 0, &set, context));
+        OK(cuGraphInstantiate(&exec, graph, 0));
+        OK(cuGraphLaunch(exec, NULL));
+        WANT(initial == 0 ? CUDA_SUCCESS : CUDA_ERROR_LAUNCH_TIMEOUT, cuCtxSynchronize());
+    }
+}
+
+/* Attributes stay when a node gets other parameters, in a graph and in an instance. */
+static void test_attributes(void **state)
+{
+    (void)state;
+    CUdeviceptr memory;
+    CUgraph graph;
+    CUgraphExec exec;
+    CUkernelNodeAttrValue value = {.clusterDim = {2, 1, 1}};
+    OK(cuMemAlloc(&memory, 8));
+    OK(cuMemsetD32(memory, 0, 2));
+    OK(cuGraphCreate(&graph, 0));
+    void *arguments[] = {&memory};
+    CUgraphNode node = add_kernel(graph, "early", NULL, arguments);
+    CUDA_KERNEL_NODE_PARAMS params;
+    OK(cuGraphKernelNodeGetParams(node, &params));
+    params.gridDimX = 4;
+    OK(cuGraphKernelNodeSetParams(node, &params));
+    OK(cuGraphKernelNodeSetAttribute(node, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, &value));
+    params.gridDimX = 3;
+    WANT(CUDA_ERROR_INVALID_CLUSTER_SIZE, cuGraphKernelNodeSetParams(node, &params));
+    params.gridDimX = 2;
+    OK(cuGraphKernelNodeSetParams(node, &params));
+    memset(&value, 0, sizeof value);
+    OK(cuGraphKernelNodeGetAttribute(node, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, &value));
+    assert_int_equal(value.clusterDim.x, 2);
+    OK(cuGraphInstantiate(&exec, graph, 0));
+    params.gridDimX = 5;
+    WANT(CUDA_ERROR_INVALID_CLUSTER_SIZE, cuGraphExecKernelNodeSetParams(exec, node, &params));
+    params.gridDimX = 6;
+    OK(cuGraphExecKernelNodeSetParams(exec, node, &params));
+}
+
 /* Edges of a capture: programmatic between kernels, plain elsewhere; the result is that of the order. */
 static void test_early(void **state)
 {
@@ -281,8 +335,9 @@ static void test_fired_events(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_CONTEXT(test_nested),  IN_CONTEXT(test_switch), IN_CONTEXT(test_inside),
-        IN_CONTEXT(test_outside), IN_CONTEXT(test_early),  IN_CONTEXT(test_fired_events),
+        IN_CONTEXT(test_nested),  IN_CONTEXT(test_switch),     IN_CONTEXT(test_inside),
+        IN_CONTEXT(test_outside), IN_CONTEXT(test_early),      IN_CONTEXT(test_fired_events),
+        IN_CONTEXT(test_endless), IN_CONTEXT(test_attributes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
