@@ -1,4 +1,4 @@
-digraph graph_0x2400d8059c20 {
+digraph graph_0x24002402de10 {
   node [shape=box];
-  "node_42661" [label="memcpy"];
+  "node_22047" [label="memcpy\n256 x 1 x 1 bytes\n0x28006c02dd40"];
 }

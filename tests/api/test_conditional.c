@@ -235,6 +235,7 @@ static void test_attributes(void **state)
     CUgraphNode node = add_kernel(graph, "early", NULL, arguments);
     CUDA_KERNEL_NODE_PARAMS params;
     OK(cuGraphKernelNodeGetParams(node, &params));
+    params.kernelParams = arguments; /* those lent by the node go when it changes */
     params.gridDimX = 4;
     OK(cuGraphKernelNodeSetParams(node, &params));
     OK(cuGraphKernelNodeSetAttribute(node, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, &value));

@@ -1056,7 +1056,7 @@ static const struct {
     CALL(cuLogsDumpToFile, "nni"),
     CALL(cuLogsUnregisterCallback, "X"),
     CALL(cuCheckpointProcessGetState, "io"),
-    CALL(cuDeviceGetHostAtomicCapabilities, "ooid"),
+    CALL(cuDeviceGetHostAtomicCapabilities, "oocd"),
     CALL(cuMulticastCreate, "oo"),
     CALL(cuGraphicsMapResources, "ioS"),
     CALL(cuGraphicsUnregisterResource, "X"),
