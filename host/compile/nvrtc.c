@@ -237,11 +237,21 @@ static clab_status refuse_gated(const struct job *job, const char *text, struct 
     static const char prefix[] = "__cuda_ptx_";
     if (strncmp(start, prefix, sizeof prefix - 1) == 0)
         start += sizeof prefix - 1;
+    /* "90a_SM_100a_SM_101a__" */
     const char *least = gate + strlen("_is_not_supported_before_SM_");
+    struct clab_str targets = {0};
+    while (least < end) {
+        const size_t bytes = strcspn(least, "_");
+        clab_str_addf(&targets, "%ssm_%.*s", targets.bytes > 0 ? ", " : "", (int)bytes, least);
+        least += bytes + strspn(least + bytes, "_");
+        least += strncmp(least, "SM_", 3) == 0 ? 3 : 0;
+    }
     clab_error_set(error, CLAB_PTX_TARGET,
-                   "the kernel uses cuda::ptx::%.*s, which CUDA's headers offer for SM_%.*s only, "
-                   "not for %s",
-                   (int)(gate - start), start, (int)(end - least), least, job->target->name);
+                   "the kernel uses cuda::ptx::%.*s, which CUDA's headers offer for %s%s, not for %s",
+                   (int)(gate - start), start, targets.text != NULL ? targets.text : "others",
+                   targets.text != NULL && strpbrk(targets.text, ",af") != NULL ? " only" : " and later",
+                   job->target->name);
+    clab_str_free(&targets);
     clab_error_at(error, job->request->source_path, 0, 0);
     return clab_error_remedy(error,
                              "compile for an architecture of that list (--arch), or write the instruction as "
