@@ -125,6 +125,7 @@ CUresult api_leave(void)
 static void finish_error(struct api_thread *thread, CUresult result)
 {
     const char *name = api_error_name(result);
+    api_log_add(thread->error.message);
     thread->has_error = true;
     if (thread->error.status == CLAB_OK)
         thread->error.status = CLAB_DRIVER;
@@ -181,14 +182,25 @@ CUresult api_set_error(CUresult result, const char *format, ...)
     return result;
 }
 
+/* Ends a call that failed, and says so in the log. */
+static CUresult end(CUresult result)
+{
+    char text[128];
+    const char *call = api_thread()->call, *name = api_error_name(result);
+    snprintf(text, sizeof text, "Returning %d (%s) from %s", (int)result, name != NULL ? name : "",
+             call != NULL ? call : "");
+    api_log_add(text);
+    api_log_tell_and_unlock();
+    return result;
+}
+
 CUresult api_fail(CUresult result, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
     record(result, format, args);
     va_end(args);
-    api_unlock();
-    return result;
+    return end(result);
 }
 
 CUresult api_copy_error(CUresult result, const struct clab_error *error)
@@ -202,14 +214,16 @@ CUresult api_copy_error(CUresult result, const struct clab_error *error)
 CUresult api_fail_with(CUresult result, const struct clab_error *error)
 {
     api_copy_error(result, error);
-    api_unlock();
-    return result;
+    return end(result);
 }
 
 CUresult api_result(CUresult result)
 {
     if (result != CUDA_SUCCESS && emu_log_calls())
         emu_log_call(api_thread()->call, (int)result, "", "");
+    if (result != CUDA_SUCCESS)
+        return end(result);
+    api_thread()->untold = 0;
     api_unlock();
     return result;
 }

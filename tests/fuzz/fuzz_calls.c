@@ -15,6 +15,7 @@
 #include "check/hazard.h"
 #include "driver/channel.h"
 #include "generate.h"
+#include "surface.h"
 #include "target.h"
 
 static struct fuzz_source source;
@@ -408,9 +409,11 @@ static void virtual_memory(void)
         .location = {.type = chance(8) ? (CUmemLocationType)small() : CU_MEM_LOCATION_TYPE_DEVICE,
                      .id = chance(12) ? (int)small() : 0},
         .requestedHandleTypes = chance(2) ? CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR : small()};
-    CUmemAccessDesc access = {.location = props.location,
-                              .flags = chance(8) ? (CUmemAccess_flags)small()
-                                                 : (CUmemAccess_flags)(2 * below(2) + 1)};
+    CUmemAccessDesc access[3];
+    for (unsigned i = 0; i < 3; i++)
+        access[i] = (CUmemAccessDesc){.location = props.location,
+                                      .flags = chance(8) ? (CUmemAccess_flags)small()
+                                                         : (CUmemAccess_flags)(2 * below(2) + 1)};
     uint64_t range = any(RESERVED) + (chance(4) ? below(4) * STEP : 0), steps = 1 + below(RANGE_STEPS),
              bytes = chance(10) ? size() : steps * STEP;
     switch (below(14)) {
@@ -441,7 +444,7 @@ static void virtual_memory(void)
         break;
     case 8:
     case 9:
-        cuMemSetAccess(range, bytes, nullable(&access), chance(6) ? small() & 3 : 1);
+        cuMemSetAccess(range, bytes, nullable(access), chance(6) ? small() & 3 : 1);
         cuMemsetD8(range, 1, bytes);
         break;
     case 10:
@@ -996,8 +999,13 @@ static void questions(void)
     uintptr_t arguments[8] = {0};
     for (unsigned i = 0; calls[which].arguments[i] != '\0'; i++)
         arguments[i] = argument(calls[which].arguments[i]);
-    calls[which].call(arguments[0], arguments[1], arguments[2], arguments[3], arguments[4], arguments[5],
-                      arguments[6], arguments[7]);
+    CUresult result = calls[which].call(arguments[0], arguments[1], arguments[2], arguments[3], arguments[4],
+                                        arguments[5], arguments[6], arguments[7]);
+    /* What the program has made it must let go: an instance holds its kernels' modules. */
+    if (result == CUDA_SUCCESS && calls[which].call == (any_call *)(uintptr_t)cuGraphInstantiateWithFlags)
+        keep(EXEC, out[0]);
+    if (result == CUDA_SUCCESS && calls[which].call == (any_call *)(uintptr_t)cuStreamCreate)
+        keep(STREAM, out[0]);
 }
 
 /* ---- calls whose structures hold host pointers, which are real ones here ---- */
@@ -1188,12 +1196,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         streams,     streams,     streams,   graphs,         graphs,        graphs,    contexts,  contexts,
         questions,   questions,   questions, questions,      questions,     questions, questions, questions,
         copies,      copies,      channel,   virtual_memory, virtual_memory};
-    size_t before = 0, after = 0, total = 0;
     if (cuInit(0) != CUDA_SUCCESS)
         abort();
     channel_reset();
     fresh();
-    cuMemGetInfo(&before, &total);
+    const struct fuzz_held before = fuzz_held();
     source = (struct fuzz_source){.data = data, .bytes = bytes};
     if (!chance(8))
         arrange();
@@ -1206,9 +1213,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
             fresh();
     }
     clear();
-    if (cuMemGetInfo(&after, &total) != CUDA_SUCCESS || after != before) {
-        fprintf(stderr, "fuzz_calls: free memory: %zu before, %zu after\n", before, after);
-        abort();
-    }
+    fuzz_compare("fuzz_calls", before, fuzz_held());
     return 0;
 }
