@@ -13,6 +13,8 @@ char clab_matrix_letter(const struct clab_cell *cell)
 {
     if (cell->declared)
         return '-';
+    if (cell->unreached)
+        return '.';
     if (cell->failed != 0)
         return '!';
     switch (cell->stage) {
@@ -46,6 +48,7 @@ static const struct meaning meanings[] = {
     {'C', "\033[31m", "compiles, does not assemble"},
     {'x', "\033[31m", "does not compile, or is no image for this target"},
     {'!', "\033[1;31m", "ran and was wrong, or failed"},
+    {'.', "\033[2m", "not reached: interrupted"},
     {'-', "\033[2m", "not for this target, as the kernel declares"},
 };
 #define N_MEANINGS (sizeof meanings / sizeof *meanings)
@@ -66,7 +69,7 @@ const char *clab_matrix_colour(char letter)
 const char *clab_matrix_stage(const struct clab_cell *cell)
 {
     static const char *const names[] = {"none", "compiled", "assembled", "complete", "verified", "gpu"};
-    return cell->declared ? "declared" : names[cell->stage];
+    return cell->declared ? "declared" : cell->unreached ? "unreached" : names[cell->stage];
 }
 
 static void print_grid(const struct clab_matrix *matrix, bool colour, bool seen[N_MEANINGS])
