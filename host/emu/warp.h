@@ -305,10 +305,12 @@ void emu_fault_async(struct emu_cluster *cluster, const struct emu_cta *cta, enu
 /* Implemented in the memory files: frees cta->memory when its cluster ends. */
 void emu_cta_memory_reset(struct emu_cta *cta);
 
-/* Byte of local memory of a lane of the warp at which the running function's variables start. */
+/* Byte of local memory of a lane of the warp at which the running function's variables start. NULL when the
+   kernel has no local memory. */
 static inline unsigned char *emu_local(const struct emu_warp *warp, unsigned lane)
 {
-    return warp->cta->local + (size_t)(warp->index * EMU_LANES + lane) * warp->cta->local_bytes;
+    return (unsigned char *)((uintptr_t)warp->cta->local +
+                             (size_t)(warp->index * EMU_LANES + lane) * warp->cta->local_bytes);
 }
 
 /* Sets exec, and lane_mask to match. */
