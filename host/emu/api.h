@@ -43,9 +43,10 @@ struct api_device *api_device(void);
 struct api_thread {
     CUcontext stack[API_STACK_MAX];
     unsigned depth;
-    const char *call;        /* the driver call in progress */
-    bool in_callback;        /* inside a host function: driver calls are not permitted */
-    bool per_thread_default; /* a _ptds or _ptsz form is in progress: stream 0 is the thread's own */
+    const char *call;           /* the driver call in progress */
+    struct api_context *pinned; /* what that call works in; its end gives it back */
+    bool in_callback;           /* inside a host function: driver calls are not permitted */
+    bool per_thread_default;    /* a _ptds or _ptsz form is in progress: stream 0 is the thread's own */
     CUstreamCaptureMode capture_mode;
     CUstream own_stream[8]; /* per-thread default streams, of the contexts below */
     CUcontext own_context[8];
@@ -65,8 +66,16 @@ CUresult api_enter(const char *call);
 /* The same, and gives the current context when it is usable: else INVALID_CONTEXT, CONTEXT_IS_DESTROYED, or
    the error that a kernel left behind. */
 CUresult api_enter_context(const char *call, struct api_context **out_context);
+/* Keeps the context's memory, and what hangs on it, until the calling thread's call ends: whoever ends the
+   context waits for that. api_enter_context does it; for calls that find their context otherwise and then
+   wait. */
+void api_pin(struct api_context *context);
+/* The same undone, for calls that give the lock to the program's own functions. */
+void api_unpin(void);
 /* Gives the lock back. Returns CUDA_SUCCESS. */
 CUresult api_leave(void);
+/* Gives the lock back. Returns `answer`, which is no failure: nothing is recorded. */
+CUresult api_answer(CUresult answer);
 /* Records why the call fails, gives the lock back, returns `result`. format "" when the name says all. */
 CUresult api_fail(CUresult result, const char *format, ...) CLAB_PRINTF(2, 3);
 /* The same with a whole record, copied; its native code is set here. */
@@ -127,13 +136,15 @@ struct api_context {
     struct api_stream *streams; /* all live ones, the legacy stream too */
     struct api_module *modules;
     unsigned workers; /* host threads of its streams */
+    unsigned pins;    /* calls of other threads that work in it */
+    bool ending;      /* a thread is taking it apart, and waits for those */
 };
 /* The context of a handle, or the current one for NULL; NULL when there is none. Not checked for sticky
  * errors. */
 struct api_context *api_context_get(CUcontext handle);
 /* The calling thread's current context: NULL and the reason when there is none. */
 CUresult api_context_current(struct api_context **out_context);
-/* Frees everything that hangs on the context. */
+/* Frees everything that hangs on the context. Waits for the calls of other threads that work in it. */
 void api_contexts_end(struct api_context *context);
 
 /* ---- modules, functions, libraries (api_module.c, api_library.c, api_function.c) ---- */

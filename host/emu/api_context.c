@@ -55,12 +55,14 @@ void api_contexts_end(struct api_context *context)
 {
     context->active = false;
     context->cancel = true;
+    context->ending = true;
     for (struct api_stream *stream = context->streams, *next; stream != NULL; stream = next) {
         next = stream->next;
         api_stream_destroy(stream);
     }
-    while (context->streams != NULL ||
-           context->workers > 0) /* queued work is dropped, what runs is cancelled */
+    api_signal_change();
+    /* queued work is dropped, what runs is cancelled */
+    while (context->streams != NULL || context->workers > 0 || context->pins > 0)
         api_wait_for_change();
     context->legacy = NULL;
     size_t cursor = 0;
@@ -87,6 +89,8 @@ void api_contexts_end(struct api_context *context)
         last = last && !other->active;
     if (last)
         emu_memory_heap_clear(api_device()->machine);
+    context->ending = false;
+    api_signal_change();
 }
 
 CUresult api_context_current(struct api_context **out_context)
@@ -339,6 +343,7 @@ CUresult CUDAAPI cuCtxSynchronize_v2(CUcontext ctx)
     struct api_context *context = api_context_get(ctx);
     if (context == NULL)
         return api_fail(CUDA_ERROR_INVALID_CONTEXT, "not a live context");
+    api_pin(context);
     return api_result(synchronize(context));
 }
 

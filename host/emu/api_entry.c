@@ -26,8 +26,7 @@ static CUresult look_up(const char *call, const char *symbol, void **pfn, int ve
         if (status != NULL) {
             *status =
                 known ? CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
-            api_unlock();
-            return CUDA_SUCCESS; /* the status says it */
+            return api_leave(); /* the status says it */
         }
         return api_fail(CUDA_ERROR_NOT_FOUND, known ? "%s is newer than CUDA %d.%d" : "no driver knows %s",
                         symbol, version / 1000, version % 1000 / 10);

@@ -138,10 +138,8 @@ CUresult CUDAAPI cuEventQuery(CUevent hEvent)
         api_capture_invalidate(event->capture);
         return api_fail(CUDA_ERROR_CAPTURED_EVENT, "the event was last recorded in a capture");
     }
-    if (!complete(event)) {
-        api_unlock();
-        return CUDA_ERROR_NOT_READY;
-    }
+    if (!complete(event))
+        return api_answer(CUDA_ERROR_NOT_READY);
     if (event->stream != NULL)
         api_order_host_after(event->stream, event->issued);
     return api_leave();
@@ -162,6 +160,7 @@ CUresult CUDAAPI cuEventSynchronize(CUevent hEvent)
         return api_leave();
     stream->refs++;
     struct api_context *context = event->context;
+    api_pin(context);
     while (stream->completed < issued)
         api_wait_for_change();
     api_order_host_after(stream, issued);
@@ -210,10 +209,8 @@ static CUresult elapsed(const char *call, float *pMilliseconds, CUevent hStart, 
                         start->recorded ? "end" : "start");
     if (start->context->sticky != CUDA_SUCCESS)
         return api_fail_with(start->context->sticky, &start->context->fault);
-    if (!complete(start) || !complete(end)) {
-        api_unlock();
-        return CUDA_ERROR_NOT_READY;
-    }
+    if (!complete(start) || !complete(end))
+        return api_answer(CUDA_ERROR_NOT_READY);
     *pMilliseconds = (float)((double)(int64_t)(end->time_ns - start->time_ns) / 1e6);
     return api_leave();
 }

@@ -64,10 +64,13 @@ static CUresult potential(const char *call, int *minGridSize, int *blockSize, CU
     for (int threads = most; threads > 0; threads = (threads - 1) / 32 * 32) {
         size_t bytes = dynamic;
         if (dynamic_of != NULL) {
-            api_unlock(); /* the program's function */
+            const CUfunction handle = function->handle;
+            (void)api_leave(); /* the program's function */
             bytes = dynamic_of(threads);
             api_lock();
-            if (emu_handle_get(EMU_HANDLE_FUNCTION, function->handle) != function)
+            api_thread()->call = call;
+            function = emu_handle_get(EMU_HANDLE_FUNCTION, handle);
+            if (function == NULL)
                 return api_fail(CUDA_ERROR_INVALID_HANDLE, "the function was unloaded meanwhile");
         }
         uint32_t fit = ctas(function, threads, bytes);

@@ -2,6 +2,13 @@
    and retained again it is fresh, and a thread to which it is still current can use it again. */
 #include "emu/api_context.h"
 
+/* Until a reset or the last release by another thread is through. */
+static void wait_for_the_end(void)
+{
+    while (api_device()->primary != NULL && api_device()->primary->ending)
+        api_wait_for_change();
+}
+
 static CUresult enter_device(const char *call, CUdevice dev)
 {
     CUresult result = api_enter(call);
@@ -17,6 +24,7 @@ CUresult CUDAAPI cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
     if (entered != CUDA_SUCCESS)
         return entered;
     API_REQUIRE(pctx != NULL);
+    wait_for_the_end();
     struct api_device *device = api_device();
     if (device->primary == NULL)
         device->primary = api_context_new(device->primary_flags, true);
@@ -58,6 +66,7 @@ CUresult CUDAAPI cuDevicePrimaryCtxReset_v2(CUdevice dev)
     struct api_context *primary = api_device()->primary;
     if (primary != NULL && primary->active)
         api_contexts_end(primary);
+    wait_for_the_end();
     return api_leave();
 }
 

@@ -100,6 +100,22 @@ CUresult api_enter(const char *call)
     return CUDA_SUCCESS;
 }
 
+void api_unpin(void)
+{
+    struct api_thread *thread = api_thread();
+    struct api_context *context = thread->pinned;
+    thread->pinned = NULL;
+    if (context != NULL && --context->pins == 0 && context->ending)
+        api_signal_change();
+}
+
+void api_pin(struct api_context *context)
+{
+    api_unpin();
+    context->pins++;
+    api_thread()->pinned = context;
+}
+
 CUresult api_enter_context(const char *call, struct api_context **out_context)
 {
     CUresult result = api_enter(call);
@@ -112,13 +128,20 @@ CUresult api_enter_context(const char *call, struct api_context **out_context)
                                                              : "the current context was destroyed");
     if ((*out_context)->sticky != CUDA_SUCCESS)
         return api_fail_with((*out_context)->sticky, &(*out_context)->fault);
+    api_pin(*out_context);
     return CUDA_SUCCESS;
+}
+
+CUresult api_answer(CUresult answer)
+{
+    api_unpin();
+    api_unlock();
+    return answer;
 }
 
 CUresult api_leave(void)
 {
-    api_unlock();
-    return CUDA_SUCCESS;
+    return api_answer(CUDA_SUCCESS);
 }
 
 /* Marks the thread's record as the detail of `result`. */
@@ -187,8 +210,7 @@ CUresult api_fail(CUresult result, const char *format, ...)
     va_start(args, format);
     record(result, format, args);
     va_end(args);
-    api_unlock();
-    return result;
+    return api_answer(result);
 }
 
 CUresult api_copy_error(CUresult result, const struct clab_error *error)
@@ -202,14 +224,12 @@ CUresult api_copy_error(CUresult result, const struct clab_error *error)
 CUresult api_fail_with(CUresult result, const struct clab_error *error)
 {
     api_copy_error(result, error);
-    api_unlock();
-    return result;
+    return api_answer(result);
 }
 
 CUresult api_result(CUresult result)
 {
     if (result != CUDA_SUCCESS && emu_log_calls())
         emu_log_call(api_thread()->call, (int)result, "", "");
-    api_unlock();
-    return result;
+    return api_answer(result);
 }

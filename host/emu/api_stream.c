@@ -190,10 +190,8 @@ CUresult CUDAAPI cuStreamQuery(CUstream hStream)
     if (stream->legacy)
         for (struct api_stream *other = stream->context->streams; other != NULL; other = other->next)
             idle = idle && ((other->flags & CU_STREAM_NON_BLOCKING) != 0 || api_stream_idle(other));
-    if (!idle) {
-        api_unlock();
-        return CUDA_ERROR_NOT_READY; /* an answer, not a failure: no record of it */
-    }
+    if (!idle)
+        return api_answer(CUDA_ERROR_NOT_READY);
     if (stream->legacy)
         for (struct api_stream *other = stream->context->streams; other != NULL; other = other->next)
             if ((other->flags & CU_STREAM_NON_BLOCKING) == 0)
