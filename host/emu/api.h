@@ -66,6 +66,16 @@ CUresult api_enter(const char *call);
 /* The same, and gives the current context when it is usable: else INVALID_CONTEXT, CONTEXT_IS_DESTROYED, or
    the error that a kernel left behind. */
 CUresult api_enter_context(const char *call, struct api_context **out_context);
+/* Enters a call about an object: a dead or invented handle is refused with `missing` before anything else,
+   before cuInit too, as an H200's driver does. NULL and *out_result when the call ends here. */
+void *api_enter_object(const char *call, enum emu_handle_kind kind, const void *handle, CUresult missing,
+                       CUresult *out_result);
+/* After that: the call works in this context, whatever is current. Ends the call where it is gone or
+ * unusable. */
+CUresult api_use_context(struct api_context *context);
+/* Enters a call with a stream argument: it works in the stream's context; for the default streams, in the
+ * current one. */
+CUresult api_enter_for(const char *call, CUstream handle, struct api_context **out_context);
 /* Keeps the context's memory, and what hangs on it, until the calling thread's call ends: whoever ends the
    context waits for that. api_enter_context does it; for calls that find their context otherwise and then
    wait. */
@@ -144,6 +154,8 @@ struct api_context {
 struct api_context *api_context_get(CUcontext handle);
 /* The calling thread's current context: NULL and the reason when there is none. */
 CUresult api_context_current(struct api_context **out_context);
+/* Why a handle names no live context: CONTEXT_IS_DESTROYED, or INVALID_CONTEXT for what was none. */
+CUresult api_context_error(CUcontext handle);
 /* Frees everything that hangs on the context. Waits for the calls of other threads that work in it. */
 void api_contexts_end(struct api_context *context);
 
@@ -498,8 +510,12 @@ bool api_capture_invalid(const struct api_capture *capture);
 void api_capture_drop(struct api_stream *stream);
 /* cuCtxSynchronize: invalidates every capture of the context; was there one? */
 bool api_capture_blocks_wait(struct api_context *context);
-/* A call that a capture in progress forbids (cuMemAlloc, …): STREAM_CAPTURE_UNSUPPORTED, else success. */
-CUresult api_capture_forbids(struct api_context *context);
+/* Does no capture in progress forbid the call (api_unsafe.def; NULL: one of those)? Those which do are
+ * invalidated. */
+bool api_capture_permits(const char *call);
+/* For what no stream in capture can do: invalidates the capture. CUDA_SUCCESS for one that does not capture.
+ */
+CUresult api_capture_refuse(struct api_stream *stream);
 CUresult api_exec_run(struct api_context *context, struct api_exec *exec, struct clab_error *error);
 void api_exec_release(struct api_exec *exec);
 void api_exec_hold(struct api_exec *exec);

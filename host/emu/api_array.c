@@ -161,7 +161,7 @@ CUresult CUDAAPI cuArray3DCreate_v2(CUarray *pHandle, const CUDA_ARRAY3D_DESCRIP
     API_REQUIRE(pHandle != NULL && pAllocateArray != NULL);
     struct api_array *array = NULL;
     uint32_t texel_bytes = 0;
-    CUresult result = api_capture_forbids(context);
+    CUresult result = CUDA_SUCCESS;
     if (result == CUDA_SUCCESS)
         result = check(pAllocateArray, &texel_bytes);
     if (result == CUDA_SUCCESS)

@@ -136,12 +136,15 @@ static CUresult create(const char *call, CUcontext *pctx, bool plain, unsigned f
     if (!api_context_flags_valid(flags))
         return api_fail(CUDA_ERROR_INVALID_VALUE, "unknown context flags in 0x%x", flags);
     if (!plain)
-        return api_fail(CUDA_ERROR_NOT_SUPPORTED, "execution affinity and CIG contexts are not emulated");
+        return api_fail(CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY,
+                        "execution affinity needs MPS; CIG is not emulated");
     if (api_device()->poison != CUDA_SUCCESS)
         return api_fail(api_device()->poison, "a kernel of another context failed: that one must go first");
     struct api_thread *thread = api_thread();
     if (thread->depth == API_STACK_MAX)
         return api_fail(CUDA_ERROR_OUT_OF_MEMORY, "%d contexts are already pushed", API_STACK_MAX);
+    if ((flags & CU_CTX_USER_COREDUMP_ENABLE) != 0) /* so the H200 stores it */
+        flags = (flags & ~(unsigned)CU_CTX_USER_COREDUMP_ENABLE) | CU_CTX_COREDUMP_ENABLE;
     struct api_context *context = api_context_new(flags, false);
     if (context == NULL)
         return api_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a context");
@@ -192,8 +195,16 @@ CUresult CUDAAPI cuCtxDestroy(CUcontext ctx)
     return cuCtxDestroy_v2(ctx);
 }
 
+/* A use count is not kept: cuCtxAttach and cuCtxDetach pair up, and the detach without a partner destroys. */
 CUresult CUDAAPI cuCtxDetach(CUcontext ctx)
 {
+    API_ENTER();
+    const struct api_context *context = emu_handle_get(EMU_HANDLE_CONTEXT, ctx);
+    if (context == NULL)
+        return api_fail(CUDA_ERROR_INVALID_CONTEXT, "not a live context");
+    if (context->primary) /* no effect, on the H200 */
+        return api_leave();
+    (void)api_leave();
     return cuCtxDestroy_v2(ctx);
 }
 
@@ -208,21 +219,26 @@ CUresult CUDAAPI cuCtxAttach(CUcontext *pctx, unsigned int flags)
     return api_leave();
 }
 
-/* May it be made current? A released primary context may: the calls made then say that it is destroyed. */
+/* May it be made current? One that was destroyed may, as on an H200: the calls made then say so. */
 static bool can_be_current(CUcontext handle)
 {
+    return emu_handle_get(EMU_HANDLE_CONTEXT, handle) != NULL || emu_handle_was(EMU_HANDLE_CONTEXT, handle);
+}
+
+CUresult api_context_error(CUcontext handle)
+{
     const struct api_context *context = emu_handle_get(EMU_HANDLE_CONTEXT, handle);
-    return context != NULL && (context->active || context->primary);
+    return context != NULL || emu_handle_was(EMU_HANDLE_CONTEXT, handle) ? CUDA_ERROR_CONTEXT_IS_DESTROYED
+                                                                         : CUDA_ERROR_INVALID_CONTEXT;
 }
 
 CUresult CUDAAPI cuCtxPushCurrent_v2(CUcontext ctx)
 {
     API_ENTER();
     struct api_thread *thread = api_thread();
+    API_REQUIRE(ctx != NULL);
     if (!can_be_current(ctx))
-        return api_fail(emu_handle_was(EMU_HANDLE_CONTEXT, ctx) ? CUDA_ERROR_CONTEXT_IS_DESTROYED
-                                                                : CUDA_ERROR_INVALID_CONTEXT,
-                        "not a live context");
+        return api_fail(CUDA_ERROR_INVALID_CONTEXT, "not a context");
     if (thread->depth == API_STACK_MAX)
         return api_fail(CUDA_ERROR_OUT_OF_MEMORY, "%d contexts are already pushed", API_STACK_MAX);
     thread->stack[thread->depth++] = ctx;
@@ -261,9 +277,7 @@ CUresult CUDAAPI cuCtxSetCurrent(CUcontext ctx)
         return api_leave();
     }
     if (!can_be_current(ctx))
-        return api_fail(emu_handle_was(EMU_HANDLE_CONTEXT, ctx) ? CUDA_ERROR_CONTEXT_IS_DESTROYED
-                                                                : CUDA_ERROR_INVALID_CONTEXT,
-                        "not a live context");
+        return api_fail(CUDA_ERROR_INVALID_CONTEXT, "not a context");
     if (thread->depth == 0)
         thread->depth = 1;
     thread->stack[thread->depth - 1] = ctx;
@@ -283,8 +297,9 @@ CUresult CUDAAPI cuCtxGetDevice_v2(CUdevice *device, CUcontext ctx)
 {
     API_ENTER();
     API_REQUIRE(device != NULL);
-    if (api_context_get(ctx) == NULL)
-        return api_fail(CUDA_ERROR_INVALID_CONTEXT, "not a live context");
+    const struct api_thread *thread = api_thread();
+    if (ctx != NULL ? !can_be_current(ctx) : thread->depth == 0) /* it may be destroyed, on the H200 */
+        return api_fail(CUDA_ERROR_INVALID_CONTEXT, "no context");
     *device = 0;
     return api_leave();
 }
@@ -296,18 +311,28 @@ CUresult CUDAAPI cuCtxGetDevice(CUdevice *device)
 
 CUresult CUDAAPI cuCtxGetFlags(unsigned int *flags)
 {
-    API_ENTER_CONTEXT(context);
+    API_ENTER();
     API_REQUIRE(flags != NULL);
-    *flags = context->flags | CU_CTX_MAP_HOST; /* always on, as on the H200 */
+    const struct api_thread *thread = api_thread();
+    if (thread->depth == 0)
+        return api_fail(CUDA_ERROR_INVALID_CONTEXT, "no context is current to this thread");
+    /* A failed one has them, and a destroyed one has none, on the H200; a primary one always maps host
+     * memory. */
+    const struct api_context *context = emu_handle_get(EMU_HANDLE_CONTEXT, thread->stack[thread->depth - 1]);
+    *flags = context == NULL ? 0 : context->flags | (context->primary ? (unsigned)CU_CTX_MAP_HOST : 0);
     return api_leave();
 }
 
 CUresult CUDAAPI cuCtxSetFlags(unsigned int flags)
 {
-    API_ENTER_CONTEXT(context);
+    API_ENTER();
+    struct api_context *context;
+    CUresult result = api_context_current(&context);
+    if (result != CUDA_SUCCESS)
+        return api_fail(result, "no usable context is current to this thread");
     if (!api_context_flags_valid(flags))
         return api_fail(CUDA_ERROR_INVALID_VALUE, "unknown context flags in 0x%x", flags);
-    context->flags = flags;
+    context->flags = flags & ~(unsigned)(CU_CTX_COREDUMP_ENABLE | CU_CTX_USER_COREDUMP_ENABLE);
     return api_leave();
 }
 
@@ -316,10 +341,15 @@ CUresult CUDAAPI cuCtxGetId(CUcontext ctx, unsigned long long *ctxId)
     API_ENTER();
     API_REQUIRE(ctxId != NULL);
     struct api_context *context = api_context_get(ctx);
+    if (ctx == NULL) {
+        CUresult result = api_context_current(&context);
+        if (result != CUDA_SUCCESS)
+            return api_fail(result, "no usable context is current to this thread");
+        if (context->sticky != CUDA_SUCCESS)
+            return api_fail_with(context->sticky, &context->fault);
+    }
     if (context == NULL)
-        return api_fail(emu_handle_was(EMU_HANDLE_CONTEXT, ctx) ? CUDA_ERROR_CONTEXT_IS_DESTROYED
-                                                                : CUDA_ERROR_INVALID_CONTEXT,
-                        "not a live context");
+        return api_fail(api_context_error(ctx), "not a live context");
     *ctxId = context->id;
     return api_leave();
 }
@@ -382,9 +412,14 @@ CUresult CUDAAPI cuCtxSetLimit(CUlimit limit, size_t value)
         break;
     case CU_LIMIT_PRINTF_FIFO_SIZE:
         unit = (size_t)512 << 10;
+        value = value == 0 ? 1 : value > (size_t)2 << 30 ? (size_t)2 << 30 : value;
         break;
     case CU_LIMIT_MALLOC_HEAP_SIZE:
         unit = (size_t)4 << 20;
+        value = value == 0 ? 1 : value;
+        break;
+    case CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT: /* the H200's bounds */
+        value = value < 32 ? 32 : value > 599186 ? 599186 : value;
         break;
     case CU_LIMIT_MAX_L2_FETCH_GRANULARITY:
         if (value > 128)
@@ -393,6 +428,8 @@ CUresult CUDAAPI cuCtxSetLimit(CUlimit limit, size_t value)
     case CU_LIMIT_PERSISTING_L2_CACHE_SIZE: {
         size_t most = api_device()->model->l2_bytes / 8 * 5;
         unit = api_device()->model->l2_bytes / 16;
+        if (value > api_device()->model->l2_bytes)
+            return api_fail(CUDA_ERROR_INVALID_VALUE, "%zu bytes are more than the L2 cache has", value);
         if (value > most)
             value = most;
         break;
@@ -450,7 +487,13 @@ CUresult CUDAAPI cuCtxGetApiVersion(CUcontext ctx, unsigned int *version)
 {
     API_ENTER();
     API_REQUIRE(version != NULL);
-    if (api_context_get(ctx) == NULL)
+    struct api_context *context;
+    CUresult result = ctx == NULL ? api_context_current(&context) : CUDA_SUCCESS;
+    if (result != CUDA_SUCCESS)
+        return api_fail(result, "no usable context is current to this thread");
+    if (ctx == NULL && context->sticky != CUDA_SUCCESS)
+        return api_fail_with(context->sticky, &context->fault);
+    if (ctx != NULL && api_context_get(ctx) == NULL)
         return api_fail(CUDA_ERROR_INVALID_CONTEXT, "not a live context");
     *version = 3020; /* the version that contexts have had since CUDA 3.2 */
     return api_leave();
@@ -479,5 +522,8 @@ CUresult CUDAAPI cuCtxGetExecAffinity(CUexecAffinityParam *pExecAffinity, CUexec
     API_ENTER_CONTEXT(context);
     (void)context;
     API_REQUIRE(pExecAffinity != NULL);
-    return api_fail(CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY, "execution affinity %d needs MPS", (int)type);
+    if (type != CU_EXEC_AFFINITY_TYPE_SM_COUNT)
+        return api_fail(CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY, "execution affinity %d", (int)type);
+    *pExecAffinity = (CUexecAffinityParam){.type = type, .param.smCount.val = api_device()->model->sms};
+    return api_leave();
 }

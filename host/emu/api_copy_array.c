@@ -38,7 +38,7 @@ static CUresult copy(const char *call, CUstream handle, const struct side *to, c
 {
     struct api_context *context;
     struct api_stream *stream;
-    CUresult result = api_enter_context(call, &context);
+    CUresult result = api_enter_for(call, handle, &context);
     if (result != CUDA_SUCCESS)
         return result;
     CUDA_MEMCPY2D box = {.WidthInBytes = bytes, .Height = 1};

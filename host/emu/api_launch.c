@@ -93,10 +93,13 @@ static CUresult launch(const char *call, const CUlaunchConfig *config, CUfunctio
     struct api_context *context;
     struct api_stream *stream;
     struct api_work work;
-    CUresult result = api_enter_context(call, &context);
+    CUresult result = api_enter_for(call, config != NULL ? config->hStream : NULL, &context);
     if (result != CUDA_SUCCESS)
         return result;
     API_REQUIRE(config != NULL);
+    const struct api_function *function = emu_handle_get(EMU_HANDLE_FUNCTION, f);
+    if (function != NULL && function->module->context != context)
+        return api_fail(CUDA_ERROR_INVALID_HANDLE, "the function is of another context than the stream");
     result = api_stream_get(context, config->hStream, &stream);
     if (result == CUDA_SUCCESS)
         result = api_launch_prepare(stream->context, config, f, params, extra, cooperative, &work);

@@ -260,12 +260,9 @@ static void add_body(const struct link *link, struct clab_str *all)
 
 static CUresult enter_link(const char *call, CUlinkState handle, struct link **out_link)
 {
-    struct api_context *context;
-    CUresult result = api_enter_context(call, &context);
-    if (result != CUDA_SUCCESS)
-        return result;
-    *out_link = emu_handle_get(EMU_HANDLE_LINK, handle);
-    return *out_link != NULL ? CUDA_SUCCESS : api_fail(CUDA_ERROR_INVALID_HANDLE, "not a live linker");
+    CUresult result;
+    *out_link = api_enter_object(call, EMU_HANDLE_LINK, handle, CUDA_ERROR_INVALID_HANDLE, &result);
+    return result;
 }
 
 CUresult CUDAAPI cuLinkCreate_v2(unsigned int numOptions, CUjit_option *options, void **optionValues,

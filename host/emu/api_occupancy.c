@@ -152,10 +152,20 @@ static uint32_t clusters(const struct api_function *function, uint32_t threads, 
     return emu_occupancy_clusters(api_device()->machine, function->kernel, threads, dynamic, (uint32_t)size);
 }
 
+/* These two work in the function's context, whatever is current. */
+static CUresult enter_any(const char *call, CUfunction handle, struct api_function **out_function)
+{
+    CUresult result;
+    if (emu_handle_get(EMU_HANDLE_KERNEL, handle) != NULL)
+        return enter_function(call, handle, out_function);
+    *out_function = api_enter_object(call, EMU_HANDLE_FUNCTION, handle, CUDA_ERROR_INVALID_VALUE, &result);
+    return *out_function == NULL ? result : api_use_context((*out_function)->module->context);
+}
+
 CUresult CUDAAPI cuOccupancyMaxActiveClusters(int *numClusters, CUfunction func, const CUlaunchConfig *config)
 {
     struct api_function *function;
-    CUresult result = enter_function(__func__, func, &function);
+    CUresult result = enter_any(__func__, func, &function);
     if (result != CUDA_SUCCESS)
         return result;
     API_REQUIRE(numClusters != NULL && config != NULL);
@@ -175,7 +185,7 @@ CUresult CUDAAPI cuOccupancyMaxPotentialClusterSize(int *clusterSize, CUfunction
                                                     const CUlaunchConfig *config)
 {
     struct api_function *function;
-    CUresult result = enter_function(__func__, func, &function);
+    CUresult result = enter_any(__func__, func, &function);
     if (result != CUDA_SUCCESS)
         return result;
     API_REQUIRE(clusterSize != NULL && config != NULL);

@@ -257,7 +257,7 @@ static CUresult allocate(const char *call, CUdeviceptr *dptr, size_t bytes, CUme
 {
     struct api_context *context;
     struct api_stream *stream;
-    CUresult result = api_enter_context(call, &context);
+    CUresult result = api_enter_for(call, hStream, &context);
     if (result != CUDA_SUCCESS)
         return result;
     API_REQUIRE(dptr != NULL);
@@ -267,6 +267,8 @@ static CUresult allocate(const char *call, CUdeviceptr *dptr, size_t bytes, CUme
     result = api_stream_get(context, hStream, &stream);
     if (result != CUDA_SUCCESS)
         return api_result(result);
+    if (stream->capture == NULL && !api_capture_permits(NULL))
+        return api_fail(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "another stream is capturing");
     if (bytes == 0) { /* no error, on the H200 */
         *dptr = 0;
         return api_leave();
@@ -309,17 +311,25 @@ CUresult CUDAAPI cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize, CUm
 
 CUresult CUDAAPI cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
 {
-    API_ENTER_CONTEXT(context);
+    struct api_context *context;
     struct api_stream *stream;
-    CUresult result = api_stream_get(context, hStream, &stream);
+    CUresult result = api_enter_for(__func__, hStream, &context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = api_stream_get(context, hStream, &stream);
     if (result != CUDA_SUCCESS)
         return api_result(result);
+    if (stream->capture == NULL && !api_capture_permits(NULL))
+        return api_fail(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "another stream is capturing");
     if (dptr == 0)
         return api_leave();
     struct api_allocation *allocation = api_allocation_find(dptr);
     const bool captured = stream->capture != NULL && api_graph_memory_is(dptr);
     if (captured)
         allocation = NULL;
+    else if (stream->capture != NULL)
+        return api_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx was not allocated in a graph",
+                        (unsigned long long)dptr);
     else if (allocation == NULL || allocation->base != dptr || allocation->free_queued ||
              (allocation->kind != API_MEMORY_DEVICE && allocation->kind != API_MEMORY_MANAGED &&
               allocation->kind != API_MEMORY_GRAPH))

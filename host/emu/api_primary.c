@@ -66,6 +66,7 @@ CUresult CUDAAPI cuDevicePrimaryCtxReset_v2(CUdevice dev)
     struct api_context *primary = api_device()->primary;
     if (primary != NULL && primary->active)
         api_contexts_end(primary);
+    api_device()->primary_flags = 0;
     wait_for_the_end();
     return api_leave();
 }
@@ -93,7 +94,7 @@ CUresult CUDAAPI cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int flags)
     if (entered != CUDA_SUCCESS)
         return entered;
     struct api_device *device = api_device();
-    if (!api_context_flags_valid(flags))
+    if (!api_context_flags_valid(flags) || (flags & CU_CTX_MAP_HOST) != 0)
         return api_fail(CUDA_ERROR_INVALID_VALUE, "unknown context flags in 0x%x", flags);
     device->primary_flags = flags;
     if (device->primary != NULL)

@@ -8,7 +8,7 @@ static CUresult set(const char *call, CUstream handle, uint64_t address, uint64_
 {
     struct api_context *context;
     struct api_stream *stream;
-    CUresult result = api_enter_context(call, &context);
+    CUresult result = api_enter_for(call, handle, &context);
     if (result != CUDA_SUCCESS)
         return result;
     result = api_stream_get(context, handle, &stream);

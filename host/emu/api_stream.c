@@ -131,24 +131,35 @@ CUresult CUDAAPI cuStreamCreateWithPriority(CUstream *phStream, unsigned int fla
 }
 
 /* Enters with a stream argument; what follows works in the stream's context. */
-#define ENTER_STREAM(stream, argument)                                     \
-    API_ENTER_CONTEXT(context_);                                           \
-    struct api_stream *stream;                                             \
-    do {                                                                   \
-        CUresult found_ = api_stream_get(context_, (argument), &(stream)); \
-        if (found_ != CUDA_SUCCESS)                                        \
-            return api_result(found_);                                     \
+#define ENTER_STREAM(stream, argument)                                      \
+    struct api_context *context_;                                           \
+    struct api_stream *stream;                                              \
+    do {                                                                    \
+        CUresult entered_ = api_enter_for(__func__, (argument), &context_); \
+        if (entered_ != CUDA_SUCCESS)                                       \
+            return entered_;                                                \
+        CUresult found_ = api_stream_get(context_, (argument), &(stream));  \
+        if (found_ != CUDA_SUCCESS)                                         \
+            return api_result(found_);                                      \
     } while (0)
 
 CUresult CUDAAPI cuStreamDestroy_v2(CUstream hStream)
 {
-    API_ENTER();
-    struct api_stream *stream = emu_handle_get(EMU_HANDLE_STREAM, hStream);
-    if (stream == NULL || stream->legacy || stream->per_thread)
-        return api_fail(emu_handle_was(EMU_HANDLE_STREAM, hStream) ? CUDA_ERROR_CONTEXT_IS_DESTROYED
-                                                                   : CUDA_ERROR_INVALID_HANDLE,
-                        "not a stream that the program made");
+    CUresult result;
+    const int was = emu_handle_was(EMU_HANDLE_STREAM, hStream);
+    struct api_stream *stream =
+        api_enter_object(__func__, EMU_HANDLE_STREAM, hStream,
+                         was ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_ERROR_INVALID_HANDLE, &result);
+    if (stream == NULL)
+        return result;
+    if (stream->legacy || stream->per_thread)
+        return api_fail(CUDA_ERROR_INVALID_HANDLE, "not a stream that the program made");
+    struct api_context *context = stream->context;
+    if (context != NULL)
+        api_pin(context);
     api_stream_destroy(stream);
+    if (context != NULL && context->sticky != CUDA_SUCCESS) /* it is destroyed nevertheless */
+        return api_fail_with(context->sticky, &context->fault);
     return api_leave();
 }
 
@@ -212,6 +223,9 @@ CUresult CUDAAPI cuStreamGetFlags(CUstream hStream, unsigned int *flags)
 {
     ENTER_STREAM(stream, hStream);
     API_REQUIRE(flags != NULL);
+    CUresult result = api_capture_refuse(stream);
+    if (result != CUDA_SUCCESS)
+        return api_result(result);
     *flags = stream->flags;
     return api_leave();
 }
@@ -220,6 +234,9 @@ CUresult CUDAAPI cuStreamGetId(CUstream hStream, unsigned long long *streamId)
 {
     ENTER_STREAM(stream, hStream);
     API_REQUIRE(streamId != NULL);
+    CUresult result = api_capture_refuse(stream);
+    if (result != CUDA_SUCCESS)
+        return api_result(result);
     *streamId = stream->id;
     return api_leave();
 }
@@ -227,8 +244,10 @@ CUresult CUDAAPI cuStreamGetId(CUstream hStream, unsigned long long *streamId)
 CUresult CUDAAPI cuStreamGetDevice(CUstream hStream, CUdevice *device)
 {
     ENTER_STREAM(stream, hStream);
-    (void)stream;
     API_REQUIRE(device != NULL);
+    CUresult result = api_capture_refuse(stream);
+    if (result != CUDA_SUCCESS)
+        return api_result(result);
     *device = 0;
     return api_leave();
 }
@@ -268,6 +287,8 @@ CUresult CUDAAPI cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned in
         return api_fail(CUDA_ERROR_INVALID_HANDLE, "not a live event");
     if ((Flags & ~(unsigned)CU_EVENT_WAIT_EXTERNAL) != 0)
         return api_fail(CUDA_ERROR_INVALID_VALUE, "unknown wait flags in 0x%x", Flags);
+    if ((Flags & CU_EVENT_WAIT_EXTERNAL) != 0 && stream->capture == NULL)
+        return api_fail(CUDA_ERROR_ILLEGAL_STATE, "CU_EVENT_WAIT_EXTERNAL in a stream that does not capture");
     if ((Flags & CU_EVENT_WAIT_EXTERNAL) != 0 && stream->capture != NULL) { /* a wait node */
         event->refs++;
         struct api_work work = {.kind = API_WORK_WAIT, .event = {event, 0}};
@@ -307,20 +328,20 @@ CUresult CUDAAPI cuStreamAddCallback(CUstream hStream, CUstreamCallback callback
 CUresult CUDAAPI cuStreamAttachMemAsync(CUstream hStream, CUdeviceptr dptr, size_t length, unsigned int flags)
 {
     ENTER_STREAM(stream, hStream);
-    (void)stream;
     struct api_allocation *allocation = api_allocation_find(dptr);
     API_REQUIRE(allocation != NULL && allocation->kind == API_MEMORY_MANAGED);
     API_REQUIRE(length == 0 || length == allocation->bytes);
     API_REQUIRE(flags == CU_MEM_ATTACH_GLOBAL || flags == CU_MEM_ATTACH_HOST ||
-                flags == CU_MEM_ATTACH_SINGLE);
-    return api_leave();
+                (flags == CU_MEM_ATTACH_SINGLE && !stream->legacy));
+    API_REQUIRE(dptr == allocation->base);
+    return api_result(api_capture_refuse(stream));
 }
 
 CUresult CUDAAPI cuStreamCopyAttributes(CUstream dstStream, CUstream srcStream)
 {
     ENTER_STREAM(to, dstStream);
     struct api_stream *from;
-    CUresult result = api_stream_get(context_, srcStream, &from);
+    CUresult result = api_stream_get(to->context, srcStream, &from);
     if (result != CUDA_SUCCESS)
         return api_result(result);
     to->sync_policy = from->sync_policy;

@@ -45,7 +45,7 @@ static CUresult one(const char *call, CUstream handle, uint64_t address, uint64_
 {
     struct api_context *context;
     struct api_stream *stream;
-    CUresult result = api_enter_context(call, &context);
+    CUresult result = api_enter_for(call, handle, &context);
     if (result != CUDA_SUCCESS)
         return result;
     struct api_work work;
@@ -82,10 +82,13 @@ CUresult CUDAAPI cuStreamWaitValue64_v2(CUstream stream, CUdeviceptr addr, cuuin
 CUresult CUDAAPI cuStreamBatchMemOp_v2(CUstream stream, unsigned int count,
                                        CUstreamBatchMemOpParams *paramArray, unsigned int flags)
 {
-    API_ENTER_CONTEXT(context);
+    struct api_context *context;
     struct api_stream *found;
-    API_REQUIRE(flags == 0 && count <= 256 && (paramArray != NULL || count == 0));
-    CUresult result = api_stream_get(context, stream, &found);
+    CUresult result = api_enter_for(__func__, stream, &context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    API_REQUIRE(flags == 0 && count < 256 && (paramArray != NULL || count == 0));
+    result = api_stream_get(context, stream, &found);
     for (unsigned i = 0; i < count && result == CUDA_SUCCESS; i++) {
         struct api_work work;
         result = api_memory_op_work(&paramArray[i], &work);

@@ -138,7 +138,8 @@ CUresult CUDAAPI cuTensorMapEncodeTiled(CUtensorMap *tensorMap, CUtensorMapDataT
                                         CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
                                         CUtensorMapL2promotion l2Promotion, CUtensorMapFloatOOBfill oobFill)
 {
-    API_ENTER();
+    API_ENTER_CONTEXT(context);
+    (void)context;
     struct emu_tensor_map map;
     CUresult result = fill(&map, tensorMap, tensorDataType, tensorRank, globalAddress, globalDim,
                            globalStrides, elementStrides, interleave, swizzle, l2Promotion, oobFill);
@@ -196,7 +197,8 @@ CUresult CUDAAPI cuTensorMapEncodeIm2col(CUtensorMap *tensorMap, CUtensorMapData
                                          CUtensorMapSwizzle swizzle, CUtensorMapL2promotion l2Promotion,
                                          CUtensorMapFloatOOBfill oobFill)
 {
-    API_ENTER();
+    API_ENTER_CONTEXT(context);
+    (void)context;
     struct emu_tensor_map map;
     CUresult result = fill(&map, tensorMap, tensorDataType, tensorRank, globalAddress, globalDim,
                            globalStrides, elementStrides, interleave, swizzle, l2Promotion, oobFill);
@@ -218,7 +220,8 @@ CUresult CUDAAPI cuTensorMapEncodeIm2colWide(
     const cuuint32_t *elementStrides, CUtensorMapInterleave interleave, CUtensorMapIm2ColWideMode mode,
     CUtensorMapSwizzle swizzle, CUtensorMapL2promotion l2Promotion, CUtensorMapFloatOOBfill oobFill)
 {
-    API_ENTER();
+    API_ENTER_CONTEXT(context);
+    (void)context;
     struct emu_tensor_map map;
     CUresult result = fill(&map, tensorMap, tensorDataType, tensorRank, globalAddress, globalDim,
                            globalStrides, elementStrides, interleave, swizzle, l2Promotion, oobFill);
@@ -246,7 +249,8 @@ CUresult CUDAAPI cuTensorMapEncodeIm2colWide(
 
 CUresult CUDAAPI cuTensorMapReplaceAddress(CUtensorMap *tensorMap, void *globalAddress)
 {
-    API_ENTER();
+    API_ENTER_CONTEXT(context);
+    (void)context;
     API_REQUIRE(tensorMap != NULL && (uintptr_t)tensorMap % 64 == 0);
     uint32_t words[EMU_TENSOR_MAP_BYTES / 4];
     struct emu_tensor_map map;

@@ -11,7 +11,7 @@ void section_function(void)
     static const int values[] = {-100, -1,  0,    1,     2,     3,      4,      8,      17,
                                  100,  101, 1024, 49152, 49153, 232448, 232449, 1 << 30};
     for (size_t f = 0; f < COUNT(functions); f++)
-        for (int attribute = -1; attribute < 18; attribute++)
+        for (int attribute = 0; attribute < 18; attribute++)
             for (size_t i = 0; i < COUNT(values); i++) {
                 if (f > 0 && f != 2 && attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)
                     continue;
@@ -83,9 +83,7 @@ static void launch_with(const char *name, CUlaunchConfig config, CUlaunchAttribu
 {
     config.attrs = attributes;
     config.numAttrs = count;
-    const CUresult result = cuLaunchKernelEx(&config, o.plain, NULL, NULL);
-    const CUresult end = cuStreamSynchronize(o.stream);
-    ASKF(name, result, " %d", (int)end);
+    ASKF(name, cuLaunchKernelEx(&config, o.plain, NULL, NULL), " %d", (int)cuStreamSynchronize(o.stream));
 }
 
 static void attributes(void)
