@@ -15,11 +15,11 @@ void section_function(void)
             for (size_t i = 0; i < COUNT(values); i++) {
                 if (f > 0 && f != 2 && attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)
                     continue;
-                const CUresult result =
-                    cuFuncSetAttribute(functions[f], (CUfunction_attribute)attribute, values[i]);
+                ASK(ask_name("%s attribute %d set to %d", names[f], attribute, values[i]),
+                    cuFuncSetAttribute(functions[f], (CUfunction_attribute)attribute, values[i]));
                 t.i = -9;
-                cuFuncGetAttribute(&t.i, (CUfunction_attribute)attribute, functions[f]);
-                ASKF(ask_name("%s attribute %d set to %d", names[f], attribute, values[i]), result, " %d",
+                ASKF(ask_name("%s attribute %d after %d", names[f], attribute, values[i]),
+                     cuFuncGetAttribute(&t.i, (CUfunction_attribute)attribute, functions[f]), " %d",
                      attribute == CU_FUNC_ATTRIBUTE_NUM_REGS ? 0 : t.i);
             }
     ASK("attribute NULL", cuFuncGetAttribute(NULL, CU_FUNC_ATTRIBUTE_NUM_REGS, o.plain));
