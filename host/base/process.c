@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -106,9 +107,12 @@ static void keep_descriptors_here(void)
 
 /* The child's side: never returns; a failure goes through the start pipe as its errno. */
 static _Noreturn void run_child(const char *const *argv, char **environment, int pipes[PIPES][2],
-                                pid_t parent)
+                                pid_t parent, bool fixed)
 {
     int failure = 0;
+    const int persona = fixed ? personality(0xffffffff) : -1;
+    if (persona != -1)
+        (void)personality((unsigned long)persona | ADDR_NO_RANDOMIZE);
     setpgid(0, 0);
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
         failure = errno;
@@ -142,8 +146,8 @@ static void close_pipes(int pipes[PIPES][2])
     }
 }
 
-int clab_process_start(struct clab_process *process, const char *const *argv, const char *const *extra_env,
-                       bool capture_stderr)
+static int start(struct clab_process *process, const char *const *argv, const char *const *extra_env,
+                 bool capture_stderr, bool fixed)
 {
     *process = (struct clab_process){.pid = 0, .to_fd = -1, .from_fd = -1, .error_fd = -1};
     int pipes[PIPES][2] = {{-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}};
@@ -164,7 +168,7 @@ int clab_process_start(struct clab_process *process, const char *const *argv, co
         pthread_sigmask(SIG_SETMASK, &all, &saved_mask);
         pid = fork();
         if (pid == 0)
-            run_child(argv, environment, pipes, parent);
+            run_child(argv, environment, pipes, parent, fixed);
         failure = pid < 0 ? errno : 0;
         pthread_sigmask(SIG_SETMASK, &saved_mask, NULL);
     }
@@ -196,6 +200,18 @@ int clab_process_start(struct clab_process *process, const char *const *argv, co
         return -1;
     }
     return 0;
+}
+
+int clab_process_start(struct clab_process *process, const char *const *argv, const char *const *extra_env,
+                       bool capture_stderr)
+{
+    return start(process, argv, extra_env, capture_stderr, false);
+}
+
+int clab_process_start_fixed(struct clab_process *process, const char *const *argv,
+                             const char *const *extra_env, bool capture_stderr)
+{
+    return start(process, argv, extra_env, capture_stderr, true);
 }
 
 int clab_process_wait(struct clab_process *process, int timeout_ms, int *out_status)

@@ -75,8 +75,9 @@ static struct page *page_new(struct global_shadow *g, uint64_t number)
         g->used_capacity = g->used_capacity ? 2 * g->used_capacity : 256;
         g->used = check_grow(g->used, g->used_capacity * sizeof *g->used);
     }
+    g->pages[number] = check_alloc(sizeof(struct page));
     g->used[g->n_used++] = number;
-    return g->pages[number] = check_alloc(sizeof(struct page));
+    return g->pages[number];
 }
 
 /* NULL outside the arena. */

@@ -106,7 +106,8 @@ struct clab_hazards {
     /* Turns one kind on or off (all are on at first). Never fails; unknown numbers are ignored. */
     void (*enable_kind)(uint32_t kind, int on);
     /* Gives what was found since the last call: *out is malloc'ed (NULL when none), the caller frees it.
-       Worst first. 0, or -1 when memory is out (nothing is lost then). */
+       Worst first. 0, or -1 when memory was out since the last call, so that not everything was checked: what
+       was found is then given by the next call. A launch that the checker had no memory for fails. */
     int (*take)(struct clab_hazard **out, size_t *out_count);
     /* Launches checked so far in this process. */
     uint64_t (*launches)(void);

@@ -192,6 +192,10 @@ static void shared_symbol(struct check *check, struct clab_hazard *h, uint32_t o
 void check_place_shared(struct check *check, struct clab_hazard *h, const struct check_cta *actor,
                         const struct check_cta *owner, uint32_t offset, uint32_t bytes)
 {
+    const uint32_t room = owner->cta->room_bytes;
+    if (room != owner->cta->shared_bytes && offset >= room) { /* the reserved 1 KiB, which lies behind */
+        offset -= room;
+    }
     h->space = actor == owner ? CLAB_SPACE_SHARED : CLAB_SPACE_REMOTE;
     h->has_address = 1;
     h->owner_rank = owner->rank;

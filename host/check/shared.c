@@ -28,9 +28,10 @@ struct split {
 
 void check_shared_init(struct check_cta *cta)
 {
-    cta->n_cells = (cta->cta->shared_bytes + 15) / 16 * 4;
+    cta->n_cells = (cta->cta->room_bytes + 15) / 16 * 4;
     if (cta->n_cells > cta->cells_capacity) {
         free(cta->cell_w);
+        cta->cell_w = NULL;
         cta->cell_w = check_alloc(2 * (size_t)cta->n_cells * sizeof *cta->cell_w);
         cta->cell_r = cta->cell_w + cta->n_cells;
         cta->cells_capacity = cta->n_cells;
@@ -228,7 +229,7 @@ static inline bool is_weak_write(const struct actor *a, uint64_t epoch)
 
 static inline void touch(const struct actor *a, const struct place *p, uint64_t *w, uint64_t *r, bool loads)
 {
-    if (loads && *w == 0) {
+    if (loads && *w == 0 && p->at < p->owner->cta->shared_bytes) { /* not of the reserved 1 KiB, which is 0 */
         uninitialized(a, p);
     }
     if (*w) {

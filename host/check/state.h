@@ -3,6 +3,8 @@
 #ifndef CLAB_CHECK_STATE_H
 #define CLAB_CHECK_STATE_H
 
+#include <setjmp.h>
+
 #include "check/hazard.h"
 #include "check/order.h"
 #include "check/site.h"
@@ -174,7 +176,7 @@ struct check_shape {              /* of a grid */
 };
 
 struct check {
-    const struct emu_run *run;
+    struct emu_run *run;
     struct check_shape shape;
     struct sites sites;
     struct check_cluster *free_clusters;
@@ -192,11 +194,37 @@ struct check {
     struct footprint *prior;          /* the grid that this one may overlap; NULL none */
     bool dependents;                  /* griddepcontrol.launch_dependents was executed */
     struct check_cluster *live;
+    bool lost; /* memory was out: nothing more is checked */
 };
 
-/* Memory for the checker: never NULL (the process cannot go on without, and says so). Zeroed. */
+/* --- memory.c. Inside an attempt:
+
+       struct check_attempt attempt;
+       if (CHECK_ATTEMPT(attempt)) {
+           … may call check_alloc …
+       } else {
+           … memory was out …
+       }
+       check_attempt_end(&attempt);
+
+   Attempts nest. What changes locals belongs into a function of its own (setjmp). */
+struct check_attempt {
+    jmp_buf place;
+    struct check_attempt *outer;
+};
+/* A function that runs in an attempt must not become part of the one that makes it. */
+#define CHECK_APART            __attribute__((noinline))
+#define CHECK_ATTEMPT(attempt) (check_attempt_begin(&(attempt)), setjmp((attempt).place) == 0)
+void check_attempt_begin(struct check_attempt *attempt);
+void check_attempt_end(const struct check_attempt *attempt);
+/* Leaves the innermost attempt, as one that found no memory. Ends it first (check_attempt_end) who gives up
+   from the branch that found none. */
+_Noreturn void check_give_up(void);
+/* Never NULL; without memory they give up. Zeroed; check_grow is as realloc. */
 void *check_alloc(size_t bytes);
 void *check_grow(void *memory, size_t bytes);
+/* Something was not checked, because memory was out: the next taker of hazards is told (check.c). */
+void check_lost(void);
 
 /* --- agents.c */
 struct check_cluster *check_cluster_of(const struct emu_cluster *cluster);

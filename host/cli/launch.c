@@ -117,6 +117,7 @@ int clab_cmd_launch(struct clab_cli *cli, int argc, char **argv, struct clab_err
         {.name = "--block", .kind = CLAB_OPTION_TEXT},
         {.name = "--cluster", .kind = CLAB_OPTION_TEXT},
         {.name = "--smem", .kind = CLAB_OPTION_TEXT},
+        {.name = "--cooperative", .kind = CLAB_OPTION_FLAG},
         {.name = "--arg", .kind = CLAB_OPTION_LIST},
         {.name = "--device", .kind = CLAB_OPTION_TEXT},
         {.name = "--arch", .kind = CLAB_OPTION_TEXT},

@@ -285,7 +285,12 @@ struct api_pool {
     CUmemAccess_flags access;
     bool is_default, destroyed;
     uint64_t max_bytes;
+    bool shareable; /* made with CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR */
+    bool imported;  /* another process's: no memory is taken from it */
+    uint64_t id;    /* of a shareable one: the same in every process; else 0 */
 };
+/* A pool with the defaults; NULL when memory is out. */
+struct api_pool *api_pool_new(void);
 /* Allocates and enters it in the table; NULL when out of memory. */
 struct api_allocation *api_allocation_new(struct api_context *context, uint64_t bytes, int kind);
 struct api_allocation *api_allocation_register(struct api_context *context, void *host, uint64_t bytes);
@@ -301,6 +306,8 @@ void api_memory_count(int64_t bytes);
 /* The live allocation that holds `address`, or NULL. */
 struct api_allocation *api_allocation_find(uint64_t address);
 void api_allocation_free(struct api_allocation *allocation);
+/* Is it of a kind that cuMemFree and cuMemFreeAsync take? */
+bool api_allocation_may_free(const struct api_allocation *allocation);
 void api_allocations_free(CUcontext context);
 size_t api_allocation_count(void);
 /* Bytes that may still be allocated before the host's own memory gets scarce. */
@@ -320,7 +327,7 @@ enum api_work_kind {
     API_WORK_HOST,
     API_WORK_CALLBACK,
     API_WORK_RECORD,
-    API_WORK_WAIT, /* graphs only: streams turn it into a dependency */
+    API_WORK_WAIT, /* graphs; in streams only for other processes' records, the rest become dependencies */
     API_WORK_FREE,
     API_WORK_ALLOC, /* graphs only */
     API_WORK_BATCH, /* stream memory operations in order; graphs only */
@@ -375,6 +382,7 @@ struct api_work {
         struct {
             struct api_event *event; /* a reference is held */
             uint64_t generation;
+            uint64_t shared; /* of several processes: the number of the record; 0: taken when it runs */
         } event;
         struct {
             uint64_t address;
@@ -420,12 +428,13 @@ struct api_stream {
     struct api_task *head, *tail;
     bool running; /* a thread is executing the head */
     bool has_worker;
-    struct api_context *worker_of;   /* the context that counts the worker */
-    unsigned refs;                   /* handle, worker, events, dependencies */
-    struct api_capture *capture;     /* NULL unless capturing */
-    struct api_node **capture_nodes; /* the nodes that the next one will depend on */
+    struct api_context *worker_of;  /* the context that counts the worker */
+    unsigned refs;                  /* handle, worker, events, dependencies */
+    struct api_capture *capture;    /* NULL unless capturing */
+    struct api_edge *capture_nodes; /* what the next node will depend on */
     size_t n_capture_nodes;
     CUgraphNode *lent_nodes;      /* to the caller of cuStreamGetCaptureInfo */
+    CUgraphEdgeData *lent_data;   /* likewise */
     struct api_dependency *waits; /* of cuStreamWaitEvent, for the next task */
     size_t n_waits;
     CUsynchronizationPolicy sync_policy;
@@ -447,11 +456,26 @@ struct api_event {
     uint64_t issued;           /* its task */
     uint64_t generation;
     uint64_t time_ns;
+    struct api_shared_event *shared; /* of several processes (api_share_event.c); NULL: of this one */
+    int shared_fd;
+    bool imported;               /* opened from another process's handle */
+    uint64_t shared_last;        /* the number, among all processes', of the record that `stream` describes */
     struct api_capture *capture; /* last recorded inside this capture, at the nodes below */
-    struct api_node **nodes;
+    struct api_edge *nodes;
     size_t n_nodes;
     unsigned refs;
 };
+
+/* Events of several processes (api_share_event.c). Records are numbered across all processes; the event is
+   complete when the last of them is reached. `cancel` may be NULL. The wait is not for holders of the lock.
+ */
+bool api_shared_event_new(struct api_event *event);
+void api_shared_event_free(struct api_event *event);
+uint64_t api_shared_event_record(struct api_event *event);
+void api_shared_event_done(struct api_event *event, uint64_t number);
+uint64_t api_shared_event_last(const struct api_event *event);
+bool api_shared_event_reached(const struct api_event *event, uint64_t number);
+void api_shared_event_wait(const struct api_event *event, uint64_t number, const volatile bool *cancel);
 
 /* Orders between tasks (api_order.c), for the hazard checker; nothing is done while launches are not checked.
    With the lock. */
@@ -495,6 +519,8 @@ CUresult api_stream_wait_task(struct api_stream *stream, struct api_stream *on, 
 CUresult api_event_record(struct api_event *event, struct api_stream *stream, bool external);
 /* The event is recorded by the task that `stream` gets next. */
 void api_event_place(struct api_event *event, struct api_stream *stream);
+/* NULL when memory is out. `flags` are not checked. */
+struct api_event *api_event_new(struct api_context *context, unsigned flags);
 void api_event_release(struct api_event *event);
 
 /* ---- capture and graphs (api_capture.c, api_graph.c) ---- */

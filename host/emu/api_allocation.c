@@ -140,6 +140,13 @@ struct api_allocation *api_allocation_find(uint64_t address)
     return address - allocation->base < allocation->bytes ? allocation : NULL;
 }
 
+bool api_allocation_may_free(const struct api_allocation *allocation)
+{
+    return allocation->kind == API_MEMORY_DEVICE || allocation->kind == API_MEMORY_MANAGED ||
+           allocation->kind == API_MEMORY_GRAPH ||
+           (allocation->kind == API_MEMORY_IPC && allocation->pool != NULL);
+}
+
 void api_allocation_free(struct api_allocation *allocation)
 {
     struct emu_machine *machine = api_device()->machine;

@@ -59,13 +59,13 @@ void api_capture_drop(struct api_stream *stream)
         leave_all(stream->capture);
 }
 
-static bool set_nodes(struct api_node ***nodes, size_t *count, struct api_node *const *from, size_t n_from)
+static bool set_nodes(struct api_edge **nodes, size_t *count, const struct api_edge *from, size_t n_from)
 {
-    struct api_node **copy = calloc(n_from > 0 ? n_from : 1, sizeof(struct api_node *));
+    struct api_edge *copy = calloc(n_from > 0 ? n_from : 1, sizeof *copy);
     if (copy == NULL)
         return false;
     if (n_from > 0)
-        memcpy(copy, from, n_from * sizeof(struct api_node *));
+        memcpy(copy, from, n_from * sizeof *copy);
     free(*nodes);
     *nodes = copy;
     *count = n_from;
@@ -103,7 +103,7 @@ static CUgraphNodeType node_type(enum api_work_kind kind)
 CUresult api_capture_add(struct api_stream *stream, struct api_work *work)
 {
     struct api_capture *capture = stream->capture;
-    struct api_node *node;
+    struct api_node *node = NULL;
     if (capture->invalid) {
         api_work_fini(work);
         return api_set_error(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED,
@@ -115,7 +115,8 @@ CUresult api_capture_add(struct api_stream *stream, struct api_work *work)
     }
     CUresult result = api_node_add(capture->graph, node_type(work->kind), work, stream->capture_nodes,
                                    stream->n_capture_nodes, &node);
-    if (result == CUDA_SUCCESS && !set_nodes(&stream->capture_nodes, &stream->n_capture_nodes, &node, 1))
+    const struct api_edge next = {.node = node};
+    if (result == CUDA_SUCCESS && !set_nodes(&stream->capture_nodes, &stream->n_capture_nodes, &next, 1))
         result = api_set_error(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a capture");
     if (result != CUDA_SUCCESS)
         api_capture_invalidate(capture);
@@ -150,16 +151,16 @@ CUresult api_capture_join(struct api_stream *stream, struct api_event *event)
                              "the legacy default stream cannot be captured");
     }
     stream->capture = capture;
-    struct api_node **all = calloc(stream->n_capture_nodes + event->n_nodes + 1, sizeof(struct api_node *));
+    struct api_edge *all = calloc(stream->n_capture_nodes + event->n_nodes + 1, sizeof *all);
     if (all == NULL)
         return api_set_error(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a capture");
     size_t count = stream->n_capture_nodes;
     if (count > 0)
-        memcpy(all, stream->capture_nodes, count * sizeof(struct api_node *));
+        memcpy(all, stream->capture_nodes, count * sizeof *all);
     for (size_t i = 0; i < event->n_nodes; i++) {
         bool known = false;
         for (size_t j = 0; j < count; j++)
-            known = known || all[j] == event->nodes[i];
+            known = known || all[j].node == event->nodes[i].node;
         if (!known)
             all[count++] = event->nodes[i];
     }
@@ -247,10 +248,10 @@ static CUresult enter_stream(const char *call, CUstream handle, struct api_strea
 }
 
 static CUresult begin(const char *call, CUstream hStream, CUstreamCaptureMode mode, CUgraph into,
-                      const CUgraphNode *from, size_t n_from)
+                      const CUgraphNode *from, const CUgraphEdgeData *data, size_t n_from)
 {
     struct api_stream *stream;
-    struct api_node **nodes = NULL;
+    struct api_edge *nodes = NULL;
     CUresult result = enter_stream(call, hStream, &stream);
     if (result != CUDA_SUCCESS)
         return result;
@@ -269,7 +270,7 @@ static CUresult begin(const char *call, CUstream hStream, CUstreamCaptureMode mo
     if (graph->capture != NULL)
         result = api_set_error(CUDA_ERROR_INVALID_VALUE, "the graph is being captured into already");
     if (result == CUDA_SUCCESS)
-        result = api_nodes_get(graph, from, n_from, &nodes);
+        result = api_edges_get(graph, from, data, n_from, &nodes);
     if (result == CUDA_SUCCESS) {
         capture = calloc(1, sizeof *capture);
         if (capture == NULL || !set_nodes(&stream->capture_nodes, &stream->n_capture_nodes, nodes, n_from))
@@ -296,12 +297,12 @@ static CUresult begin(const char *call, CUstream hStream, CUstreamCaptureMode mo
 
 CUresult CUDAAPI cuStreamBeginCapture(CUstream hStream)
 {
-    return begin(__func__, hStream, CU_STREAM_CAPTURE_MODE_GLOBAL, NULL, NULL, 0);
+    return begin(__func__, hStream, CU_STREAM_CAPTURE_MODE_GLOBAL, NULL, NULL, NULL, 0);
 }
 
 CUresult CUDAAPI cuStreamBeginCapture_v2(CUstream hStream, CUstreamCaptureMode mode)
 {
-    return begin(__func__, hStream, mode, NULL, NULL, 0);
+    return begin(__func__, hStream, mode, NULL, NULL, NULL, 0);
 }
 
 CUresult CUDAAPI cuStreamBeginCaptureToGraph(CUstream hStream, CUgraph hGraph,
@@ -309,12 +310,11 @@ CUresult CUDAAPI cuStreamBeginCaptureToGraph(CUstream hStream, CUgraph hGraph,
                                              const CUgraphEdgeData *dependencyData, size_t numDependencies,
                                              CUstreamCaptureMode mode)
 {
-    (void)dependencyData;
     if (hGraph == NULL) {
         API_ENTER();
         return api_fail(CUDA_ERROR_INVALID_VALUE, "the graph is NULL");
     }
-    return begin(__func__, hStream, mode, hGraph, dependencies, numDependencies);
+    return begin(__func__, hStream, mode, hGraph, dependencies, dependencyData, numDependencies);
 }
 
 /* Is every node that another stream ended on one that the origin's last nodes depend on? */
@@ -324,20 +324,20 @@ static bool all_joined(const struct api_capture *capture)
     for (struct api_node *node = capture->graph->nodes; node != NULL; node = node->next)
         node->mark = 0;
     for (size_t i = 0; i < origin->n_capture_nodes; i++)
-        origin->capture_nodes[i]->mark = 1;
+        origin->capture_nodes[i].node->mark = 1;
     /* Edges of a capture point backwards in the list, so that rounds over it end quickly. */
     for (bool progress = true; progress;) {
         progress = false;
         for (struct api_node *node = capture->graph->nodes; node != NULL; node = node->next)
             for (size_t i = 0; node->mark != 0 && i < node->n_from; i++)
-                if (node->from[i]->mark == 0) {
-                    node->from[i]->mark = 1;
+                if (node->from[i].node->mark == 0) {
+                    node->from[i].node->mark = 1;
                     progress = true;
                 }
     }
     for (const struct api_stream *stream = origin->context->streams; stream != NULL; stream = stream->next)
         for (size_t i = 0; stream->capture == capture && i < stream->n_capture_nodes; i++)
-            if (stream->capture_nodes[i]->mark == 0)
+            if (stream->capture_nodes[i].node->mark == 0)
                 return false;
     return true;
 }
@@ -410,19 +410,32 @@ static CUresult info(const char *call, CUstream hStream, CUstreamCaptureStatus *
         *id = stream->capture->id;
     if (graph != NULL)
         *graph = stream->capture->graph->handle;
-    if (data != NULL)
-        *data = NULL; /* no edge has any */
+    bool plain = true;
+    for (size_t i = 0; i < stream->n_capture_nodes; i++)
+        plain = plain && api_edge_is_plain(&stream->capture_nodes[i].data);
+    if (nodes != NULL && data == NULL && !plain)
+        return api_fail(CUDA_ERROR_LOSSY_QUERY, "dependencies have data that the call has no room for");
     if (count != NULL)
         *count = stream->n_capture_nodes;
+    /* Lent until the next call on the stream. */
     if (nodes != NULL) {
-        /* Lent until the next call on the stream. */
         CUgraphNode *lent = realloc(stream->lent_nodes, (stream->n_capture_nodes + 1) * sizeof(CUgraphNode));
         if (lent == NULL)
             return api_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for the dependencies");
         stream->lent_nodes = lent;
         for (size_t i = 0; i < stream->n_capture_nodes; i++)
-            lent[i] = stream->capture_nodes[i]->handle;
+            lent[i] = stream->capture_nodes[i].node->handle;
         *nodes = lent;
+    }
+    if (data != NULL) {
+        CUgraphEdgeData *lent =
+            realloc(stream->lent_data, (stream->n_capture_nodes + 1) * sizeof(CUgraphEdgeData));
+        if (lent == NULL)
+            return api_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for the dependencies");
+        stream->lent_data = lent;
+        for (size_t i = 0; i < stream->n_capture_nodes; i++)
+            lent[i] = stream->capture_nodes[i].data;
+        *data = plain ? NULL : lent;
     }
     return api_leave();
 }
@@ -450,18 +463,18 @@ CUresult CUDAAPI cuStreamGetCaptureInfo_v3(CUstream hStream, CUstreamCaptureStat
                 numDependencies_out);
 }
 
-static CUresult update_dependencies(const char *call, CUstream hStream, CUgraphNode *handles, size_t count,
-                                    unsigned flags)
+static CUresult update_dependencies(const char *call, CUstream hStream, CUgraphNode *handles,
+                                    const CUgraphEdgeData *data, size_t count, unsigned flags)
 {
     struct api_stream *stream;
-    struct api_node **nodes = NULL;
+    struct api_edge *nodes = NULL;
     CUresult result = enter_stream(call, hStream, &stream);
     if (result != CUDA_SUCCESS)
         return result;
     if (stream->capture == NULL)
         return api_fail(CUDA_ERROR_ILLEGAL_STATE, "the stream is not capturing");
     API_REQUIRE(flags <= CU_STREAM_SET_CAPTURE_DEPENDENCIES);
-    result = api_nodes_get(stream->capture->graph, handles, count, &nodes);
+    result = api_edges_get(stream->capture->graph, handles, data, count, &nodes);
     if (result != CUDA_SUCCESS)
         return api_result(result);
     if (flags == CU_STREAM_ADD_CAPTURE_DEPENDENCIES) {
@@ -477,15 +490,14 @@ static CUresult update_dependencies(const char *call, CUstream hStream, CUgraphN
 CUresult CUDAAPI cuStreamUpdateCaptureDependencies(CUstream hStream, CUgraphNode *dependencies,
                                                    size_t numDependencies, unsigned int flags)
 {
-    return update_dependencies(__func__, hStream, dependencies, numDependencies, flags);
+    return update_dependencies(__func__, hStream, dependencies, NULL, numDependencies, flags);
 }
 
 CUresult CUDAAPI cuStreamUpdateCaptureDependencies_v2(CUstream hStream, CUgraphNode *dependencies,
                                                       const CUgraphEdgeData *dependencyData,
                                                       size_t numDependencies, unsigned int flags)
 {
-    (void)dependencyData;
-    return update_dependencies(__func__, hStream, dependencies, numDependencies, flags);
+    return update_dependencies(__func__, hStream, dependencies, dependencyData, numDependencies, flags);
 }
 
 CUresult CUDAAPI cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)

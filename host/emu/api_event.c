@@ -1,6 +1,6 @@
 /* "Event Management". A recorded event is a place in its stream's queue; times are the host's monotonic clock
    when the queue got there: real elapsed host time of an emulation, which the private channel marks as
-   meaningless for the device. Leaves out: events shared between processes. */
+   meaningless for the device. Events of several processes: api_share_event.c. */
 #include "emu/api.h"
 
 #include <stdlib.h>
@@ -13,12 +13,22 @@ void api_event_release(struct api_event *event)
         return;
     if (event->stream != NULL)
         api_stream_release(event->stream);
+    if (event->shared != NULL)
+        api_shared_event_free(event);
     free(event->nodes);
     free(event);
 }
 
+/* Was it last recorded by another process? */
+static bool is_foreign(const struct api_event *event)
+{
+    return event->shared != NULL && api_shared_event_last(event) != event->shared_last;
+}
+
 static bool complete(const struct api_event *event)
 {
+    if (is_foreign(event))
+        return api_shared_event_reached(event, api_shared_event_last(event));
     return event->stream == NULL || event->stream->completed >= event->issued;
 }
 
@@ -42,11 +52,13 @@ CUresult api_event_record(struct api_event *event, struct api_stream *stream, bo
     event->capture = NULL;
     event->refs++;
     struct api_work work = {.kind = API_WORK_RECORD,
-                            .event = {event, stream->capture != NULL ? 0 : event->generation + 1}};
+                            .event = {event, stream->capture != NULL ? 0 : event->generation + 1, 0}};
     if (stream->capture != NULL)
         return api_submit(stream, &work, API_ASYNC);
     event->generation++;
     api_event_place(event, stream);
+    if (event->shared != NULL)
+        work.event.shared = event->shared_last = api_shared_event_record(event);
     return api_submit(stream, &work, API_ASYNC);
 }
 
@@ -63,7 +75,30 @@ CUresult api_stream_wait_event(struct api_stream *stream, struct api_event *even
                              "a captured stream may not wait for an event that was "
                              "recorded outside its capture");
     }
+    if (is_foreign(event)) {
+        const uint64_t last = api_shared_event_last(event);
+        if (api_shared_event_reached(event, last))
+            return CUDA_SUCCESS;
+        event->refs++;
+        struct api_work work = {.kind = API_WORK_WAIT, .event = {event, 0, last}};
+        return api_submit(stream, &work, API_ASYNC);
+    }
     return event->stream == NULL ? CUDA_SUCCESS : api_stream_wait_task(stream, event->stream, event->issued);
+}
+
+struct api_event *api_event_new(struct api_context *context, unsigned flags)
+{
+    struct api_event *event = calloc(1, sizeof *event);
+    if (event != NULL)
+        event->handle = emu_handle_new(EMU_HANDLE_EVENT, event);
+    if (event == NULL || event->handle == NULL) {
+        free(event);
+        return NULL;
+    }
+    event->context = context;
+    event->flags = flags;
+    event->refs = 1;
+    return event;
 }
 
 CUresult CUDAAPI cuEventCreate(CUevent *phEvent, unsigned int Flags)
@@ -74,18 +109,14 @@ CUresult CUDAAPI cuEventCreate(CUevent *phEvent, unsigned int Flags)
     if ((Flags & ~known) != 0 ||
         ((Flags & CU_EVENT_INTERPROCESS) != 0 && (Flags & CU_EVENT_DISABLE_TIMING) == 0))
         return api_fail(CUDA_ERROR_INVALID_VALUE, "event flags 0x%x", Flags);
-    if ((Flags & CU_EVENT_INTERPROCESS) != 0)
-        return api_fail(CUDA_ERROR_NOT_SUPPORTED, "events shared between processes are not emulated");
-    struct api_event *event = calloc(1, sizeof *event);
-    if (event != NULL)
-        event->handle = emu_handle_new(EMU_HANDLE_EVENT, event);
-    if (event == NULL || event->handle == NULL) {
-        free(event);
-        return api_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for an event");
+    struct api_event *event = api_event_new(context, Flags);
+    if (event != NULL && (Flags & CU_EVENT_INTERPROCESS) != 0 && !api_shared_event_new(event)) {
+        emu_handle_free(event->handle);
+        api_event_release(event);
+        event = NULL;
     }
-    event->context = context;
-    event->flags = Flags;
-    event->refs = 1;
+    if (event == NULL)
+        return api_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for an event");
     *phEvent = event->handle;
     return api_leave();
 }
@@ -146,7 +177,7 @@ CUresult CUDAAPI cuEventQuery(CUevent hEvent)
         return api_fail(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "a stream is capturing");
     if (!complete(event))
         return api_answer(CUDA_ERROR_NOT_READY);
-    if (event->stream != NULL)
+    if (event->stream != NULL && !is_foreign(event))
         api_order_host_after(event->stream, event->issued);
     return api_leave();
 }
@@ -164,6 +195,15 @@ CUresult CUDAAPI cuEventSynchronize(CUevent hEvent)
         return api_fail(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "a stream is capturing");
     struct api_stream *stream = event->stream;
     uint64_t issued = event->issued;
+    if (is_foreign(event)) {
+        const uint64_t last = api_shared_event_last(event);
+        event->refs++;
+        api_unlock();
+        api_shared_event_wait(event, last, NULL);
+        api_lock();
+        api_event_release(event);
+        return api_leave();
+    }
     if (stream == NULL)
         return api_leave();
     stream->refs++;

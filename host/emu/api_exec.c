@@ -7,12 +7,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A conditional node's step is followed by a marker for each of its bodies, and each marker by the body's
+ * steps.
+ */
 struct api_step {
     struct api_work work;
-    unsigned long long node; /* the id of the node that it came from */
+    unsigned long long node; /* the id of the node that it came from; 0: a marker */
     CUgraphNodeType type;
     size_t n_from; /* for cuGraphExecUpdate's comparison */
     bool disabled;
+    size_t n_inside; /* CONDITIONAL, marker: the steps after it that belong to it */
+    uint64_t condition;
+    CUgraphConditionalNodeType decides;
+    unsigned n_bodies;
 };
 
 /* What a launch refers to: counted, unchanged while more than the instance refers to it. */
@@ -21,6 +28,8 @@ struct api_exec {
     size_t n_steps;
     unsigned refs;
     struct api_retainer retained;
+    struct api_condition **conditions; /* references are held */
+    size_t n_conditions;
 };
 
 struct instance {
@@ -40,6 +49,9 @@ void api_exec_release(struct api_exec *exec)
         return;
     for (size_t i = 0; i < exec->n_steps; i++)
         api_work_fini(&exec->steps[i].work);
+    for (size_t i = 0; i < exec->n_conditions; i++)
+        api_condition_release(exec->conditions[i]);
+    free(exec->conditions);
     free(exec->steps);
     api_retainer_fini(&exec->retained);
     free(exec);
@@ -51,6 +63,12 @@ static void wait_for_event(struct api_context *context, struct api_event *event)
     api_lock();
     struct api_stream *stream = event->stream;
     uint64_t issued = event->issued;
+    if (event->shared != NULL) {
+        const uint64_t last = api_shared_event_last(event);
+        api_unlock();
+        api_shared_event_wait(event, last, &context->cancel);
+        return;
+    }
     if (stream != NULL) {
         stream->refs++;
         while (stream->completed < issued && !context->cancel)
@@ -60,10 +78,38 @@ static void wait_for_event(struct api_context *context, struct api_event *event)
     api_unlock();
 }
 
-CUresult api_exec_run(struct api_context *context, struct api_exec *exec, struct clab_error *error)
+static CUresult run_steps(struct api_context *context, struct api_step *first, const struct api_step *end,
+                          struct clab_error *error);
+
+/* Asks the condition and runs what it chooses; a loop asks again. */
+static CUresult run_conditional(struct api_context *context, struct api_step *step, struct clab_error *error)
 {
-    for (size_t i = 0; i < exec->n_steps && !context->cancel; i++) {
-        struct api_step *step = &exec->steps[i];
+    CUresult result = CUDA_SUCCESS;
+    do {
+        uint32_t value = emu_condition_get(api_device()->machine, step->condition), choice = value;
+        if (step->decides != CU_GRAPH_COND_TYPE_SWITCH)
+            choice = value != 0 ? 0 : 1;
+        if (choice >= step->n_bodies)
+            break;
+        struct api_step *body = step + 1;
+        for (uint32_t i = 0; i < choice; i++)
+            body += 1 + body->n_inside;
+        result = run_steps(context, body + 1, body + 1 + body->n_inside, error);
+    } while (step->decides == CU_GRAPH_COND_TYPE_WHILE && result == CUDA_SUCCESS && !context->cancel);
+    return result;
+}
+
+static CUresult run_steps(struct api_context *context, struct api_step *first, const struct api_step *end,
+                          struct clab_error *error)
+{
+    for (struct api_step *step = first; step < end && !context->cancel; step++) {
+        if (step->type == CU_GRAPH_NODE_TYPE_CONDITIONAL) {
+            CUresult result = run_conditional(context, step, error);
+            if (result != CUDA_SUCCESS)
+                return result;
+            step += step->n_inside;
+            continue;
+        }
         if (step->disabled)
             continue;
         if (step->work.kind == API_WORK_WAIT) {
@@ -77,7 +123,55 @@ CUresult api_exec_run(struct api_context *context, struct api_exec *exec, struct
     return CUDA_SUCCESS;
 }
 
-/* Appends the steps of a graph, those of child graphs in their place. */
+CUresult api_exec_run(struct api_context *context, struct api_exec *exec, struct clab_error *error)
+{
+    for (size_t i = 0; i < exec->n_conditions; i++)
+        if (exec->conditions[i]->assign)
+            emu_condition_set(api_device()->machine, exec->conditions[i]->handle,
+                              exec->conditions[i]->initial);
+    return run_steps(context, exec->steps, exec->steps + exec->n_steps, error);
+}
+
+/* A new step at the end; NULL when memory is out. */
+static struct api_step *step_new(struct api_exec *exec, size_t *capacity)
+{
+    if (exec->n_steps == *capacity) {
+        size_t more = *capacity == 0 ? 16 : *capacity * 2;
+        struct api_step *grown = realloc(exec->steps, more * sizeof *grown);
+        if (grown == NULL) {
+            api_set_error(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a graph");
+            return NULL;
+        }
+        exec->steps = grown;
+        *capacity = more;
+    }
+    struct api_step *step = &exec->steps[exec->n_steps++];
+    *step = (struct api_step){.type = CU_GRAPH_NODE_TYPE_EMPTY};
+    return step;
+}
+
+static CUresult append(struct api_exec *exec, const struct api_graph *graph, size_t *capacity);
+
+static CUresult append_bodies(struct api_exec *exec, const struct api_conditional *conditional,
+                              size_t *capacity)
+{
+    CUresult result = CUDA_SUCCESS;
+    const size_t place = exec->n_steps - 1;
+    exec->steps[place].condition = conditional->condition->handle;
+    exec->steps[place].decides = conditional->type;
+    exec->steps[place].n_bodies = conditional->size;
+    for (unsigned i = 0; i < conditional->size && result == CUDA_SUCCESS; i++) {
+        const size_t marker = exec->n_steps;
+        if (step_new(exec, capacity) == NULL)
+            return CUDA_ERROR_OUT_OF_MEMORY;
+        result = append(exec, conditional->bodies[i], capacity);
+        exec->steps[marker].n_inside = exec->n_steps - marker - 1;
+    }
+    exec->steps[place].n_inside = exec->n_steps - place - 1;
+    return result;
+}
+
+/* Appends the steps of a graph, those of graphs inside it in their place. */
 static CUresult append(struct api_exec *exec, const struct api_graph *graph, size_t *capacity)
 {
     struct api_node **order;
@@ -86,38 +180,67 @@ static CUresult append(struct api_exec *exec, const struct api_graph *graph, siz
         return result;
     for (size_t i = 0; i < graph->n_nodes && result == CUDA_SUCCESS; i++) {
         struct api_node *node = order[i];
-        if (exec->n_steps == *capacity) {
-            size_t more = *capacity == 0 ? 16 : *capacity * 2;
-            struct api_step *grown = realloc(exec->steps, more * sizeof *grown);
-            if (grown == NULL) {
-                result = api_set_error(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a graph");
-                break;
-            }
-            exec->steps = grown;
-            *capacity = more;
-        }
-        struct api_step *step = &exec->steps[exec->n_steps];
-        *step = (struct api_step){.node = node->id, .type = node->type, .n_from = node->n_from};
-        result = api_work_copy(&node->work, &step->work);
-        if (result != CUDA_SUCCESS)
+        struct api_step *step = step_new(exec, capacity);
+        if (step == NULL) {
+            result = CUDA_ERROR_OUT_OF_MEMORY;
             break;
-        exec->n_steps++;
-        if (node->child != NULL)
+        }
+        step->node = node->id;
+        step->type = node->type;
+        step->n_from = node->n_from;
+        result = api_work_copy(&node->work, &step->work);
+        if (result == CUDA_SUCCESS && node->child != NULL)
             result = append(exec, node->child, capacity);
+        if (result == CUDA_SUCCESS && node->conditional != NULL)
+            result = append_bodies(exec, node->conditional, capacity);
     }
     free(order);
     return result;
 }
 
-/* The user objects of a graph and of its child graphs. */
+static bool conditions_copy(struct api_exec *exec, struct api_condition *const *from, size_t count)
+{
+    if (count == 0)
+        return true;
+    struct api_condition **grown =
+        realloc(exec->conditions, (exec->n_conditions + count) * sizeof(struct api_condition *));
+    if (grown == NULL)
+        return false;
+    exec->conditions = grown;
+    for (size_t i = 0; i < count; i++) {
+        from[i]->refs++;
+        grown[exec->n_conditions++] = from[i];
+    }
+    return true;
+}
+
+/* The user objects and conditions of a graph and of the graphs inside it. */
 static bool retain_all(struct api_exec *exec, const struct api_graph *graph)
 {
-    if (!api_retainer_copy(&exec->retained, &graph->retained))
+    if (!api_retainer_copy(&exec->retained, &graph->retained) ||
+        !conditions_copy(exec, graph->conditions, graph->n_conditions))
         return false;
-    for (const struct api_node *node = graph->nodes; node != NULL; node = node->next)
+    for (const struct api_node *node = graph->nodes; node != NULL; node = node->next) {
         if (node->child != NULL && !retain_all(exec, node->child))
             return false;
+        for (unsigned i = 0; node->conditional != NULL && i < node->conditional->size; i++)
+            if (!retain_all(exec, node->conditional->bodies[i]))
+                return false;
+    }
     return true;
+}
+
+/* Is a condition of the graph asked by no node? */
+static bool has_unused(const struct api_graph *graph)
+{
+    for (size_t i = 0; i < graph->n_conditions; i++)
+        if (!graph->conditions[i]->used)
+            return true;
+    for (const struct api_node *node = graph->nodes; node != NULL; node = node->next)
+        for (unsigned i = 0; node->conditional != NULL && i < node->conditional->size; i++)
+            if (has_unused(node->conditional->bodies[i]))
+                return true;
+    return false;
 }
 
 static CUresult exec_new(const struct api_graph *graph, struct api_exec **out_exec)
@@ -162,7 +285,8 @@ static CUresult make_own(struct instance *instance)
         }
         copy->n_steps = i + 1;
     }
-    if (!api_retainer_copy(&copy->retained, &old->retained)) {
+    if (!api_retainer_copy(&copy->retained, &old->retained) ||
+        !conditions_copy(copy, old->conditions, old->n_conditions)) {
         api_exec_release(copy);
         return api_set_error(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a graph");
     }
@@ -173,9 +297,13 @@ static CUresult make_own(struct instance *instance)
 
 /* ---- calls ---- */
 
+/* `out_why` may be NULL. */
 static CUresult instantiate(const char *call, CUgraphExec *out_handle, CUgraph hGraph,
-                            unsigned long long flags)
+                            unsigned long long flags, CUgraphInstantiateResult *out_why)
 {
+    CUgraphInstantiateResult ignored;
+    CUgraphInstantiateResult *why = out_why != NULL ? out_why : &ignored;
+    *why = CUDA_GRAPH_INSTANTIATE_ERROR;
     CUresult result = api_enter(call);
     if (result != CUDA_SUCCESS)
         return result;
@@ -191,10 +319,18 @@ static CUresult instantiate(const char *call, CUgraphExec *out_handle, CUgraph h
     /* UNVERIFIED: the code of a second instance (CUDA Driver API 13.0, cuGraphAddMemAllocNode). */
     if (emu_handle_get(EMU_HANDLE_EXEC, graph->instance) != NULL && api_graph_has_memory(graph))
         return api_fail(CUDA_ERROR_NOT_SUPPORTED, "a graph that allocates or frees memory has one instance");
+    if (emu_handle_get(EMU_HANDLE_EXEC, graph->instance) != NULL && api_graph_has_conditional(graph))
+        return api_fail(CUDA_ERROR_NOT_SUPPORTED, "a graph with conditional nodes has one instance");
+    if (has_unused(graph)) {
+        *why = CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED;
+        return api_fail(CUDA_ERROR_INVALID_VALUE, "a condition of the graph is asked by no node");
+    }
     struct instance *instance = calloc(1, sizeof *instance);
     if (instance == NULL)
         return api_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a graph");
     result = exec_new(graph, &instance->exec);
+    if (result == CUDA_ERROR_INVALID_VALUE)
+        *why = CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE;
     if (result == CUDA_SUCCESS) {
         instance->handle = emu_handle_new(EMU_HANDLE_EXEC, instance);
         if (instance->handle == NULL) {
@@ -206,6 +342,7 @@ static CUresult instantiate(const char *call, CUgraphExec *out_handle, CUgraph h
         free(instance);
         return api_result(result);
     }
+    *why = CUDA_GRAPH_INSTANTIATE_SUCCESS;
     instance->flags = flags;
     *out_handle = graph->instance = instance->handle;
     return api_leave();
@@ -214,7 +351,7 @@ static CUresult instantiate(const char *call, CUgraphExec *out_handle, CUgraph h
 CUresult CUDAAPI cuGraphInstantiateWithFlags(CUgraphExec *phGraphExec, CUgraph hGraph,
                                              unsigned long long flags)
 {
-    return instantiate(__func__, phGraphExec, hGraph, flags);
+    return instantiate(__func__, phGraphExec, hGraph, flags, NULL);
 }
 
 CUresult CUDAAPI cuGraphInstantiate_v2(CUgraphExec *phGraphExec, CUgraph hGraph, CUgraphNode *phErrorNode,
@@ -224,7 +361,7 @@ CUresult CUDAAPI cuGraphInstantiate_v2(CUgraphExec *phGraphExec, CUgraph hGraph,
         *phErrorNode = NULL;
     if (logBuffer != NULL && bufferSize > 0)
         logBuffer[0] = '\0';
-    return instantiate(__func__, phGraphExec, hGraph, 0);
+    return instantiate(__func__, phGraphExec, hGraph, 0, NULL);
 }
 
 CUresult CUDAAPI cuGraphInstantiate(CUgraphExec *phGraphExec, CUgraph hGraph, CUgraphNode *phErrorNode,
@@ -237,15 +374,10 @@ CUresult CUDAAPI cuGraphInstantiateWithParams(CUgraphExec *phGraphExec, CUgraph 
                                               CUDA_GRAPH_INSTANTIATE_PARAMS *instantiateParams)
 {
     if (instantiateParams == NULL)
-        return instantiate(__func__, phGraphExec, NULL, 0);
-    CUresult result = instantiate(__func__, phGraphExec, hGraph, instantiateParams->flags);
+        return instantiate(__func__, phGraphExec, NULL, 0, NULL);
     instantiateParams->hErrNode_out = NULL;
-    instantiateParams->result_out =
-        result == CUDA_SUCCESS               ? CUDA_GRAPH_INSTANTIATE_SUCCESS
-        : result == CUDA_ERROR_INVALID_VALUE ? CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE
-        : result == CUDA_ERROR_NOT_SUPPORTED ? CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED
-                                             : CUDA_GRAPH_INSTANTIATE_ERROR;
-    return result;
+    return instantiate(__func__, phGraphExec, hGraph, instantiateParams->flags,
+                       &instantiateParams->result_out);
 }
 
 static CUresult enter_instance(const char *call, CUgraphExec handle, struct instance **out_instance)

@@ -77,8 +77,7 @@ CUresult CUDAAPI cuMemFree_v2(CUdeviceptr dptr)
         return api_leave();
     struct api_allocation *allocation = api_allocation_find(dptr);
     if (allocation == NULL || allocation->base != dptr || allocation->free_queued ||
-        (allocation->kind != API_MEMORY_DEVICE && allocation->kind != API_MEMORY_MANAGED &&
-         allocation->kind != API_MEMORY_GRAPH))
+        !api_allocation_may_free(allocation))
         return api_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx is not the start of a live allocation",
                         (unsigned long long)dptr);
     result = context != NULL ? api_context_wait(context) : CUDA_SUCCESS;

@@ -1,6 +1,5 @@
 /* "Graph Management": nodes by kind: kernels, copies, sets, host functions, events, child graphs, and their
-   parameters. Memory nodes and batches: api_node_memory.c. Leaves out: external semaphores, conditional
-   nodes. */
+   parameters. Memory nodes and batches: api_node_memory.c; conditional nodes: api_conditional.c. */
 #include "emu/api_graph.h"
 
 #include <stdlib.h>
@@ -80,29 +79,46 @@ CUresult api_event_work(CUevent handle, enum api_work_kind kind, struct api_work
     if (event == NULL)
         return api_set_error(CUDA_ERROR_INVALID_VALUE, "not a live event");
     event->refs++;
-    *out_work = (struct api_work){.kind = kind, .event = {event, 0}};
+    *out_work = (struct api_work){.kind = kind, .event = {event, 0, 0}};
     return CUDA_SUCCESS;
 }
 
 /* ---- adding ---- */
 
-/* Adds finished work; ends the call. */
-CUresult api_node_add_call(CUgraphNode *out_handle, CUgraph hGraph, const CUgraphNode *dependencies,
-                           size_t count, CUgraphNodeType type, struct api_work *work, struct api_graph *child)
+CUresult api_node_add_to(CUgraph hGraph, const CUgraphNode *dependencies, const CUgraphEdgeData *data,
+                         size_t count, CUgraphNodeType type, struct api_work *work,
+                         struct api_node **out_node)
 {
     struct api_graph *graph = emu_handle_get(EMU_HANDLE_GRAPH, hGraph);
-    struct api_node **from = NULL, *node = NULL;
+    struct api_edge *from = NULL;
     CUresult result = CUDA_SUCCESS;
-    if (graph == NULL || out_handle == NULL)
-        result = api_set_error(CUDA_ERROR_INVALID_VALUE,
-                               graph == NULL ? "not a live graph" : "no place for the node");
+    if (graph == NULL)
+        result = api_set_error(CUDA_ERROR_INVALID_VALUE, "not a live graph");
     if (result == CUDA_SUCCESS)
-        result = api_nodes_get(graph, dependencies, count, &from);
+        result = api_graph_takes(graph, type);
     if (result == CUDA_SUCCESS)
-        result = api_node_add(graph, type, work, from, count, &node);
+        result = api_edges_get(graph, dependencies, data, count, &from);
+    if (result == CUDA_SUCCESS)
+        result = api_node_add(graph, type, work, from, count, out_node);
     free(from);
-    if (result != CUDA_SUCCESS) {
+    if (result != CUDA_SUCCESS)
         api_work_fini(work);
+    return result;
+}
+
+CUresult api_node_add_call(CUgraphNode *out_handle, CUgraph hGraph, const CUgraphNode *dependencies,
+                           const CUgraphEdgeData *data, size_t count, CUgraphNodeType type,
+                           struct api_work *work, struct api_graph *child)
+{
+    struct api_node *node = NULL;
+    CUresult result = CUDA_ERROR_INVALID_VALUE;
+    if (out_handle != NULL) {
+        result = api_node_add_to(hGraph, dependencies, data, count, type, work, &node);
+    } else {
+        api_set_error(result, "no place for the node");
+        api_work_fini(work);
+    }
+    if (result != CUDA_SUCCESS) {
         if (child != NULL)
             api_graph_free(child);
         return api_result(result);
@@ -121,7 +137,7 @@ CUresult api_node_add_call(CUgraphNode *out_handle, CUgraph hGraph, const CUgrap
     CUresult made_ = (make);                         \
     if (made_ != CUDA_SUCCESS)                       \
         return api_result(made_);                    \
-    return api_node_add_call(phGraphNode, hGraph, dependencies, numDependencies, type, &work, NULL)
+    return api_node_add_call(phGraphNode, hGraph, dependencies, NULL, numDependencies, type, &work, NULL)
 
 static CUresult null_params(void)
 {
@@ -204,7 +220,7 @@ CUresult CUDAAPI cuGraphAddEventWaitNode(CUgraphNode *phGraphNode, CUgraph hGrap
 }
 
 static CUresult add_child(CUgraphNode *out_handle, CUgraph hGraph, const CUgraphNode *dependencies,
-                          size_t count, CUgraph childGraph)
+                          const CUgraphEdgeData *data, size_t count, CUgraph childGraph)
 {
     struct api_graph *graph = emu_handle_get(EMU_HANDLE_GRAPH, childGraph);
     struct api_work work = {.kind = API_WORK_EMPTY};
@@ -212,10 +228,13 @@ static CUresult add_child(CUgraphNode *out_handle, CUgraph hGraph, const CUgraph
         return api_fail(CUDA_ERROR_INVALID_VALUE, "no live child graph");
     if (api_graph_has_memory(graph))
         return api_fail(CUDA_ERROR_NOT_SUPPORTED, "a graph that allocates or frees memory cannot be cloned");
+    if (api_graph_has_conditional(graph))
+        return api_fail(CUDA_ERROR_NOT_SUPPORTED, "a graph with conditional nodes cannot be a child");
     struct api_graph *child = api_graph_clone(graph);
     if (child == NULL)
         return api_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a graph");
-    return api_node_add_call(out_handle, hGraph, dependencies, count, CU_GRAPH_NODE_TYPE_GRAPH, &work, child);
+    return api_node_add_call(out_handle, hGraph, dependencies, data, count, CU_GRAPH_NODE_TYPE_GRAPH, &work,
+                             child);
 }
 
 CUresult CUDAAPI cuGraphAddChildGraphNode(CUgraphNode *phGraphNode, CUgraph hGraph,
@@ -223,7 +242,7 @@ CUresult CUDAAPI cuGraphAddChildGraphNode(CUgraphNode *phGraphNode, CUgraph hGra
                                           CUgraph childGraph)
 {
     API_ENTER();
-    return add_child(phGraphNode, hGraph, dependencies, numDependencies, childGraph);
+    return add_child(phGraphNode, hGraph, dependencies, NULL, numDependencies, childGraph);
 }
 
 /* The form that takes any kind. The structs of this form repeat the older ones with a context. */
@@ -282,14 +301,17 @@ CUresult api_any_work(const CUgraphNodeParams *params, struct api_work *out_work
 }
 
 static CUresult add_any(const char *call, CUgraphNode *out_handle, CUgraph hGraph,
-                        const CUgraphNode *dependencies, size_t count, CUgraphNodeParams *params)
+                        const CUgraphNode *dependencies, const CUgraphEdgeData *data, size_t count,
+                        CUgraphNodeParams *params)
 {
     CUresult result = api_enter(call);
     if (result != CUDA_SUCCESS)
         return result;
     API_REQUIRE(params != NULL);
     if (params->type == CU_GRAPH_NODE_TYPE_GRAPH)
-        return add_child(out_handle, hGraph, dependencies, count, params->graph.graph);
+        return add_child(out_handle, hGraph, dependencies, data, count, params->graph.graph);
+    if (params->type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
+        return api_conditional_add(out_handle, hGraph, dependencies, data, count, &params->conditional);
     struct api_work work = {.kind = API_WORK_EMPTY};
     const bool allocates = params->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC;
     result = allocates ? api_alloc_work(&params->alloc.poolProps, params->alloc.bytesize, &work)
@@ -297,7 +319,7 @@ static CUresult add_any(const char *call, CUgraphNode *out_handle, CUgraph hGrap
     if (result != CUDA_SUCCESS)
         return api_result(result);
     const uint64_t address = allocates ? work.memory.address : 0;
-    result = api_node_add_call(out_handle, hGraph, dependencies, count, params->type, &work, NULL);
+    result = api_node_add_call(out_handle, hGraph, dependencies, data, count, params->type, &work, NULL);
     if (result == CUDA_SUCCESS && allocates)
         params->alloc.dptr = address;
     return result;
@@ -306,19 +328,14 @@ static CUresult add_any(const char *call, CUgraphNode *out_handle, CUgraph hGrap
 CUresult CUDAAPI cuGraphAddNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
                                 size_t numDependencies, CUgraphNodeParams *nodeParams)
 {
-    return add_any(__func__, phGraphNode, hGraph, dependencies, numDependencies, nodeParams);
+    return add_any(__func__, phGraphNode, hGraph, dependencies, NULL, numDependencies, nodeParams);
 }
 
 CUresult CUDAAPI cuGraphAddNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
                                    const CUgraphEdgeData *dependencyData, size_t numDependencies,
                                    CUgraphNodeParams *nodeParams)
 {
-    for (size_t i = 0; dependencyData != NULL && i < numDependencies; i++)
-        if (dependencyData[i].type != 0) {
-            API_ENTER();
-            return api_fail(CUDA_ERROR_NOT_SUPPORTED, "programmatic edges of graphs are not emulated");
-        }
-    return add_any(__func__, phGraphNode, hGraph, dependencies, numDependencies, nodeParams);
+    return add_any(__func__, phGraphNode, hGraph, dependencies, dependencyData, numDependencies, nodeParams);
 }
 
 /* ---- parameters of a node ---- */

@@ -40,7 +40,7 @@ CUresult CUDAAPI cuGraphAddMemAllocNode(CUgraphNode *phGraphNode, CUgraph hGraph
     if (result != CUDA_SUCCESS)
         return api_result(result);
     const uint64_t address = work.memory.address;
-    result = api_node_add_call(phGraphNode, hGraph, dependencies, numDependencies,
+    result = api_node_add_call(phGraphNode, hGraph, dependencies, NULL, numDependencies,
                                CU_GRAPH_NODE_TYPE_MEM_ALLOC, &work, NULL);
     if (result == CUDA_SUCCESS)
         nodeParams->dptr = address;
@@ -76,8 +76,8 @@ CUresult CUDAAPI cuGraphAddMemFreeNode(CUgraphNode *phGraphNode, CUgraph hGraph,
             return api_fail(CUDA_ERROR_INVALID_VALUE, "the graph frees 0x%llx already",
                             (unsigned long long)dptr);
     struct api_work work = {.kind = API_WORK_FREE, .memory = {.address = dptr}};
-    return api_node_add_call(phGraphNode, hGraph, dependencies, numDependencies, CU_GRAPH_NODE_TYPE_MEM_FREE,
-                             &work, NULL);
+    return api_node_add_call(phGraphNode, hGraph, dependencies, NULL, numDependencies,
+                             CU_GRAPH_NODE_TYPE_MEM_FREE, &work, NULL);
 }
 
 CUresult CUDAAPI cuGraphMemFreeNodeGetParams(CUgraphNode hNode, CUdeviceptr *dptr_out)
@@ -119,9 +119,10 @@ CUresult CUDAAPI cuGraphAddBatchMemOpNode(CUgraphNode *phGraphNode, CUgraph hGra
     API_REQUIRE(nodeParams != NULL);
     struct api_work work = {.kind = API_WORK_EMPTY};
     CUresult result = api_batch_work(nodeParams->count, nodeParams->paramArray, nodeParams->flags, &work);
-    return result != CUDA_SUCCESS ? api_result(result)
-                                  : api_node_add_call(phGraphNode, hGraph, dependencies, numDependencies,
-                                                      CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, &work, NULL);
+    return result != CUDA_SUCCESS
+               ? api_result(result)
+               : api_node_add_call(phGraphNode, hGraph, dependencies, NULL, numDependencies,
+                                   CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, &work, NULL);
 }
 
 /* Replaces a node's work; ends the call. */

@@ -1,13 +1,13 @@
 /* "Stream Ordered Memory Allocator": cuMemAllocAsync, cuMemFreeAsync and memory pools. Memory is taken when
    the call is made and given back when the stream gets to the free, so that the order a program may rely on
-   holds. Pools keep no freed memory: their reserved size is their used size. Leaves out: sharing between
-   processes. */
+   holds. Pools keep no freed memory: their reserved size is their used size. Pools that processes share:
+   api_share_pool.c. */
 #include "emu/api.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static struct api_pool *pool_new(void)
+struct api_pool *api_pool_new(void)
 {
     struct api_pool *pool = calloc(1, sizeof *pool);
     if (pool == NULL)
@@ -28,7 +28,7 @@ static struct api_pool *default_pool(void)
 {
     struct api_device *device = api_device();
     if (device->default_pool == NULL) {
-        device->default_pool = pool_new();
+        device->default_pool = api_pool_new();
         if (device->default_pool != NULL)
             device->default_pool->is_default = true;
     }
@@ -116,17 +116,19 @@ CUresult CUDAAPI cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolP
     API_ENTER();
     API_REQUIRE(pool != NULL && poolProps != NULL);
     API_REQUIRE(poolProps->allocType == CU_MEM_ALLOCATION_TYPE_PINNED);
-    if (poolProps->handleTypes != CU_MEM_HANDLE_TYPE_NONE)
-        return api_fail(CUDA_ERROR_NOT_SUPPORTED, "pools shared between processes are not emulated");
+    if (((unsigned)poolProps->handleTypes & ~(unsigned)CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) != 0)
+        return api_fail(CUDA_ERROR_INVALID_VALUE, "handle types 0x%x: file descriptors only",
+                        (unsigned)poolProps->handleTypes);
     if (poolProps->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
         return api_fail(CUDA_ERROR_NOT_SUPPORTED, "pools of host memory are not emulated");
     if (poolProps->location.id != 0)
         return api_fail(CUDA_ERROR_INVALID_DEVICE, "device %d: one device is emulated",
                         poolProps->location.id);
-    struct api_pool *made = pool_new();
+    struct api_pool *made = api_pool_new();
     if (made == NULL)
         return api_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a pool");
     made->max_bytes = poolProps->maxSize;
+    made->shareable = poolProps->handleTypes != CU_MEM_HANDLE_TYPE_NONE;
     *pool = made->handle;
     return api_leave();
 }
@@ -273,6 +275,8 @@ static CUresult allocate(const char *call, CUdeviceptr *dptr, size_t bytes, CUme
         *dptr = 0;
         return api_leave();
     }
+    if (pool->imported)
+        return api_fail(CUDA_ERROR_INVALID_VALUE, "the pool is another process's: it gives no memory here");
     if (stream->capture != NULL) { /* becomes an allocation node */
         struct api_work work = {.kind = API_WORK_EMPTY};
         result = api_graph_memory_new(bytes, &work);
@@ -290,6 +294,10 @@ static CUresult allocate(const char *call, CUdeviceptr *dptr, size_t bytes, CUme
     struct api_allocation *allocation = api_allocation_new(context, bytes, API_MEMORY_DEVICE);
     if (allocation == NULL)
         return api_fail(CUDA_ERROR_OUT_OF_MEMORY, "wanted %zu bytes", bytes);
+    if (pool->shareable && emu_memory_share(api_device()->machine, allocation->base) < 0) {
+        api_allocation_free(allocation);
+        return api_fail(CUDA_ERROR_OUT_OF_MEMORY, "the host cannot share the memory");
+    }
     allocation->pool = pool;
     pool->used_bytes += bytes;
     if (pool->used_high_bytes < pool->used_bytes)
@@ -331,8 +339,7 @@ CUresult CUDAAPI cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
         return api_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx was not allocated in a graph",
                         (unsigned long long)dptr);
     else if (allocation == NULL || allocation->base != dptr || allocation->free_queued ||
-             (allocation->kind != API_MEMORY_DEVICE && allocation->kind != API_MEMORY_MANAGED &&
-              allocation->kind != API_MEMORY_GRAPH))
+             !api_allocation_may_free(allocation))
         return api_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx is not the start of a live allocation",
                         (unsigned long long)dptr);
     if (stream->capture == NULL)

@@ -37,6 +37,7 @@ void api_stream_release(struct api_stream *stream)
     free(stream->waits);
     free(stream->capture_nodes);
     free(stream->lent_nodes);
+    free(stream->lent_data);
     api_order_fini(&stream->order);
     free(stream);
 }
@@ -143,6 +144,7 @@ static void run_head(struct api_stream *stream)
         if (task->result != CUDA_SUCCESS && lasting && !context->cancel && context->sticky == CUDA_SUCCESS) {
             context->sticky = api_device()->poison = task->result;
             clab_error_copy(&context->fault, &error);
+            emu_log_fault(&context->fault);
         }
     }
     if (task->here && task->result != CUDA_SUCCESS) /* for the caller, whose thread this is */

@@ -291,7 +291,7 @@ CUresult CUDAAPI cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned in
         return api_fail(CUDA_ERROR_ILLEGAL_STATE, "CU_EVENT_WAIT_EXTERNAL in a stream that does not capture");
     if ((Flags & CU_EVENT_WAIT_EXTERNAL) != 0 && stream->capture != NULL) { /* a wait node */
         event->refs++;
-        struct api_work work = {.kind = API_WORK_WAIT, .event = {event, 0}};
+        struct api_work work = {.kind = API_WORK_WAIT, .event = {event, 0, 0}};
         return api_result(api_submit(stream, &work, API_ASYNC));
     }
     return api_result(api_stream_wait_event(stream, event));

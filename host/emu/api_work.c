@@ -132,6 +132,11 @@ static void record_event(const struct api_work *work)
     struct api_event *event = work->event.event;
     if (work->event.generation == 0 || work->event.generation == event->generation) /* 0: a graph's */
         event->time_ns = now;
+    if (event->shared != NULL) {
+        if (work->event.generation == 0)
+            event->shared_last = api_shared_event_record(event);
+        api_shared_event_done(event, work->event.shared != 0 ? work->event.shared : event->shared_last);
+    }
     api_unlock();
 }
 
@@ -271,6 +276,9 @@ static CUresult run(struct api_context *context, struct api_work *work, struct c
         return result;
     }
     case API_WORK_WAIT:
+        if (work->event.event->shared != NULL)
+            api_shared_event_wait(work->event.event, work->event.shared, &context->cancel);
+        break;
     case API_WORK_EMPTY:
         break;
     }

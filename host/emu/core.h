@@ -172,6 +172,15 @@ uint32_t emu_occupancy_ctas(const struct emu_machine *machine, const struct emu_
 uint32_t emu_occupancy_clusters(const struct emu_machine *machine, const struct emu_kernel *kernel,
                                 uint32_t block_threads, uint32_t dynamic_shared_bytes, uint32_t size);
 
+/* --- conditions of graphs (condition.c): what cudaGraphSetConditional sets and conditional nodes read. */
+/* A handle, never 0, for a value that starts as 0; 0 when memory is out. */
+uint64_t emu_condition_new(struct emu_machine *machine);
+void emu_condition_free(struct emu_machine *machine, uint64_t handle);
+/* False when it is no live handle. */
+bool emu_condition_set(struct emu_machine *machine, uint64_t handle, uint32_t value);
+/* 0 when it is no live handle. */
+uint32_t emu_condition_get(struct emu_machine *machine, uint64_t handle);
+
 /* Text printed by vprintf is written here by the machine at the end of a launch; the API flushes to stdout.
  */
 

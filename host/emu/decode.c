@@ -47,14 +47,6 @@ static bool head_is(const struct ptx_insn *insn, const char *head)
     return strncmp(ptx_rows[insn->row].syntax, head, strlen(head)) == 0;
 }
 
-static bool reads_clock(const struct ptx_operand *operand)
-{
-    return operand->kind == PTX_OPERAND_SREG &&
-           (operand->sreg == PTX_SREG_CLOCK || operand->sreg == PTX_SREG_CLOCK_HI ||
-            operand->sreg == PTX_SREG_CLOCK64 || operand->sreg == PTX_SREG_GLOBALTIMER ||
-            operand->sreg == PTX_SREG_GLOBALTIMER_LO || operand->sreg == PTX_SREG_GLOBALTIMER_HI);
-}
-
 /* atom.add or atom.or of 0 and their like read without changing. */
 static bool adds_nothing(const struct ptx_insn *insn)
 {
@@ -67,7 +59,7 @@ static bool adds_nothing(const struct ptx_insn *insn)
 static bool polls(const struct ptx_insn *insn)
 {
     for (uint32_t i = 0; i < insn->n_operands; i++) {
-        if (reads_clock(&insn->operands[i])) {
+        if (emu_reads_clock(&insn->operands[i])) {
             return true;
         }
     }
@@ -400,17 +392,21 @@ static bool finish(struct emu_emit *emit)
 static const struct emu_carried *carried(struct emu_emit *emit, struct ptx_var *const *vars, uint32_t n,
                                          const struct emu_slot *slots)
 {
+    enum { MAX_LANES = 4 }; /* of a vector register */
     struct emu_carried *list = NULL;
     for (uint32_t i = 0; i < n; i++) {
         if (vars[i]->space != PTX_SPACE_REG || vars[i]->type == PTX_PRED) {
             continue;
         }
-        if (!list && !(list = emu_emit_alloc(emit, sizeof *list + n * sizeof *list->items))) {
+        if (!list && !(list = emu_emit_alloc(emit, sizeof *list + MAX_LANES * n * sizeof *list->items))) {
             return NULL;
         }
-        list->items[list->n].row = emit->reg_rows[vars[i]->reg];
-        list->items[list->n].place = slots[i].offset;
-        list->items[list->n++].bytes = slots[i].bytes;
+        const uint32_t bytes = slots[i].bytes / vars[i]->vector;
+        for (uint32_t k = 0; k < vars[i]->vector; k++) {
+            list->items[list->n].row = emit->reg_rows[vars[i]->reg + k];
+            list->items[list->n].place = slots[i].offset + k * bytes;
+            list->items[list->n++].bytes = bytes;
+        }
     }
     return list;
 }

@@ -84,4 +84,13 @@ void emu_emit_fix(struct emu_emit *emit, size_t op, uint32_t target, uint32_t jo
 clab_status emu_emit_error(struct emu_emit *emit, clab_status status, const char *format, ...)
     CLAB_PRINTF(3, 4);
 
+/* Whether an operand is a special register that tells time. */
+static inline bool emu_reads_clock(const struct ptx_operand *operand)
+{
+    return operand->kind == PTX_OPERAND_SREG &&
+           (operand->sreg == PTX_SREG_CLOCK || operand->sreg == PTX_SREG_CLOCK_HI ||
+            operand->sreg == PTX_SREG_CLOCK64 || operand->sreg == PTX_SREG_GLOBALTIMER ||
+            operand->sreg == PTX_SREG_GLOBALTIMER_LO || operand->sreg == PTX_SREG_GLOBALTIMER_HI);
+}
+
 #endif

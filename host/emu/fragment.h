@@ -64,8 +64,30 @@ enum emu_stop emu_warp_run(struct emu_warp *warp);
 /* The same for a warp whose only fragment ran until it left the run loop. */
 enum emu_stop emu_warp_go_on(struct emu_warp *warp);
 
-/* The most frequent slice: one fragment, all 32 lanes, no observer. Runs it until it leaves the run loop;
-   false when the warp is in another state. `fuel`: the run's slice_fuel. */
+/* Counts what a warp left uncounted when it stopped at a barrier (EMU_STOP_BARRIER). It goes on like any
+   other warp then. */
+static inline void emu_barrier_settle(struct emu_warp *warp)
+{
+    if (warp->stop == EMU_STOP_BARRIER) {
+        const struct emu_fragment *fragment = &warp->fragments[0];
+        const struct emu_op *op = fragment->state == EMU_FRAGMENT_WAITING ? fragment->pc : fragment->pc - 1;
+        emu_count(warp, op, op->insn + 1, EMU_ALL, op->insn + 1);
+        warp->stop = EMU_STOP_WAIT;
+    }
+}
+
+/* A slice of a warp whose last one ended with EMU_STOP_BARRIER: nothing of it has changed. */
+static inline void emu_warp_run_on(struct emu_warp *warp)
+{
+    const struct emu_op *op = warp->fragments[0].pc;
+    warp->stop = EMU_STOP_NONE;
+    do {
+        op = op->full(warp, op);
+    } while (op);
+}
+
+/* The most frequent slice but for those: one fragment, all 32 lanes, no observer. Runs it until it leaves the
+   run loop; false when the warp is in another state. `fuel`: the run's slice_fuel. */
 static inline bool emu_warp_run_whole(struct emu_warp *warp, int32_t fuel)
 {
     struct emu_fragment *fragment = &warp->fragments[0];
@@ -115,7 +137,8 @@ enum emu_barrier_mode {
 const struct emu_op *emu_barrier_take(struct emu_warp *warp, const struct emu_op *op, uint32_t id,
                                       uint32_t expected, enum emu_barrier_mode mode, uint32_t predicate,
                                       uint64_t *out_value);
-/* The same for bar.sync u8[0] of a whole CTA by a whole warp: the common case. */
+/* The same for bar.sync u8[0] of a whole CTA by a whole warp: the common case. The instruction is counted
+   when the warp waits. */
 const struct emu_op *emu_barrier_whole(struct emu_warp *warp, const struct emu_op *op);
 void emu_barriers_exit(struct emu_warp *warp, uint32_t lanes);
 /* --- cluster.c: barrier.cluster */

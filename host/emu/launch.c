@@ -153,6 +153,17 @@ static void note_absent(const struct emu_run *run)
                  (unsigned long long)ctas - 1, run->warps_per_cta - 1);
 }
 
+/* cooperative_groups.h traps when a grid's barrier is used that the launch did not provide. */
+static void note_not_cooperative(const struct emu_run *run, struct clab_error *error)
+{
+    if (run->code->image->reads_workspace && !run->launch->cooperative &&
+        run->fault_kind == EMU_FAULT_LAUNCH_FAILED && strncmp(error->instruction, "trap", 4) == 0) {
+        clab_error_remedy(error,
+                          "the kernel uses a barrier of the whole grid (grid_group::sync), which needs a "
+                          "cooperative launch: cuLaunchCooperativeKernel, --cooperative, cooperative = true");
+    }
+}
+
 /* Legal, and pointless: cluster launch control in a grid that leaves nothing to take over. */
 static void note_nothing_to_take(const struct emu_run *run, const struct clab_counters *counters)
 {
@@ -211,10 +222,15 @@ static clab_status run_init(struct emu_run *run, struct clab_error *error)
     run->warps_per_cta = (run->threads_per_cta + EMU_LANES - 1) / EMU_LANES;
     run->dynamic_shared_bytes = launch->dynamic_shared_bytes;
     run->shared_bytes = image->static_shared_bytes + launch->dynamic_shared_bytes;
+    run->room_bytes = run->shared_bytes;
+    if (image->reads_reserved) {
+        run->room_bytes = ((run->shared_bytes + 15) & ~UINT32_C(15)) + EMU_SHARED_FIRST;
+    }
     run->local_bytes = (image->local_bytes + 15) & ~UINT32_C(15);
     run->local_bytes += image->deep ? DEEP_STACK_BYTES : 0;
     run->resident_limit = residency(run);
     run->clocked = machine->options.schedule == EMU_SCHEDULE_FAIR;
+    run->counted = hooks || run->clocked || image->reads_clock;
     run->slice_fuel = slice_fuel(run);
     run->param_bytes = launch->kernel->info.param_bytes;
     if (run->param_bytes) {
@@ -224,6 +240,12 @@ static clab_status run_init(struct emu_run *run, struct clab_error *error)
                                   run->param_bytes);
         }
         memcpy((void *)(uintptr_t)run->params, launch->params, run->param_bytes);
+    }
+    if (launch->cooperative) {
+        run->workspace = emu_space_workspace_take(machine->space, EMU_WORKSPACE_BYTES);
+        if (!run->workspace) {
+            return clab_error_set(error, CLAB_NO_MEMORY, "no memory for the barrier of a cooperative grid");
+        }
     }
     run->n_threads = thread_count(run);
     run->threads = aligned_alloc(_Alignof(struct emu_thread), run->n_threads * sizeof *run->threads);
@@ -253,6 +275,7 @@ static void run_fini(struct emu_run *run)
     if (run->params) {
         emu_space_params_give(run->machine->space, run->params);
     }
+    emu_space_params_give(run->machine->space, run->workspace);
     clab_str_free(&run->report);
     clab_error_clear(&run->own_error);
     if (run->code) {
@@ -294,6 +317,7 @@ clab_status emu_launch_run(struct emu_machine *machine, const struct emu_launch 
             }
             if (status == CLAB_FAULT) {
                 emu_fault_native(error, run.fault_kind);
+                note_not_cooperative(&run, error);
             } else if (status == CLAB_TIMEOUT) {
                 clab_error_remedy(error, "--emu-budget N gives another budget, 0 none (for programs that "
                                          "clusterlab does not start: CLUSTERLAB_EMU_BUDGET=N)");

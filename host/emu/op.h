@@ -46,11 +46,12 @@ struct emu_op {
 /* Why a handler left the run loop. */
 enum emu_stop {
     EMU_STOP_NONE,
-    EMU_STOP_REMASK, /* exec or fragment changed: pick again, go on */
-    EMU_STOP_WAIT,   /* fragment blocked (barrier, mbarrier, collective); its pc says where to resume */
-    EMU_STOP_YIELD,  /* quantum over at a backward branch, or nanosleep */
-    EMU_STOP_EXIT,   /* all lanes of the fragment exited */
-    EMU_STOP_FAULT   /* launch->error is set */
+    EMU_STOP_REMASK,  /* exec or fragment changed: pick again, go on */
+    EMU_STOP_WAIT,    /* fragment blocked (barrier, mbarrier, collective); its pc says where to resume */
+    EMU_STOP_BARRIER, /* a whole warp blocked at bar.sync, its instructions not counted (ops_barrier.c) */
+    EMU_STOP_YIELD,   /* quantum over at a backward branch, or nanosleep */
+    EMU_STOP_EXIT,    /* all lanes of the fragment exited */
+    EMU_STOP_FAULT    /* launch->error is set */
 };
 
 struct emu_cta;
@@ -63,22 +64,24 @@ struct emu_warp {
     uint32_t exec;       /* lanes executing now */
     enum emu_stop stop;
     struct emu_cta *cta;
-    struct emu_fragment *fragment; /* the fragment that runs now */
-    uint32_t index;                /* warp index in its CTA */
-    bool stepped;                  /* an observer sees every operation */
-    uint32_t present;              /* lanes that exist (last warp of a CTA may be short) */
-    uint32_t live;                 /* present lanes that have not exited */
+    struct emu_fragment *fragment;  /* the fragment that runs now */
+    struct emu_fragment *fragments; /* EMU_LANES of them */
+    uint32_t used;                  /* bit per fragment that is not EMU_FRAGMENT_FREE */
+    uint32_t bit;                   /* 1 << index */
 
     /* Counts. Memory operations add to *traffic (private to the host thread that runs the warp) and raise
        `progress` for every store, changed atomic, arrival or completed copy: see emu_progress in warp.h. */
     struct emu_traffic *traffic;
     uint64_t progress;
+    /* What has no part in most slices: the second cache line. */
+    uint32_t index;                      /* warp index in its CTA */
+    bool stepped;                        /* an observer sees every operation */
+    uint32_t present;                    /* lanes that exist (last warp of a CTA may be short) */
+    uint32_t live;                       /* present lanes that have not exited */
     uint64_t *warp_insns, *thread_insns; /* the host thread's counts; [1]: inside polling loops */
     uint32_t count_from; /* index of the first instruction of the running function that is not counted yet */
     int32_t fuel;        /* backward branches left in this slice */
-    struct emu_fragment *fragments; /* EMU_LANES of them */
-    uint32_t used;                  /* bit per fragment that is not EMU_FRAGMENT_FREE */
-    uint32_t round;                 /* rounds of the fragments, see warp.c */
+    uint32_t round;      /* rounds of the fragments, see warp.c */
     const uint32_t *costs;  /* of the running function (code.h), where the schedule has a clock; else NULL */
     uint64_t clock, cycles; /* virtual time at which the slice began, and what it has taken since */
     uint64_t state_hash;    /* registers at an earlier turn: see resident.c */

@@ -3,6 +3,7 @@
    Fences order nothing here that is not ordered already: a host thread runs its warps one after the other,
    and memory that several host threads share is fenced for all of them. */
 #include <stdatomic.h>
+#include <stddef.h>
 
 #include "emu/emitting.h"
 #include "emu/fragment.h"
@@ -53,6 +54,34 @@ static const struct emu_op *bar_sync(struct emu_warp *warp, const struct emu_op 
         return NULL;
     }
     return emu_barrier_take(warp, op, bar.id, bar.expected, op->u8[1], 0, NULL);
+}
+
+/* bar.sync of all of the CTA by a whole warp, which is what most barriers are. c: where in struct emu_cta the
+   barrier is, d: its bit. A warp that is not the last to come leaves its instructions uncounted: it goes on
+   where it was (resident.c), and the next branch counts them, unless somebody looks meanwhile. */
+static const struct emu_op *bar_whole(struct emu_warp *warp, const struct emu_op *op)
+{
+    struct emu_cta *cta = warp->cta;
+    struct emu_barrier *barrier = (struct emu_barrier *)(void *)((unsigned char *)cta + op->c);
+    const uint32_t waiting = barrier->waiting + EMU_LANES;
+    if (warp->used != 1 || barrier->expected != 0 || cta->counted || waiting == cta->live_threads) {
+        return emu_barrier_whole(warp, op);
+    }
+    struct emu_fragment *fragment = warp->fragment;
+    const uint32_t bit = warp->bit;
+    cta->barriers_active |= op->d;
+    barrier->arrived += EMU_LANES;
+    barrier->waiting = waiting;
+    barrier->whole_warps |= bit;
+    cta->ready &= ~bit;
+    warp->progress++;
+    fragment->pc = op;
+    fragment->state = EMU_FRAGMENT_WAITING;
+    fragment->wait = EMU_WAIT_BARRIER;
+    fragment->wait_key = op->u8[0];
+    fragment->bounded = false;
+    warp->stop = EMU_STOP_BARRIER;
+    return NULL;
 }
 
 static const struct emu_op *bar_red(struct emu_warp *warp, const struct emu_op *op)
@@ -109,7 +138,7 @@ EMU_EMITTER(emu_barrier)
     const bool common = mode == EMU_BARRIER_SYNC && id_known && !count;
     struct emu_op *op = emu_push_unguarded(emit,
                                            red      ? bar_red
-                                           : common ? emu_barrier_whole
+                                           : common ? bar_whole
                                                     : bar_sync,
                                            red ? bar_red : bar_sync);
     op->a = a;
@@ -119,6 +148,10 @@ EMU_EMITTER(emu_barrier)
     op->u8[0] = id_known ? (uint8_t)id->imm : 0;
     op->u8[1] = (uint8_t)mode;
     op->imm = count && count_known ? (uint32_t)count->imm : 0;
+    if (common) {
+        op->c = (uint32_t)(offsetof(struct emu_cta, barriers) + op->u8[0] * sizeof(struct emu_barrier));
+        op->d = UINT32_C(1) << op->u8[0];
+    }
     return CLAB_OK;
 }
 

@@ -262,6 +262,8 @@ EMU_EMITTER(emu_brx)
 
 /* --- call, ret */
 
+enum { MAX_LANES = 4 }; /* of a vector register */
+
 struct argument {
     uint32_t place; /* from the callee's local_base */
     uint32_t bytes;
@@ -272,7 +274,8 @@ struct argument {
 struct call {
     const struct emu_code *code; /* NULL: op->a holds its address */
     uint32_t n_arguments, n_returns;
-    struct argument arguments[]; /* then the return values */
+    uint32_t n_in, n_out;     /* pieces: a vector register has one per member */
+    struct argument pieces[]; /* of the return values, then of the arguments */
 };
 
 static void copy_row(struct emu_warp *warp, const struct argument *argument, uint32_t base, bool to_row)
@@ -325,8 +328,8 @@ static const struct emu_op *call(struct emu_warp *warp, const struct emu_op *op)
     }
     unsigned char *callee = warp->regs;
     warp->regs = frame->regs;
-    for (uint32_t i = 0; i < call->n_arguments; i++) {
-        const struct argument *argument = &call->arguments[i];
+    for (uint32_t i = 0; i < call->n_in; i++) {
+        const struct argument *argument = &call->pieces[call->n_out + i];
         if (argument->row != EMU_NO_ROW) {
             copy_row(warp, argument, base, false);
         } else {
@@ -346,8 +349,8 @@ static const struct emu_op *call_back(struct emu_warp *warp, const struct emu_op
     const struct call *call = op->extra;
     const struct emu_frame *frame = warp->fragment->frame;
     const uint32_t base = warp->fragment->returned;
-    for (uint32_t i = 0; i < call->n_returns; i++) {
-        const struct argument *argument = &call->arguments[call->n_arguments + i];
+    for (uint32_t i = 0; i < call->n_out; i++) {
+        const struct argument *argument = &call->pieces[i];
         if (argument->row != EMU_NO_ROW) {
             copy_row(warp, argument, base, true);
         } else {
@@ -373,8 +376,38 @@ static bool argument_of(struct emu_emit *emit, const struct ptx_operand *operand
             return true;
         }
     }
-    out->bytes = emu_lane_bytes(formal->type);
-    out->row = written ? emu_dest(emit, operand, formal->type) : emu_source(emit, operand, formal->type);
+    const bool is_scalar = formal->space != PTX_SPACE_REG || formal->vector == 1;
+    const enum ptx_type type =
+        is_scalar && out->bytes == emu_lane_bytes(formal->type) ? formal->type : emu_bits_type(out->bytes);
+    out->bytes = emu_lane_bytes(type);
+    out->row = written ? emu_dest(emit, operand, type) : emu_source(emit, operand, type);
+    return true;
+}
+
+/* The pieces of one argument or return value, whose place in the callee's frame is `slot`. */
+static bool pieces_of(struct emu_emit *emit, const struct ptx_operand *operand, const struct ptx_var *formal,
+                      bool written, const struct emu_slot *slot, struct argument *pieces, uint32_t *n)
+{
+    const bool is_literal = operand->kind == PTX_OPERAND_INT || operand->kind == PTX_OPERAND_FLOAT;
+    const bool is_vector = formal->space == PTX_SPACE_REG && formal->vector > 1;
+    const struct ptx_operand zero = {.kind = PTX_OPERAND_INT, .component = PTX_COMPONENT_NONE};
+    uint32_t count = 1;
+    if (operand->kind == PTX_OPERAND_VECTOR) {
+        count = operand->n_elements;
+    } else if (is_vector && is_literal) { /* the first member takes its low bits, the others are 0 */
+        count = formal->vector;
+    }
+    for (uint32_t k = 0; k < count; k++) {
+        struct argument *piece = &pieces[(*n)++];
+        const struct ptx_operand *part = operand->kind == PTX_OPERAND_VECTOR ? &operand->elements[k]
+                                         : k                                 ? &zero
+                                                                             : operand;
+        *piece = (struct argument){.place = slot->offset + k * (slot->bytes / count),
+                                   .bytes = slot->bytes / count};
+        if (!argument_of(emit, part, formal, written, piece)) {
+            return false;
+        }
+    }
     return true;
 }
 
@@ -425,7 +458,7 @@ EMU_EMITTER(emu_call)
                                n_arguments, n_returns, n_formals, n_formal_returns);
     }
     struct call *extra =
-        emu_emit_alloc(emit, sizeof *extra + (n_arguments + n_returns) * sizeof *extra->arguments);
+        emu_emit_alloc(emit, sizeof *extra + MAX_LANES * (n_arguments + n_returns) * sizeof *extra->pieces);
     if (!extra) {
         return CLAB_NO_MEMORY;
     }
@@ -433,18 +466,20 @@ EMU_EMITTER(emu_call)
                            .n_arguments = n_arguments,
                            .n_returns = n_returns};
     uint64_t offset = 0;
+    uint32_t n_pieces = 0;
     for (uint32_t i = 0; i < n_returns + n_arguments; i++) {
         const bool written = i < n_returns;
         const uint32_t k = written ? i : i - n_returns;
         const struct ptx_var *formal = written ? formal_returns[k] : formals[k];
-        struct argument *argument = &extra->arguments[written ? n_arguments + k : k];
         struct emu_slot slot;
         offset = emu_slot_take(offset, formal, &slot);
-        *argument = (struct argument){.place = slot.offset, .bytes = slot.bytes};
-        if (!argument_of(emit, &(written ? returns : arguments)->elements[k], formal, written, argument)) {
+        if (!pieces_of(emit, &(written ? returns : arguments)->elements[k], formal, written, &slot,
+                       extra->pieces, &n_pieces)) {
             return emit->status;
         }
+        extra->n_out = written ? n_pieces : extra->n_out;
     }
+    extra->n_in = n_pieces - extra->n_out;
     const uint32_t address = function ? EMU_NO_ROW : emu_source(emit, target, PTX_U64);
     struct emu_op *op = emu_push_unguarded(emit, call, call);
     op->extra = extra;

@@ -265,10 +265,11 @@ ANY(m128, 2, 5)
     static const struct emu_op *NAME##_row(struct emu_warp *warp, const struct emu_op *op) \
     {                                                                                      \
         const uint32_t *rows = (n) == 1 ? &op->d : op->extra;                              \
-        const T *at = EMU_HOOKS ? NULL : (const T *)(const void *)(AT);                    \
-        if (__builtin_expect(!at, 0)) {                                                    \
+        unsigned char *place;                                                              \
+        if (EMU_HOOKS || !(AT)) {                                                          \
             return NAME##_full(warp, op);                                                  \
         }                                                                                  \
+        const T *at = (const T *)(const void *)place;                                      \
         MOVE_FULL(T, n, row[i] = at[i * (n) + k])                                          \
         return op + 1;                                                                     \
     }
@@ -276,23 +277,24 @@ ANY(m128, 2, 5)
     static const struct emu_op *NAME##_row(struct emu_warp *warp, const struct emu_op *op) \
     {                                                                                      \
         const uint32_t *rows = (n) == 1 ? &op->b : op->extra;                              \
-        T *at = EMU_HOOKS ? NULL : (T *)(void *)(AT);                                      \
-        if (__builtin_expect(!at, 0)) {                                                    \
+        unsigned char *place;                                                              \
+        if (EMU_HOOKS || !(AT)) {                                                          \
             return NAME##_full(warp, op);                                                  \
         }                                                                                  \
+        T *at = (T *)(void *)place;                                                        \
         MOVE_FULL(T, n, at[i * (n) + k] = row[i])                                          \
         emu_progress(warp);                                                                \
         return op + 1;                                                                     \
     }
-#define GLOBAL(T, n, size)                                                                \
-    LOAD(load_global_##T##_##n, T, n,                                                     \
-         emu_access_device(warp, op, EMU_REACH_GLOBAL, size, EMU_LOAD, true, &access),    \
-         emu_access_device(warp, op, EMU_REACH_GLOBAL, size, EMU_LOAD, false, &access))   \
-    STORE(store_global_##T##_##n, T, n,                                                   \
-          emu_access_device(warp, op, EMU_REACH_GLOBAL, size, EMU_STORE, true, &access),  \
-          emu_access_device(warp, op, EMU_REACH_GLOBAL, size, EMU_STORE, false, &access)) \
-    LOAD_ROW(load_global_##T##_##n, T, n, emu_row_global(warp, op, size, EMU_LOAD))       \
-    STORE_ROW(store_global_##T##_##n, T, n, emu_row_global(warp, op, size, EMU_STORE))
+#define GLOBAL(T, n, size)                                                                  \
+    LOAD(load_global_##T##_##n, T, n,                                                       \
+         emu_access_device(warp, op, EMU_REACH_GLOBAL, size, EMU_LOAD, true, &access),      \
+         emu_access_device(warp, op, EMU_REACH_GLOBAL, size, EMU_LOAD, false, &access))     \
+    STORE(store_global_##T##_##n, T, n,                                                     \
+          emu_access_device(warp, op, EMU_REACH_GLOBAL, size, EMU_STORE, true, &access),    \
+          emu_access_device(warp, op, EMU_REACH_GLOBAL, size, EMU_STORE, false, &access))   \
+    LOAD_ROW(load_global_##T##_##n, T, n, emu_row_global(warp, op, size, EMU_LOAD, &place)) \
+    STORE_ROW(store_global_##T##_##n, T, n, emu_row_global(warp, op, size, EMU_STORE, &place))
 #define SHARED(T, n, size)                                                                    \
     LOAD(load_shared_##T##_##n, T, n,                                                         \
          emu_access_shared(warp, op, EMU_REACH_SHARED_CTA, size, EMU_LOAD, true, &access),    \
@@ -300,8 +302,8 @@ ANY(m128, 2, 5)
     STORE(store_shared_##T##_##n, T, n,                                                       \
           emu_access_shared(warp, op, EMU_REACH_SHARED_CTA, size, EMU_STORE, true, &access),  \
           emu_access_shared(warp, op, EMU_REACH_SHARED_CTA, size, EMU_STORE, false, &access)) \
-    LOAD_ROW(load_shared_##T##_##n, T, n, emu_row_shared(warp, op, size, EMU_LOAD))           \
-    STORE_ROW(store_shared_##T##_##n, T, n, emu_row_shared(warp, op, size, EMU_STORE))
+    LOAD_ROW(load_shared_##T##_##n, T, n, emu_row_shared(warp, op, size, EMU_LOAD, &place))   \
+    STORE_ROW(store_shared_##T##_##n, T, n, emu_row_shared(warp, op, size, EMU_STORE, &place))
 GLOBAL(m32, 1, 2)
 GLOBAL(m64, 1, 3)
 GLOBAL(m32, 4, 4)

@@ -83,8 +83,12 @@ static void cta_init(struct emu_cta *cta, struct emu_cluster *cluster, uint32_t 
     cta->n_warps = run->warps_per_cta;
     cta->n_threads = cta->live_threads = run->threads_per_cta;
     cta->shared_bytes = run->shared_bytes;
+    cta->room_bytes = run->room_bytes;
+    cta->shared_end = run->shared_bytes;
+    cta->shared_window = (rank << EMU_RANK_SHIFT) + EMU_SHARED_FIRST;
+    cta->counted = run->counted;
     cta->local_bytes = run->local_bytes;
-    memset(cta->shared, 0, ((size_t)cta->shared_bytes + 15) & ~(size_t)15); /* as far as a load may reach */
+    memset(cta->shared, 0, ((size_t)cta->room_bytes + 15) & ~(size_t)15); /* as far as a load may reach */
     for (uint32_t w = 0; w < cta->n_warps; w++) {
         struct emu_warp *warp = &cta->warps[w];
         struct emu_fragment *fragments = warp->fragments;
@@ -95,6 +99,7 @@ static void cta_init(struct emu_cta *cta, struct emu_cluster *cluster, uint32_t 
         warp->gather = gather;
         warp->cta = cta;
         warp->index = w;
+        warp->bit = UINT32_C(1) << w;
         warp->present = left >= EMU_LANES ? EMU_ALL : (UINT32_C(1) << left) - 1;
         warp->live = warp->present;
         warp->traffic = &cluster->thread->traffic;
@@ -145,6 +150,7 @@ static struct emu_cluster *cluster_start(struct emu_thread *thread, uint64_t ind
 /* Frames that fragments still hold: only when the launch was stopped. */
 static void warp_abandon(struct emu_warp *warp)
 {
+    emu_barrier_settle(warp);
     for (uint32_t used = warp->used; used; used &= used - 1) {
         struct emu_frame *frame = warp->fragments[__builtin_ctz(used)].frame;
         while (frame && --frame->refs == 0) {
@@ -382,65 +388,83 @@ static __attribute__((noinline)) void go_on_whole(struct emu_warp *warp, uint64_
     slice_end(warp, stop, before, issued);
 }
 
-/* One slice, `fuel` backward branches long; false when the launch may have stopped. The caller adds `moved`
-   to the host thread's progress and notes whether the CTA is ready. */
-static inline __attribute__((always_inline)) bool step(struct emu_warp *warp, struct emu_thread *thread,
-                                                       int32_t fuel, uint64_t *moved)
+/* One slice, `fuel` backward branches long; true when it ended with EMU_STOP_BARRIER: short, and no launch
+   stops so. The caller adds `moved` to the host thread's progress and notes whether the CTA is ready. */
+static inline __attribute__((always_inline)) bool
+step(struct emu_warp *warp, struct emu_cta *cta, struct emu_cluster *cluster, int32_t fuel, uint64_t *moved)
 {
-    struct emu_cta *cta = warp->cta;
-    struct emu_cluster *cluster = cta->cluster;
-    const uint64_t before = warp->progress, issued = thread->warp_insns[0];
+    struct emu_thread *thread = cluster->thread;
     cluster->running = warp;
+    if (warp->stop == EMU_STOP_BARRIER) {
+        /* A barrier completed since: that is progress, whatever the slice does. */
+        emu_warp_run_on(warp);
+        if (warp->stop == EMU_STOP_BARRIER) {
+            ++*moved;
+            cluster->steps++;
+            return true;
+        }
+        go_on_whole(warp, warp->progress - 1, thread->warp_insns[0]);
+        return false;
+    }
+    const uint64_t before = warp->progress, issued = thread->warp_insns[0];
     if (!emu_warp_run_whole(warp, fuel)) {
         step_any(warp);
-        return !emu_run_stopped(cta->run);
+        return false;
+    }
+    if (warp->stop == EMU_STOP_BARRIER) {
+        warp->state_limit = 0;
+        ++*moved;
+        cluster->steps++;
+        return true;
     }
     if (warp->stop == EMU_STOP_WAIT && warp->used == 1 && warp->fragments[0].state == EMU_FRAGMENT_WAITING) {
-        /* It waits at a barrier, most often: slice_end in short. */
+        /* slice_end in short */
         if (warp->progress != before) {
             warp->state_limit = 0;
             *moved += warp->progress - before;
         }
         cluster->steps++;
-        cta->ready &= ~(UINT32_C(1) << warp->index);
-        return true;
+        cta->ready &= ~warp->bit;
+        return false;
     }
     go_on_whole(warp, before, issued);
-    return !emu_run_stopped(cta->run);
+    return false;
 }
 
 void emu_warp_step(struct emu_warp *warp)
 {
-    struct emu_thread *thread = warp->cta->cluster->thread;
+    struct emu_cta *cta = warp->cta;
     uint64_t moved = 0;
-    step(warp, thread, warp->cta->run->slice_fuel, &moved);
-    thread->progress += moved;
-    cta_note_ready(warp->cta);
+    step(warp, cta, cta->cluster, cta->run->slice_fuel, &moved);
+    cta->cluster->thread->progress += moved;
+    cta_note_ready(cta);
 }
 
 unsigned emu_cta_steps(struct emu_cta *cta, uint32_t *inout_warp)
 {
     struct emu_cluster *cluster = cta->cluster;
-    struct emu_thread *thread = cluster->thread;
     const int32_t fuel = cta->run->slice_fuel;
     uint64_t moved = 0;
-    unsigned slices = 0;
+    unsigned weight = 0;
     uint32_t w = *inout_warp;
-    bool go_on = true;
-    while (go_on && w < EMU_MAX_WARPS) {
+    while (w < EMU_MAX_WARPS) {
         const uint32_t warps = (cta->ready & ~cta->polling) >> w;
         if (!warps || (cluster->pending && cluster->pending->due <= cluster->steps)) {
             break;
         }
         w += (uint32_t)__builtin_ctz(warps);
-        slices++;
-        go_on = step(&cta->warps[w], thread, fuel, &moved);
-        w++;
+        weight++;
+        if (!step(&cta->warps[w++], cta, cluster, fuel, &moved)) {
+            weight += EMU_SLICE_WEIGHT - 1;
+            if (emu_run_stopped(cta->run)) {
+                break;
+            }
+        }
     }
-    thread->progress += moved;
+    cluster->thread->progress += moved;
     cta_note_ready(cta);
     *inout_warp = w;
-    return slices;
+    return weight;
 }
 
 /* Warps that only polled become ready again, and bounded waits end: each gets one more turn. True when there
@@ -457,7 +481,7 @@ bool emu_cluster_second_chance(struct emu_cluster *cluster)
         }
         any |= cta->polling != 0;
         cta->polling = 0;
-        for (uint32_t w = 0; w < cta->n_warps; w++) {
+        for (uint32_t w = 0; cluster->bounded && w < cta->n_warps; w++) {
             any |= emu_warp_timeout(&cta->warps[w], now) > 0;
         }
         cta_note_ready(cta);

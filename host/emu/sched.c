@@ -75,7 +75,7 @@ static enum outcome cluster_run(struct emu_cluster *cluster)
     struct emu_thread *thread = cluster->thread;
     uint32_t rank = 0, w = 0, rounds = 0;
     uint64_t seen = UINT64_MAX;
-    for (unsigned slices = 0;;) {
+    for (unsigned weight = 0;;) {
         if (emu_run_stopped(run)) {
             return OUTCOME_STOP;
         }
@@ -89,15 +89,17 @@ static enum outcome cluster_run(struct emu_cluster *cluster)
                 const uint32_t later = rank + 1 < 32 ? cluster->ready & (EMU_ALL << (rank + 1)) : 0;
                 if (!later && ++rounds % FAIRNESS_ROUNDS == 0) {
                     emu_cluster_second_chance(cluster);
-                    emu_thread_housekeeping(thread);
+                    if (cluster->bounded) {
+                        emu_thread_housekeeping(thread);
+                    }
                 }
                 rank = (uint32_t)__builtin_ctz(later ? later : cluster->ready);
                 cta = &cluster->ctas[rank];
                 w = 0;
             }
-            slices += emu_cta_steps(cta, &w);
-            if (slices >= HOUSEKEEPING_SLICES) {
-                slices = 0;
+            weight += emu_cta_steps(cta, &w);
+            if (weight >= HOUSEKEEPING_SLICES * EMU_SLICE_WEIGHT) {
+                weight = 0;
                 emu_thread_housekeeping(thread);
             }
             continue;

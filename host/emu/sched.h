@@ -21,7 +21,9 @@ void emu_cluster_end(struct emu_thread *thread, struct emu_cluster *cluster);
 /* Runs one warp until it waits, ends or gives way, and notes whether it only polled. */
 void emu_warp_step(struct emu_warp *warp);
 /* The same for each ready warp of the CTA from *inout_warp on, once; *inout_warp: where to go on. Ends early
-   when a completion is due or the launch has stopped. Number of slices. */
+   when a completion is due or the launch has stopped. Returns the slices' weight: 1 for those that ended at a
+   barrier, which are short (a warp's fuel lasts through them), else EMU_SLICE_WEIGHT. */
+#define EMU_SLICE_WEIGHT 8
 unsigned emu_cta_steps(struct emu_cta *cta, uint32_t *inout_warp);
 /* Completes the cluster's earliest pending item. */
 void emu_async_complete_first(struct emu_cluster *cluster);

@@ -277,6 +277,7 @@ static const struct emu_op *wait_for(struct emu_warp *warp, const struct emu_op 
     fragment->bounded = bounded;
     warp->stop = EMU_STOP_WAIT;
     warp->cta->cluster->sleeps |= kind == EMU_WAIT_SLEEP;
+    warp->cta->cluster->bounded |= bounded;
     EACH_USED(warp, at)
     {
         struct emu_fragment *other = &warp->fragments[at];
@@ -508,6 +509,7 @@ static enum emu_stop run_from(struct emu_warp *warp, struct emu_fragment *fragme
                 }
             }
             run_fragment(warp, fragment);
+            emu_barrier_settle(warp);
         }
         if (warp->stop == EMU_STOP_FAULT) {
             return EMU_STOP_FAULT;

@@ -87,7 +87,7 @@ struct emu_fragment {
 
 /* A named barrier of a CTA (bar, barrier.cta); arrived 0: not in use. */
 struct emu_barrier {
-    uint32_t expected;      /* threads; 0: all live threads of the CTA */
+    uint32_t expected;      /* threads; 0: all live threads of the CTA, and when not in use */
     uint32_t arrived;       /* threads; a warp that arrives whole counts 32, however many of its lanes live */
     uint32_t waiting;       /* live threads that wait */
     uint32_t waiting_warps; /* bit per warp with a fragment that waits here … */
@@ -98,6 +98,8 @@ struct emu_barrier {
 };
 
 enum emu_cta_state { EMU_CTA_NOT_STARTED, EMU_CTA_RUNNING, EMU_CTA_EXITED };
+
+#define EMU_WORKSPACE_BYTES 16u /* of emu_run.workspace */
 
 struct emu_cta {
     struct emu_cluster *cluster;
@@ -112,9 +114,13 @@ struct emu_cta {
     uint32_t ready, polling; /* bit per warp: has something to run; runs, but only polled the last time */
     struct emu_warp *warps;
     /* Shared memory: `shared` is byte EMU_SHARED_FIRST of the window; shared_bytes static and dynamic
-       together, without the reserved 1 KiB. Zeroed when the CTA starts. */
+       together, without the reserved 1 KiB. Zeroed when the CTA starts. room_bytes: with the reserved 1 KiB,
+       which lies behind them, for kernels that ask where it is; without it for others. */
     unsigned char *shared;
-    uint32_t shared_bytes;
+    uint32_t shared_bytes, room_bytes;
+    uint32_t shared_window; /* the window address of `shared` */
+    uint64_t shared_end;    /* shared_bytes, as wide as sums with it are */
+    bool counted;           /* instructions are counted whenever a warp stops: see EMU_STOP_BARRIER */
     /* Local memory: thread t (linear in the CTA, t = 32 * warp + lane) owns local_bytes bytes at
        local + t * local_bytes. Addresses in the local window are relative to the thread's own piece. */
     unsigned char *local;
@@ -170,6 +176,7 @@ struct emu_cluster {
     uint64_t next_event;      /* and when something is to happen next (sched_fair.c) */
     uint32_t place;           /* in its heap */
     bool sleeps;              /* some thread may be in nanosleep */
+    bool bounded;             /* some thread may be in a wait that can time out */
     uint64_t progress;        /* as thread->progress, raised also by completions */
     void *observed;           /* an observer's own state */
     struct emu_cluster *next;
@@ -209,13 +216,16 @@ struct emu_run {
     uint64_t end_cluster; /* clusters from here on were taken out of turn (emu_cluster_take_last) */
     uint64_t clc_random;  /* chooses what becomes of requests to cancel, where a seed explores it */
     uint32_t cluster_size, threads_per_cta, warps_per_cta;
-    uint64_t params; /* address of the parameter block, readable by generic and param accesses */
+    uint64_t workspace; /* of a cooperative launch: two words, 0 at the start, where %envreg1 and 2 point */
+    uint64_t params;    /* address of the parameter block, readable by generic and param accesses */
     uint32_t param_bytes;
     uint32_t shared_bytes, dynamic_shared_bytes, local_bytes;
+    uint32_t room_bytes;     /* emu_cta.room_bytes */
     uint64_t grid_id;        /* %gridid */
     uint64_t start_ns;       /* host clock when the launch began: origin of %globaltimer */
     uint32_t resident_limit; /* CTAs */
     bool clocked;            /* schedule `fair`: warps have clocks, and completions come by them */
+    bool counted;            /* as the CTAs': somebody looks at clocks or counts while it runs */
     int32_t slice_fuel;      /* backward branches, weighted, before a fragment gives way */
     struct emu_thread *threads;
     uint32_t n_threads;

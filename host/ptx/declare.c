@@ -55,18 +55,36 @@ static bool align_read(struct ptx_parser *parser, uint32_t *out)
     return true;
 }
 
-/* After .reg. An alignment is read and dropped. */
-bool ptx_parse_registers(struct ptx_parser *parser)
+struct declaration {
+    enum ptx_type type;
+    uint8_t vector;
+    uint32_t align_bytes; /* 0 none given */
+    bool ptr;
+    enum ptx_space ptr_space;
+    uint32_t ptr_align;
+    bool managed;
+};
+
+/* After .reg: {.align n}{.vN}.type. The alignment is read and dropped. */
+static bool register_type(struct ptx_parser *parser, struct declaration *out)
 {
     uint32_t ignored;
+    *out = (struct declaration){.vector = 1};
     if (ptx_accept_dot(parser, ".align") && !align_read(parser, &ignored))
         return false;
-    unsigned lanes = accept_vector(parser);
-    enum ptx_type type;
-    if (!expect_type(parser, false, &type))
+    out->vector = accept_vector(parser);
+    if (!expect_type(parser, false, &out->type))
         return false;
-    if (lanes > 1 && (type == PTX_PRED || lanes * ptx_types[type].bits > 128))
+    if (out->vector > 1 && (out->type == PTX_PRED || out->vector * ptx_types[out->type].bits > 128))
         return ptx_fail(parser, "a vector register has at most 128 bits and no predicates");
+    return true;
+}
+
+bool ptx_parse_registers(struct ptx_parser *parser)
+{
+    struct declaration declaration;
+    if (!register_type(parser, &declaration))
+        return false;
     do {
         struct ptx_name *name;
         uint32_t count = 0;
@@ -82,21 +100,11 @@ bool ptx_parse_registers(struct ptx_parser *parser)
             if (!ptx_expect(parser, '>', "after the number of registers"))
                 return false;
         }
-        if (!ptx_reg_declare(parser, name, type, lanes, range, count))
+        if (!ptx_reg_declare(parser, name, declaration.type, declaration.vector, range, count))
             return false;
     } while (ptx_accept(parser, ','));
     return ptx_expect(parser, ';', "after the registers");
 }
-
-struct declaration {
-    enum ptx_type type;
-    uint8_t vector;
-    uint32_t align_bytes; /* 0 none given */
-    bool ptr;
-    enum ptx_space ptr_space;
-    uint32_t ptr_align;
-    bool managed;
-};
 
 /* .attribute(.managed), .attribute(.unified(a, b)) */
 bool ptx_parse_attribute(struct ptx_parser *parser, bool *out_managed)
@@ -309,6 +317,9 @@ bool ptx_parse_variables(struct ptx_parser *parser, enum ptx_space space, enum p
         }
         if (!dimensions_read(parser, var, dims, &n_dims))
             return false;
+        if (space == PTX_SPACE_PARAM && n_dims == 0 &&
+            (declaration.vector > 1 || ptx_types[declaration.type].class == PTX_CLASS_PACKED))
+            return ptx_fail(parser, "a parameter is neither a vector nor packed, unless it is an array");
         bool again = name->binding && name->binding->depth == parser->depth &&
                      name->binding->kind == PTX_BIND_VAR && parser->depth == 0;
         struct ptx_binding *binding = again ? name->binding : ptx_bind(parser, name, PTX_BIND_VAR);
@@ -346,8 +357,7 @@ static bool param_read(struct ptx_parser *parser, bool bind, struct ptx_list *li
     if (in_register && parser->reads_entry)
         return ptx_fail(parser, "a kernel's parameter is declared .param, not .reg");
     ptx_next(parser);
-    if (in_register ? !expect_type(parser, false, &declaration.type)
-                    : !declaration_read(parser, true, &declaration))
+    if (in_register ? !register_type(parser, &declaration) : !declaration_read(parser, true, &declaration))
         return false;
     if (!ptx_expect_name(parser, "a parameter's name", &name))
         return false;
@@ -363,7 +373,9 @@ static bool param_read(struct ptx_parser *parser, bool bind, struct ptx_list *li
         return false;
     if (n_dims > 1)
         return ptx_fail(parser, "a parameter has at most one dimension");
-    if (declaration.vector > 1 && n_dims == 0)
+    if (in_register && n_dims > 0)
+        return ptx_fail(parser, "a register is no array");
+    if (!in_register && declaration.vector > 1 && n_dims == 0)
         return ptx_fail(parser, "a parameter is no vector");
     if (var->is_unsized && parser->reads_entry)
         return ptx_fail(parser, "a kernel's parameter must have a size");
@@ -373,6 +385,12 @@ static bool param_read(struct ptx_parser *parser, bool bind, struct ptx_list *li
     if (!bind)
         return true;
     var->function = parser->function;
+    if (declaration.vector > 1 && in_register) {
+        if (!ptx_reg_declare(parser, name, declaration.type, declaration.vector, false, 0))
+            return false;
+        var->reg = name->binding->reg;
+        return true;
+    }
     struct ptx_binding *binding = ptx_bind(parser, name, PTX_BIND_VAR);
     if (!binding)
         return false;

@@ -238,6 +238,7 @@ static bool scalar_fits(struct ptx_attempt *attempt, unsigned index, const struc
         return true;
     }
     case PTX_OPERAND_SYMBOL:
+    case PTX_OPERAND_INDEXED:
     case PTX_OPERAND_FUNCTION:
         if (role->letter != 'e' && role->letter != 'y')
             return refuse(attempt, index,
@@ -248,7 +249,7 @@ static bool scalar_fits(struct ptx_attempt *attempt, unsigned index, const struc
             return refuse(attempt, index, "the address of a function takes no offset");
         if (type == PTX_PRED ||
             (ptx_types[type].class != PTX_CLASS_BITS && !is_integer(ptx_types[type].class)) ||
-            ptx_types[type].bits < 32 || ptx_types[type].bits > 64)
+            ptx_types[type].bits < (role->letter == 'e' ? 16 : 32) || ptx_types[type].bits > 64)
             return mismatch(attempt, index, type, operand);
         return true;
     case PTX_OPERAND_SINK:
@@ -292,18 +293,25 @@ static bool vector_fits(struct ptx_attempt *attempt, unsigned index, const struc
     return true;
 }
 
-/* A kernel's and a function's parameters are read only, what a function returns is written only. */
+static bool is_among(struct ptx_var *const *vars, uint32_t count, const char *name)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (strcmp(vars[i]->name, name) == 0)
+            return true;
+    return false;
+}
+
+/* A kernel's and a function's parameters are read only, what a function returns is written only. ptxas goes
+   by the name, and so includes a .param variable of the body that hides one of them. */
 static bool parameter_fits(struct ptx_attempt *attempt, unsigned index, const struct ptx_operand *symbol)
 {
     const struct ptx_var *var = symbol->var;
     const struct ptx_function *function = var->function;
     if (var->space != PTX_SPACE_PARAM || !function)
         return true;
-    bool in = var->index < function->n_params && function->params[var->index] == var;
-    bool out = var->index < function->n_returns && function->returns[var->index] == var;
-    if (in && attempt->row == PTX_ST)
+    if (attempt->row == PTX_ST && is_among(function->params, function->n_params, var->name))
         return refuse(attempt, index, "a parameter cannot be written");
-    if (out && attempt->row == PTX_LD)
+    if (attempt->row == PTX_LD && is_among(function->returns, function->n_returns, var->name))
         return refuse(attempt, index, "a returned value cannot be read");
     return true;
 }
@@ -327,7 +335,7 @@ static bool address_fits(struct ptx_attempt *attempt, unsigned index, unsigned r
         return refuse(attempt, index, why);
     if (base->kind == PTX_OPERAND_INT && !(insn->n_spaces == 1 && insn->spaces[0] == PTX_SPACE_LOCAL))
         return refuse(attempt, index, "a number as address is allowed for .local only");
-    if (base->kind != PTX_OPERAND_SYMBOL || !base->var)
+    if ((base->kind != PTX_OPERAND_SYMBOL && base->kind != PTX_OPERAND_INDEXED) || !base->var)
         return true;
     return space_fits(attempt, index, base) && parameter_fits(attempt, index, base);
 }

@@ -101,17 +101,14 @@ static bool directives_read(struct ptx_parser *parser, struct ptx_function *func
 /* Does every function that an indirect call may reach take what it passes? */
 static bool table_fits(struct ptx_parser *parser, const struct ptx_insn *insn, const struct ptx_table *table)
 {
-    uint32_t n_given = insn->operands[2].n_elements, n_wanted = insn->operands[0].n_elements;
     uint32_t count = table->kind == PTX_TABLE_CALL ? table->count : 1;
     for (uint32_t i = 0; i < count; i++) {
         const struct ptx_function *function = table->kind == PTX_TABLE_CALL ? table->functions[i] : NULL;
-        uint32_t n_params = function ? function->n_params : table->n_params;
-        uint32_t n_returns = function ? function->n_returns : table->n_returns;
-        if (n_wanted != n_returns || n_given != n_params)
-            return ptx_fail_at(parser, insn->line, insn->column, parser->module->text + insn->text_offset,
-                               "the call has %u arguments and %u returned values, '%s' %u and %u",
-                               (unsigned)n_given, (unsigned)n_wanted, function ? function->name : table->name,
-                               (unsigned)n_params, (unsigned)n_returns);
+        if (function ? !ptx_call_fits(parser, insn->operands, function->params, function->n_params,
+                                      function->returns, function->n_returns)
+                     : !ptx_call_fits(parser, insn->operands, table->params, table->n_params, table->returns,
+                                      table->n_returns))
+            return false;
     }
     return true;
 }
@@ -194,8 +191,9 @@ static bool params_agree(struct ptx_var *const *a, uint32_t n_a, struct ptx_var 
 {
     bool agree = n_a == n_b;
     for (uint32_t i = 0; agree && i < n_a; i++)
-        agree = a[i]->type == b[i]->type && a[i]->space == b[i]->space && a[i]->bytes == b[i]->bytes &&
-                a[i]->is_array == b[i]->is_array && a[i]->align_bytes == b[i]->align_bytes;
+        agree = a[i]->type == b[i]->type && a[i]->vector == b[i]->vector && a[i]->space == b[i]->space &&
+                a[i]->bytes == b[i]->bytes && a[i]->is_array == b[i]->is_array &&
+                a[i]->align_bytes == b[i]->align_bytes;
     return agree;
 }
 
@@ -308,6 +306,13 @@ bool ptx_parse_function(struct ptx_parser *parser, enum ptx_linkage linkage, boo
     if (!ptx_scope_open(parser) || !header_read(parser, &header, &function))
         return false;
     bool body = ptx_is(parser, '{');
+    for (uint32_t i = 0; body && !entry && i < header.n_params + header.n_returns; i++) {
+        const struct ptx_var *var =
+            i < header.n_params ? header.params[i] : header.returns[i - header.n_params];
+        if (!ptx_abi_passes(var))
+            return ptx_fail(parser, "'%s' is .%s: a function passes 8 and 16 bits as .b8, .b16 and .f16 only",
+                            var->name, ptx_types[var->type].text);
+    }
     if (body && linkage == PTX_LINK_EXTERN)
         return ptx_fail(parser, "an .extern function has no body");
     if (function->line && !redeclaration_check(parser, function, &header, linkage))

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "ptx/linked.h"
+#include "ptx/link.h"
 #include "ptx/parser.h"
 
 /* --- other directives */

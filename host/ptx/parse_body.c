@@ -80,10 +80,11 @@ static bool index_to_address(struct ptx_parser *parser, struct ptx_operand *oper
     if (!base)
         return ptx_no_memory(parser);
     *base = *operand;
-    base->imm = 0;
+    const bool indexed = operand->kind == PTX_OPERAND_INDEXED; /* keeps its imm: that is part of the index */
+    base->imm = indexed ? operand->imm : 0;
     *operand = (struct ptx_operand){.kind = PTX_OPERAND_ADDRESS,
                                     .component = PTX_COMPONENT_NONE,
-                                    .imm = operand->imm,
+                                    .imm = indexed ? 0 : operand->imm,
                                     .elements = base,
                                     .n_elements = 1};
     return true;
@@ -106,9 +107,11 @@ static bool operands_read(struct ptx_parser *parser, struct ptx_insn *insn, cons
         if (row == PTX_BRA ? !ptx_parse_label(parser, &operands[count])
                            : !ptx_parse_operand(parser, &operands[count]))
             return false;
-        if (operands[count].kind == PTX_OPERAND_SYMBOL && operands[count].is_indexed && is_access &&
-            !index_to_address(parser, &operands[count]))
-            return false;
+        if (operands[count].kind == PTX_OPERAND_SYMBOL && ptx_is(parser, '[')) {
+            if (!ptx_parse_index(parser, &operands[count]) ||
+                (is_access && !index_to_address(parser, &operands[count])))
+                return false;
+        }
         count++;
         more = ptx_accept(parser, ',');
     }

@@ -175,12 +175,23 @@ bool ptx_all_defined(struct ptx_parser *parser);
 
 /* --- operands.c */
 bool ptx_parse_operand(struct ptx_parser *parser, struct ptx_operand *out);
+/* sym[index], after the symbol: only whole operands have an index, not parts of vectors or addresses. */
+bool ptx_parse_index(struct ptx_parser *parser, struct ptx_operand *out);
 bool ptx_table_declared(struct ptx_parser *parser); /* is the name that comes next one of a table? */
 bool ptx_parse_label(struct ptx_parser *parser, struct ptx_operand *out); /* the target of bra */
-/* The operands of a call: see struct ptx_operand. */
-bool ptx_parse_call(struct ptx_parser *parser, struct ptx_insn *insn);
+/* A name that no member or offset follows, or a constant. */
+bool ptx_parse_plain(struct ptx_parser *parser, struct ptx_operand *out);
 /* `name` is not declared: fails, with a suggestion. */
 bool ptx_undeclared(struct ptx_parser *parser, const struct ptx_name *name);
+
+/* --- call.c */
+/* The operands of a call: see struct ptx_operand. */
+bool ptx_parse_call(struct ptx_parser *parser, struct ptx_insn *insn);
+/* Does what a call passes and takes (LIST, callee, LIST) fit such a function? Fails at the current token. */
+bool ptx_call_fits(struct ptx_parser *parser, struct ptx_operand operands[3], struct ptx_var *const *params,
+                   uint32_t n_params, struct ptx_var *const *returns, uint32_t n_returns);
+/* Can a defined or called function have this parameter or returned value? */
+bool ptx_abi_passes(const struct ptx_var *var);
 
 /* --- parse_body.c */
 bool ptx_parse_body(struct ptx_parser *parser);

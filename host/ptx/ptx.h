@@ -112,9 +112,14 @@ enum ptx_operand_kind {
     PTX_OPERAND_FLOAT,   /* imm: bits of a double (decimal or 0d literal), or of a float when is_f32_bits (0f)
                           */
     PTX_OPERAND_SYMBOL,  /* var (or func) plus imm bytes: an address used as a value */
+    PTX_OPERAND_INDEXED, /* var[elements[0] + imm]: the address of an element. The index is a register, a
+                            special register or a SYMBOL; its low 32 bits (of a narrower one its bits, without
+                            sign) plus imm are multiplied by the bytes of the array's scalar type, all in 32
+                            bits (SASS of ptxas 13.0.88) */
     PTX_OPERAND_LABEL,   /* target: instruction index in the function; table for .branchtargets */
-    PTX_OPERAND_ADDRESS, /* [elements[0] + imm]: elements[0] is REG, SYMBOL or INT; further elements of a
-                            tensor address [map, {coords}] or [map, {..}, {..}] follow as elements[1..] */
+    PTX_OPERAND_ADDRESS, /* [elements[0] + imm]: elements[0] is REG, SYMBOL, INDEXED or INT; further elements
+                            of a tensor address [map, {coords}] or [map, {..}, {..}] follow as elements[1..]
+                          */
     PTX_OPERAND_VECTOR,  /* {a, b, …}: elements */
     PTX_OPERAND_LIST,    /* (a, b, …) of a call: elements */
     PTX_OPERAND_PAIR,    /* d|p: elements[0], elements[1] (either may be SINK) */
