@@ -210,6 +210,29 @@ void section_launch(void)
             cuLaunchKernel(o.plain, 1, 1, 1, 1, 1, 1, 0, o.stream, NULL, extra));
     }
     ASK("finish extras", cuStreamSynchronize(o.stream));
+    static const char counting[] =
+        ".version 8.0\n.target sm_90\n.address_size 64\n"
+        ".visible .entry count(.param .u64 p) .reqntid 32, 2, 1 { .reg .b64 a; .reg .b32 v; ld.param.u64 a, "
+        "[p];\n"
+        "  red.global.add.u32 [a], 1; mov.u32 v, %ntid.x; st.global.u32 [a+4], v; mov.u32 v, %ntid.y; "
+        "st.global.u32 [a+8], v; ret; }\n";
+    static const unsigned blocks[][3] = {{1, 1, 1}, {32, 2, 1}, {64, 1, 1},
+                                         {1, 2, 1}, {32, 1, 1}, {2, 32, 1}};
+    CUfunction count = NULL;
+    MUST(cuModuleLoadData(&t.module, counting));
+    MUST(cuModuleGetFunction(&count, t.module, "count"));
+    for (size_t i = 0; i < COUNT(blocks); i++) {
+        uint32_t found[3] = {0};
+        void *params[] = {&o.device};
+        MUST(cuMemsetD32(o.device, 0, 4));
+        MUST(cuCtxSynchronize());
+        ASK(ask_name("required block, given %u, %u, %u", blocks[i][0], blocks[i][1], blocks[i][2]),
+            cuLaunchKernel(count, 1, 1, 1, blocks[i][0], blocks[i][1], blocks[i][2], 0, o.stream, params,
+                           NULL));
+        MUST(cuStreamSynchronize(o.stream));
+        ASKF(ask_name("required block, ran with %u, %u, %u", blocks[i][0], blocks[i][1], blocks[i][2]),
+             cuMemcpyDtoH(found, o.device, sizeof found), " %u of %u x %u", found[0], found[1], found[2]);
+    }
     attributes();
 }
 

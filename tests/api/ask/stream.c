@@ -182,6 +182,7 @@ void section_stream_memory(void)
     }
     ASK("write on legacy", cuStreamWriteValue32(NULL, o.device, 5, 0));
     ASK("wait on legacy", cuStreamWaitValue32(NULL, o.device, 5, CU_STREAM_WAIT_VALUE_EQ));
+    ASK("finish on legacy", cuStreamSynchronize(NULL));
     for (int operation = 0; operation < 9; operation++) {
         CUstreamBatchMemOpParams one;
         memset(&one, 0, sizeof one);
