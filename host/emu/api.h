@@ -437,7 +437,10 @@ struct api_stream {
     CUgraphEdgeData *lent_data;   /* likewise */
     struct api_dependency *waits; /* of cuStreamWaitEvent, for the next task */
     size_t n_waits;
-    CUsynchronizationPolicy sync_policy;
+    CUsynchronizationPolicy sync_policy; /* -1: not set */
+    CUaccessPolicyWindow window;         /* this and the next two: hints without effect, told again */
+    CUlaunchMemSyncDomainMap domain_map;
+    CUlaunchMemSyncDomain domain;
     struct api_order order;
     struct api_stream *next;
 };

@@ -348,10 +348,12 @@ CUresult CUDAAPI cuStreamEndCapture(CUstream hStream, CUgraph *phGraph)
     CUresult result = enter_stream(__func__, hStream, &stream);
     if (result != CUDA_SUCCESS)
         return result;
-    API_REQUIRE(phGraph != NULL);
     struct api_capture *capture = stream->capture;
     if (capture == NULL)
         return api_fail(CUDA_ERROR_ILLEGAL_STATE, "the stream is not capturing");
+    CUgraph unwanted; /* NULL is no error, on the H200 */
+    if (phGraph == NULL)
+        phGraph = &unwanted;
     *phGraph = NULL;
     if (capture->origin != stream) {
         api_capture_invalidate(capture);
@@ -384,6 +386,15 @@ static CUstreamCaptureStatus status_of(const struct api_stream *stream)
                                       : CU_STREAM_CAPTURE_STATUS_ACTIVE;
 }
 
+/* Is a stream captured that synchronises with the legacy one? */
+static bool blocking_captured(const struct api_context *context)
+{
+    for (const struct api_stream *stream = context->streams; stream != NULL; stream = stream->next)
+        if (stream->capture != NULL && (stream->flags & CU_STREAM_NON_BLOCKING) == 0)
+            return true;
+    return false;
+}
+
 CUresult CUDAAPI cuStreamIsCapturing(CUstream hStream, CUstreamCaptureStatus *captureStatus)
 {
     struct api_stream *stream;
@@ -391,6 +402,9 @@ CUresult CUDAAPI cuStreamIsCapturing(CUstream hStream, CUstreamCaptureStatus *ca
     if (result != CUDA_SUCCESS)
         return result;
     API_REQUIRE(captureStatus != NULL);
+    if (stream->legacy && blocking_captured(stream->context))
+        return api_fail(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT,
+                        "a stream that the legacy one waits for is capturing");
     *captureStatus = status_of(stream);
     return api_leave();
 }
@@ -403,6 +417,9 @@ static CUresult info(const char *call, CUstream hStream, CUstreamCaptureStatus *
     if (result != CUDA_SUCCESS)
         return result;
     API_REQUIRE(status != NULL);
+    if (stream->legacy && blocking_captured(stream->context))
+        return api_fail(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT,
+                        "a stream that the legacy one waits for is capturing");
     *status = status_of(stream);
     if (*status != CU_STREAM_CAPTURE_STATUS_ACTIVE)
         return api_leave();
@@ -504,7 +521,7 @@ CUresult CUDAAPI cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
 {
     API_ENTER();
     struct api_thread *thread = api_thread();
-    API_REQUIRE(mode != NULL && (unsigned)*mode <= CU_STREAM_CAPTURE_MODE_RELAXED);
+    API_REQUIRE(mode != NULL); /* which mode is not looked at, on the H200 */
     CUstreamCaptureMode before = thread->capture_mode;
     thread->capture_mode = *mode;
     *mode = before;

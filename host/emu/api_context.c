@@ -125,7 +125,9 @@ bool api_context_flags_valid(unsigned flags)
             schedule == CU_CTX_SCHED_YIELD || schedule == CU_CTX_SCHED_BLOCKING_SYNC);
 }
 
-static CUresult create(const char *call, CUcontext *pctx, bool plain, unsigned flags, CUdevice dev)
+enum params { PARAMS_NONE, PARAMS_SOME, PARAMS_MISSING };
+
+static CUresult create(const char *call, CUcontext *pctx, enum params params, unsigned flags, CUdevice dev)
 {
     CUresult entered = api_enter(call);
     if (entered != CUDA_SUCCESS)
@@ -135,7 +137,8 @@ static CUresult create(const char *call, CUcontext *pctx, bool plain, unsigned f
         return api_fail(CUDA_ERROR_INVALID_DEVICE, "device %d: one device is emulated, number 0", dev);
     if (!api_context_flags_valid(flags))
         return api_fail(CUDA_ERROR_INVALID_VALUE, "unknown context flags in 0x%x", flags);
-    if (!plain)
+    API_REQUIRE(params != PARAMS_MISSING);
+    if (params == PARAMS_SOME)
         return api_fail(CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY,
                         "execution affinity needs MPS; CIG is not emulated");
     if (api_device()->poison != CUDA_SUCCESS)
@@ -153,23 +156,31 @@ static CUresult create(const char *call, CUcontext *pctx, bool plain, unsigned f
     return api_leave();
 }
 
+static enum params params_of(const CUexecAffinityParam *params, int count)
+{
+    return count == 0 ? PARAMS_NONE : params == NULL ? PARAMS_MISSING : PARAMS_SOME;
+}
+
 CUresult CUDAAPI cuCtxCreate_v2(CUcontext *pctx, unsigned int flags, CUdevice dev)
 {
-    return create(__func__, pctx, true, flags, dev);
+    return create(__func__, pctx, PARAMS_NONE, flags, dev);
 }
 
 CUresult CUDAAPI cuCtxCreate_v3(CUcontext *pctx, CUexecAffinityParam *paramsArray, int numParams,
                                 unsigned int flags, CUdevice dev)
 {
-    return create(__func__, pctx, paramsArray == NULL && numParams == 0, flags, dev);
+    return create(__func__, pctx, params_of(paramsArray, numParams), flags, dev);
 }
 
 CUresult CUDAAPI cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *ctxCreateParams, unsigned int flags,
                                 CUdevice dev)
 {
-    bool plain = ctxCreateParams == NULL ||
-                 (ctxCreateParams->numExecAffinityParams == 0 && ctxCreateParams->cigParams == NULL);
-    return create(__func__, pctx, plain, flags, dev);
+    enum params params = PARAMS_NONE;
+    if (ctxCreateParams != NULL)
+        params = ctxCreateParams->cigParams != NULL
+                     ? PARAMS_SOME
+                     : params_of(ctxCreateParams->execAffinityParams, ctxCreateParams->numExecAffinityParams);
+    return create(__func__, pctx, params, flags, dev);
 }
 
 CUresult CUDAAPI cuCtxDestroy_v2(CUcontext ctx)

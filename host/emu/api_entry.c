@@ -14,6 +14,8 @@ static CUresult look_up(const char *call, const char *symbol, void **pfn, int ve
     api_lock();
     thread->call = call;
     API_REQUIRE(symbol != NULL && pfn != NULL && (flags & ~known_flags) == 0);
+    if (version < 0) /* the newest form, on the H200 */
+        version = API_DRIVER_VERSION;
     if (version > API_DRIVER_VERSION)
         return api_fail(CUDA_ERROR_INVALID_VALUE, "CUDA version %d is newer than this driver", version);
     *pfn = NULL;

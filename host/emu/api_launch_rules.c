@@ -80,6 +80,8 @@ static CUresult apply(const CUlaunchAttribute *attribute, struct api_launch *lau
         return api_set_error(CUDA_ERROR_INVALID_VALUE,
                              "launch attribute 3 (synchronisation policy) is a stream's");
     case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
+        if (value->programmaticEvent.event == NULL)
+            return api_set_error(CUDA_ERROR_INVALID_HANDLE, "the programmatic event is NULL");
         return api_set_error(CUDA_ERROR_NOT_SUPPORTED,
                              "launch attribute 7 (programmatic event) is not emulated");
     case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT:
@@ -208,17 +210,18 @@ CUresult api_launch_check(struct api_device *device, struct api_launch *launch,
         result = apply(&attributes[i], launch, &attribute);
     if (result != CUDA_SUCCESS)
         return result;
-    uint32_t limit = api_dynamic_shared_limit(&function->settings, &function->info);
-    if (launch->dynamic_shared_bytes > limit)
-        return api_set_error(CUDA_ERROR_INVALID_VALUE,
-                             "%u bytes of dynamic shared memory: the function allows %u "
-                             "(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES raises it)",
-                             launch->dynamic_shared_bytes, limit);
     result = agree(function, attribute, launch->cluster, &clustered);
     if (result == CUDA_SUCCESS && clustered)
         result = check_cluster(function, grid, launch->cluster);
     if (result != CUDA_SUCCESS)
         return result;
+    uint32_t limit = api_dynamic_shared_limit(&function->settings, &function->info);
+    if (launch->dynamic_shared_bytes > limit)
+        return api_set_error(launch->cooperative && !clustered ? CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE
+                                                               : CUDA_ERROR_INVALID_VALUE,
+                             "%u bytes of dynamic shared memory: the function allows %u "
+                             "(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES raises it)",
+                             launch->dynamic_shared_bytes, limit);
     launch->explicit_cluster = clustered;
     uint64_t size = product(launch->cluster), threads = product(launch->block), ctas = product(grid);
     if (size > model->max_cluster)

@@ -304,7 +304,7 @@ static CUresult get_variable(const char *call, CUdeviceptr *dptr, size_t *bytes,
     CUresult result = enter_library(call, library, &context, &found);
     if (result != CUDA_SUCCESS)
         return result;
-    API_REQUIRE(name != NULL);
+    API_REQUIRE(name != NULL && (dptr != NULL || bytes != NULL));
     result = api_library_module(context, found, &module);
     if (result != CUDA_SUCCESS)
         return api_result(result);

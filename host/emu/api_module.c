@@ -129,7 +129,7 @@ CUresult CUDAAPI cuModuleLoadFatBinary(CUmodule *module, const void *fatCubin)
 CUresult CUDAAPI cuModuleLoad(CUmodule *module, const char *fname)
 {
     API_ENTER_CONTEXT(context);
-    API_REQUIRE(module != NULL && fname != NULL);
+    API_REQUIRE(module != NULL && fname != NULL && fname[0] != '\0');
     size_t bytes;
     char *image = clab_file_read(fname, IMAGE_FILE_LIMIT, &bytes);
     if (image == NULL)
@@ -219,7 +219,7 @@ CUresult CUDAAPI cuModuleGetFunction(CUfunction *hfunc, CUmodule hmod, const cha
     CUresult result = enter_module(__func__, hmod, &module);
     if (result != CUDA_SUCCESS)
         return result;
-    API_REQUIRE(hfunc != NULL && name != NULL);
+    API_REQUIRE(hfunc != NULL && name != NULL && name[0] != '\0');
     result = api_module_function(module, name, &function);
     if (result == CUDA_SUCCESS)
         *hfunc = function->handle;
@@ -271,7 +271,7 @@ CUresult CUDAAPI cuModuleGetGlobal_v2(CUdeviceptr *dptr, size_t *bytes, CUmodule
     CUresult result = enter_module(__func__, hmod, &module);
     if (result != CUDA_SUCCESS)
         return result;
-    API_REQUIRE(name != NULL);
+    API_REQUIRE(name != NULL && (dptr != NULL || bytes != NULL));
     if (!emu_module_global(module->emu, name, &address, &size))
         return api_fail(CUDA_ERROR_NOT_FOUND, "the module has no variable %s", name);
     if (dptr != NULL)

@@ -77,7 +77,8 @@ static CUresult location_result(const char *call, CUmemoryPool *out_pool, const 
     CUresult result = api_enter(call);
     if (result != CUDA_SUCCESS)
         return result;
-    API_REQUIRE(location != NULL);
+    API_REQUIRE(location != NULL && type >= CU_MEM_ALLOCATION_TYPE_PINNED &&
+                type <= CU_MEM_ALLOCATION_TYPE_MANAGED);
     return api_fail(CUDA_ERROR_NOT_SUPPORTED, "pools are of device memory only");
 }
 
@@ -119,6 +120,12 @@ CUresult CUDAAPI cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolP
     if (((unsigned)poolProps->handleTypes & ~(unsigned)CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) != 0)
         return api_fail(CUDA_ERROR_INVALID_VALUE, "handle types 0x%x: file descriptors only",
                         (unsigned)poolProps->handleTypes);
+    for (size_t i = 0; i < sizeof poolProps->reserved; i++)
+        API_REQUIRE(poolProps->reserved[i] == 0);
+    API_REQUIRE(poolProps->location.type == CU_MEM_LOCATION_TYPE_DEVICE ? poolProps->location.id >= 0
+                : poolProps->location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA
+                    ? poolProps->location.id == 0
+                    : poolProps->location.type == CU_MEM_LOCATION_TYPE_HOST);
     if (poolProps->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
         return api_fail(CUDA_ERROR_NOT_SUPPORTED, "pools of host memory are not emulated");
     if (poolProps->location.id != 0)
@@ -236,9 +243,16 @@ CUresult CUDAAPI cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *ma
     if (emu_handle_get(EMU_HANDLE_POOL, pool) == NULL)
         return api_fail(CUDA_ERROR_INVALID_VALUE, "not a live pool");
     for (size_t i = 0; i < count; i++)
-        if (map[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE || map[i].location.id != 0 ||
-            map[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
-            return api_fail(CUDA_ERROR_INVALID_VALUE, "the owning device's access is always read and write");
+        if (map[i].location.type == CU_MEM_LOCATION_TYPE_HOST ||
+            (map[i].location.type == CU_MEM_LOCATION_TYPE_DEVICE && map[i].location.id == 0 &&
+             map[i].flags == CU_MEM_ACCESS_FLAGS_PROT_READ))
+            return api_fail(CUDA_ERROR_NOT_SUPPORTED,
+                            "the device's memory is the device's, to read and write");
+        else if (map[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE || map[i].location.id != 0 ||
+                 map[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
+            return api_fail(map[i].flags == CU_MEM_ACCESS_FLAGS_PROT_NONE ? CUDA_ERROR_INVALID_DEVICE
+                                                                          : CUDA_ERROR_INVALID_VALUE,
+                            "the owning device's access is always read and write");
     return api_leave();
 }
 
@@ -249,8 +263,9 @@ CUresult CUDAAPI cuMemPoolGetAccess(CUmemAccess_flags *flags, CUmemoryPool memPo
     struct api_pool *pool = emu_handle_get(EMU_HANDLE_POOL, memPool);
     if (pool == NULL)
         return api_fail(CUDA_ERROR_INVALID_VALUE, "not a live pool");
-    API_REQUIRE(location->type == CU_MEM_LOCATION_TYPE_DEVICE && location->id == 0);
-    *flags = pool->access;
+    const bool host = location->type == CU_MEM_LOCATION_TYPE_HOST;
+    API_REQUIRE(host || (location->type == CU_MEM_LOCATION_TYPE_DEVICE && location->id == 0));
+    *flags = host ? CU_MEM_ACCESS_FLAGS_PROT_NONE : pool->access;
     return api_leave();
 }
 
@@ -332,6 +347,8 @@ CUresult CUDAAPI cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
     if (dptr == 0)
         return api_leave();
     struct api_allocation *allocation = api_allocation_find(dptr);
+    if (allocation != NULL && allocation->base == dptr && allocation->kind == API_MEMORY_MANAGED)
+        return api_fail(CUDA_ERROR_NOT_SUPPORTED, "managed memory is freed by cuMemFree");
     const bool captured = stream->capture != NULL && api_graph_memory_is(dptr);
     if (captured)
         allocation = NULL;

@@ -23,7 +23,8 @@ struct api_stream *api_stream_new(struct api_context *context, unsigned flags, i
     stream->priority = priority;
     stream->id = next_stream_id++;
     stream->refs = 1;
-    stream->sync_policy = CU_SYNC_POLICY_AUTO;
+    stream->sync_policy = (CUsynchronizationPolicy)-1; /* so the H200 begins */
+    stream->domain_map.remote = 1;
     stream->next = context->streams;
     context->streams = stream;
     return stream;
@@ -100,6 +101,16 @@ CUresult api_stream_default(struct api_context *context, struct api_stream **out
     return api_stream_get(context, NULL, out_stream);
 }
 
+#define SYNC_DOMAINS 4 /* device attribute 126 */
+
+/* As documented. */
+static int clamped_priority(int priority)
+{
+    return priority > API_PRIORITY_LEAST      ? API_PRIORITY_LEAST
+           : priority < API_PRIORITY_GREATEST ? API_PRIORITY_GREATEST
+                                              : priority;
+}
+
 static CUresult create(const char *call, CUstream *phStream, unsigned flags, int priority)
 {
     struct api_context *context;
@@ -109,11 +120,7 @@ static CUresult create(const char *call, CUstream *phStream, unsigned flags, int
     API_REQUIRE(phStream != NULL);
     if ((flags & ~(unsigned)CU_STREAM_NON_BLOCKING) != 0)
         return api_fail(CUDA_ERROR_INVALID_VALUE, "unknown stream flags in 0x%x", flags);
-    if (priority > API_PRIORITY_LEAST) /* clamped, as documented */
-        priority = API_PRIORITY_LEAST;
-    if (priority < API_PRIORITY_GREATEST)
-        priority = API_PRIORITY_GREATEST;
-    struct api_stream *stream = api_stream_new(context, flags, priority);
+    struct api_stream *stream = api_stream_new(context, flags, clamped_priority(priority));
     if (stream == NULL)
         return api_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a stream");
     *phStream = stream->handle;
@@ -345,6 +352,9 @@ CUresult CUDAAPI cuStreamCopyAttributes(CUstream dstStream, CUstream srcStream)
     if (result != CUDA_SUCCESS)
         return api_result(result);
     to->sync_policy = from->sync_policy;
+    to->window = from->window;
+    to->domain_map = from->domain_map;
+    to->domain = from->domain;
     return api_leave();
 }
 
@@ -352,9 +362,9 @@ CUresult CUDAAPI cuStreamGetAttribute(CUstream hStream, CUstreamAttrID attr, CUs
 {
     ENTER_STREAM(stream, hStream);
     API_REQUIRE(value != NULL);
-    memset(value, 0, sizeof *value);
-    switch (attr) {
+    switch (attr) { /* only the attribute's own bytes are written */
     case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+        value->accessPolicyWindow = stream->window;
         break;
     case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
         value->syncPolicy = stream->sync_policy;
@@ -363,9 +373,10 @@ CUresult CUDAAPI cuStreamGetAttribute(CUstream hStream, CUstreamAttrID attr, CUs
         value->priority = stream->priority;
         break;
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
-        value->memSyncDomainMap.remote = 1;
+        value->memSyncDomainMap = stream->domain_map;
         break;
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+        value->memSyncDomain = stream->domain;
         break;
     default:
         return api_fail(CUDA_ERROR_INVALID_VALUE, "attribute %d is none of a stream", (int)attr);
@@ -373,10 +384,23 @@ CUresult CUDAAPI cuStreamGetAttribute(CUstream hStream, CUstreamAttrID attr, CUs
     return api_leave();
 }
 
+#define WINDOW_MAX_BYTES ((size_t)128 << 20) /* device attribute 109 */
+
+static CUresult check_window(const CUaccessPolicyWindow *window)
+{
+    if (!(window->hitRatio >= 0 && window->hitRatio <= 1) || window->num_bytes > WINDOW_MAX_BYTES ||
+        window->missProp == CU_ACCESS_PROPERTY_PERSISTING)
+        return api_set_error(CUDA_ERROR_INVALID_VALUE,
+                             "a window of %zu bytes, hit ratio %g, miss property %d", window->num_bytes,
+                             (double)window->hitRatio, (int)window->missProp);
+    return CUDA_SUCCESS;
+}
+
 CUresult CUDAAPI cuStreamSetAttribute(CUstream hStream, CUstreamAttrID attr, const CUstreamAttrValue *param)
 {
     ENTER_STREAM(stream, hStream);
     API_REQUIRE(param != NULL);
+    const CUlaunchMemSyncDomainMap map = param->memSyncDomainMap;
     switch (attr) {
     case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
         API_REQUIRE(param->syncPolicy >= CU_SYNC_POLICY_AUTO &&
@@ -384,19 +408,30 @@ CUresult CUDAAPI cuStreamSetAttribute(CUstream hStream, CUstreamAttrID attr, con
         stream->sync_policy = param->syncPolicy;
         break;
     case CU_LAUNCH_ATTRIBUTE_PRIORITY:
-        API_REQUIRE(param->priority <= API_PRIORITY_LEAST && param->priority >= API_PRIORITY_GREATEST);
-        stream->priority = param->priority;
+        stream->priority = clamped_priority(param->priority);
         break;
-    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW: {
+        CUresult result = check_window(&param->accessPolicyWindow);
+        if (result != CUDA_SUCCESS)
+            return api_result(result);
+        stream->window = param->accessPolicyWindow;
+        break;
+    }
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+        API_REQUIRE(map.default_ < SYNC_DOMAINS && map.remote < SYNC_DOMAINS);
+        stream->domain_map = map;
+        break;
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
-        emu_log_once("stream attribute %d (cache window or memory synchronisation domain) has no effect: "
-                     "caches are not "
-                     "modelled",
-                     (int)attr);
+        API_REQUIRE((unsigned)param->memSyncDomain <= CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE);
+        stream->domain = param->memSyncDomain;
         break;
     default:
         return api_fail(CUDA_ERROR_INVALID_VALUE, "attribute %d is none of a stream", (int)attr);
     }
+    if (attr != CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY && attr != CU_LAUNCH_ATTRIBUTE_PRIORITY)
+        emu_log_once("stream attribute %d (cache window or memory synchronisation domain) has no effect: "
+                     "caches are not "
+                     "modelled",
+                     (int)attr);
     return api_leave();
 }

@@ -6,10 +6,14 @@
 static CUresult make(uint64_t address, uint64_t value, unsigned bytes, unsigned flags, bool wait,
                      struct api_work *out_work)
 {
-    unsigned known = wait ? 3u | CU_STREAM_WAIT_VALUE_FLUSH : CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER;
-    if ((flags & ~known) != 0)
+    if (wait && (flags & ~3u) == CU_STREAM_WAIT_VALUE_FLUSH)
+        return api_set_error(CUDA_ERROR_NOT_SUPPORTED, "flushes of remote writes (device attribute 98 is 0)");
+    if ((flags & ~(wait ? 3u : 0u)) != 0)
         return api_set_error(CUDA_ERROR_INVALID_VALUE, "flags 0x%x", flags);
+    /* Neither managed memory nor a pool's, on the H200. */
+    const struct api_allocation *allocation = api_allocation_find(address);
     if (address % bytes != 0 ||
+        (allocation != NULL && (allocation->kind == API_MEMORY_MANAGED || allocation->pool != NULL)) ||
         (api_memory(address, bytes) == NULL && !api_graph_memory_holds(address, bytes)))
         return api_set_error(CUDA_ERROR_INVALID_VALUE, "0x%llx is not an aligned word of live device memory",
                              (unsigned long long)address);
@@ -33,6 +37,7 @@ CUresult api_memory_op_work(const CUstreamBatchMemOpParams *op, struct api_work 
     case CU_STREAM_MEM_OP_WRITE_VALUE_64:
         return make(op->writeValue.address, op->writeValue.value64, 8, op->writeValue.flags, false, out_work);
     case CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES:
+        return api_set_error(CUDA_ERROR_NOT_SUPPORTED, "flushes of remote writes (device attribute 98 is 0)");
     case CU_STREAM_MEM_OP_BARRIER:
         return CUDA_SUCCESS;
     default:
