@@ -407,7 +407,7 @@ static clab_status compile(struct job *job, const struct clab_pch_plan *plan, st
     char *log = NULL;
     struct clab_pch pch = {0};
     if (store != NULL)
-        clab_pch_choose(store, plan, job->nvrtc, &pch);
+        clab_pch_choose(store, plan, job->nvrtc, job->host_headers ? 1 : 0, &pch);
     add_options(job, &pch);
     if (job->out_of_memory)
         return clab_error_set(error, CLAB_NO_MEMORY, "no memory for the options of %s",
@@ -438,7 +438,7 @@ static clab_status compile(struct job *job, const struct clab_pch_plan *plan, st
         job->nvrtc->nvrtcDestroyProgram(&program);
     free(log);
     if (again)
-        return compile(job, NULL, NULL, out, error);
+        return compile(job, plan, wants_headers ? store : NULL, out, error);
     if (status == CLAB_OK)
         out->compile_ns = clab_now_ns() - start;
     return status;

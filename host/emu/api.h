@@ -53,6 +53,7 @@ struct api_thread {
     const struct check_task *task; /* in execution on this thread; NULL: none, or its order is not kept */
     bool has_error;
     struct clab_error error; /* detail of the last failure */
+    unsigned untold;         /* messages of the call in progress that the callbacks have not heard */
 };
 /* The calling thread's state; made on first use, freed when the thread ends. Never NULL: when memory is out,
    a shared spare is used. */
@@ -123,12 +124,36 @@ void api_unlock(void);
             return api_fail(CUDA_ERROR_INVALID_VALUE, "%s does not hold", #condition); \
     } while (0)
 
+/* The log that programs can read (api_logs.c): adds a message of the call in progress; gives the lock back
+   and lets the program's callbacks hear of what the call has added. */
+void api_log_add(const char *text);
+void api_log_tell_and_unlock(void);
+
 const char *api_error_name(CUresult result);   /* NULL for an unknown code (api_error.c) */
 const char *api_error_string(CUresult result); /* likewise */
 
 /* ---- contexts (api_context.c) ---- */
 
 #define API_LIMIT_COUNT 9
+
+/* A green context: the primary context with a part of the SMs (api_green.c). */
+struct api_green {
+    CUgreenCtx handle; /* the same as a CUcontext; NULL: destroyed */
+    struct api_context *primary;
+    struct api_stream *legacy; /* its default stream */
+    struct emu_model model;    /* the device, with these SMs only */
+    unsigned long long id;
+    unsigned refs; /* handle, streams, launches */
+};
+void api_green_release(struct api_green *green);
+/* The green context that is current to this thread, or NULL. */
+struct api_green *api_green_current(void);
+/* That of a CUcontext handle; NULL when it is none of a green one. */
+struct api_green *api_green_of(CUcontext handle);
+/* Those of a context that goes. */
+void api_greens_end(struct api_context *context);
+/* What kernels may use of the device: through a stream, or with what is current. */
+const struct emu_model *api_model_of(const struct api_green *green);
 
 struct api_context {
     CUcontext handle;
@@ -274,6 +299,7 @@ struct api_allocation {
     CUmemAccess_flags access;      /* VIRTUAL: of the device */
     struct api_advice advice;      /* MANAGED */
     unsigned opened;               /* IPC: times that cuIpcOpenMemHandle gave it */
+    uint64_t origin;               /* IPC: a buffer of external memory: where its pages start; else 0 */
     uint64_t file;                 /* IPC: number of the file behind it */
     unsigned long long id;
 };
@@ -349,6 +375,16 @@ struct api_copy {
     bool staged; /* from.address is a heap copy that belongs to the work */
 };
 
+/* Attributes of a launch that steer hardware only: kept for those who ask a graph's node. */
+struct api_hints {
+    CUaccessPolicyWindow window;
+    CUclusterSchedulingPolicy policy;
+    bool has_map;
+    CUlaunchMemSyncDomainMap map;
+    CUlaunchMemSyncDomain domain;
+    unsigned carveout;
+};
+
 struct api_launch {
     struct api_function *function; /* a reference to its module is held */
     uint32_t grid[3], block[3], cluster[3];
@@ -357,7 +393,11 @@ struct api_launch {
     void *params; /* heap */
     uint32_t param_bytes;
     int priority;
-    bool programmatic; /* may start before the task before it has ended */
+    struct api_hints hints;
+    bool programmatic;        /* may start before the task before it has ended */
+    struct api_green *green;  /* NULL: the whole device; a reference is held */
+    CUevent fires;            /* recorded with the launch, NULL none; what waits for it may start early: */
+    unsigned char fires_port; /* CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC or _LAUNCH_ORDER */
 };
 
 struct api_work {
@@ -420,6 +460,7 @@ struct api_order {
 struct api_stream {
     CUstream handle;
     struct api_context *context; /* NULL once the context is gone */
+    struct api_green *green;     /* NULL: of no green context; a reference is held */
     unsigned flags;
     int priority;
     unsigned long long id;
@@ -533,6 +574,8 @@ CUresult api_capture_add(struct api_stream *stream, struct api_work *work);
 /* cuStreamWaitEvent with a captured event: joins `stream` to the event's capture. */
 CUresult api_capture_join(struct api_stream *stream, struct api_event *event);
 CUresult api_capture_record(struct api_stream *stream, struct api_event *event);
+/* The same with the kernel that was captured last: what waits for it waits for that port of the kernel. */
+CUresult api_capture_record_early(struct api_stream *stream, struct api_event *event, unsigned char port);
 /* The capture cannot be finished any more. */
 void api_capture_invalidate(struct api_capture *capture);
 bool api_capture_invalid(const struct api_capture *capture);
@@ -572,8 +615,9 @@ CUresult api_grid_in_ctas(const struct api_function *function, uint32_t grid[3])
 CUresult api_launch_check(struct api_device *device, struct api_launch *launch,
                           const CUlaunchAttribute *attributes, unsigned n_attributes);
 /* Checks a launch and makes it work for a stream or a graph (api_launch.c). */
-CUresult api_launch_prepare(struct api_context *context, const CUlaunchConfig *config, CUfunction f,
-                            void **params, void **extra, bool cooperative, struct api_work *out_work);
+CUresult api_launch_prepare(struct api_context *context, struct api_green *green,
+                            const CUlaunchConfig *config, CUfunction f, void **params, void **extra,
+                            bool cooperative, struct api_work *out_work);
 /* The cluster shape that a configuration asks for (attribute or the kernel's own), checked as
    cuLaunchKernelEx checks it except for sizes beyond the hardware's; out_cluster is 1,1,1 without one. */
 CUresult api_cluster_shape(const struct api_function *function, const CUlaunchConfig *config,

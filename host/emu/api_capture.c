@@ -100,6 +100,24 @@ static CUgraphNodeType node_type(enum api_work_kind kind)
     }
 }
 
+/* What a captured piece of work depends on (heap): a kernel that may start early does so where the one before
+   it is a kernel too (CUDA Programming Guide 13.0, "Programmatic Dependent Launch in CUDA Graphs"). */
+static struct api_edge *dependencies_of(const struct api_stream *stream, const struct api_work *work)
+{
+    struct api_edge *edges = calloc(stream->n_capture_nodes + 1, sizeof *edges);
+    const bool early = work->kind == API_WORK_KERNEL && work->launch.programmatic;
+    for (size_t i = 0; edges != NULL && i < stream->n_capture_nodes; i++) {
+        edges[i] = stream->capture_nodes[i];
+        if (work->kind != API_WORK_KERNEL)
+            edges[i].data = (CUgraphEdgeData){0};
+        if (early && edges[i].node->type == CU_GRAPH_NODE_TYPE_KERNEL) {
+            edges[i].data.from_port = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC;
+            edges[i].data.type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC;
+        }
+    }
+    return edges;
+}
+
 CUresult api_capture_add(struct api_stream *stream, struct api_work *work)
 {
     struct api_capture *capture = stream->capture;
@@ -109,12 +127,16 @@ CUresult api_capture_add(struct api_stream *stream, struct api_work *work)
         return api_set_error(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED,
                              "the capture was invalidated by an earlier call");
     }
-    if (work->kind == API_WORK_GRAPH) {
+    CUresult result = CUDA_SUCCESS;
+    struct api_edge *edges = dependencies_of(stream, work);
+    if (edges != NULL) {
+        result =
+            api_node_add(capture->graph, node_type(work->kind), work, edges, stream->n_capture_nodes, &node);
+    } else {
         api_work_fini(work);
-        return api_set_error(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "graph launches are not captured");
+        result = api_set_error(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a capture");
     }
-    CUresult result = api_node_add(capture->graph, node_type(work->kind), work, stream->capture_nodes,
-                                   stream->n_capture_nodes, &node);
+    free(edges);
     const struct api_edge next = {.node = node};
     if (result == CUDA_SUCCESS && !set_nodes(&stream->capture_nodes, &stream->n_capture_nodes, &next, 1))
         result = api_set_error(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a capture");
@@ -133,6 +155,16 @@ CUresult api_capture_record(struct api_stream *stream, struct api_event *event)
     event->capture = stream->capture;
     event->was_captured = false;
     return CUDA_SUCCESS;
+}
+
+CUresult api_capture_record_early(struct api_stream *stream, struct api_event *event, unsigned char port)
+{
+    CUresult result = api_capture_record(stream, event);
+    for (size_t i = 0; result == CUDA_SUCCESS && i < event->n_nodes; i++) {
+        event->nodes[i].data.from_port = port;
+        event->nodes[i].data.type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC;
+    }
+    return result;
 }
 
 CUresult api_capture_join(struct api_stream *stream, struct api_event *event)
@@ -452,7 +484,7 @@ static CUresult info(const char *call, CUstream hStream, CUstreamCaptureStatus *
         stream->lent_data = lent;
         for (size_t i = 0; i < stream->n_capture_nodes; i++)
             lent[i] = stream->capture_nodes[i].data;
-        *data = plain ? NULL : lent;
+        *data = lent;
     }
     return api_leave();
 }

@@ -1,14 +1,18 @@
 /* "Context Management": contexts that the program creates, the stack of current contexts that each thread
    has, limits and flags. Primary contexts are in api_primary.c. A context owns its streams, events, modules
-   and memory; all go with it. Leaves out: execution affinity, green contexts, CIG parameters (refused by
-   name). */
+   and memory; all go with it. Green contexts: api_green.c. Leaves out: execution affinity, CIG parameters
+   (refused by name). */
 #include "emu/api_context.h"
 
 #include "emu/api_array.h"
 
 #include <stdlib.h>
 
-static unsigned long long next_context_id = 1;
+unsigned long long api_context_next_id(void)
+{
+    static unsigned long long next = 1;
+    return next++;
+}
 
 struct api_context *api_context_new(unsigned flags, bool primary)
 {
@@ -28,7 +32,7 @@ struct api_context *api_context_new(unsigned flags, bool primary)
 
 bool api_context_activate(struct api_context *context)
 {
-    context->id = next_context_id++;
+    context->id = api_context_next_id();
     context->cancel = false;
     context->sticky = CUDA_SUCCESS;
     clab_error_clear(&context->fault);
@@ -56,8 +60,10 @@ void api_contexts_end(struct api_context *context)
     context->active = false;
     context->cancel = true;
     context->ending = true;
+    api_greens_end(context);
     for (struct api_stream *stream = context->streams, *next; stream != NULL; stream = next) {
         next = stream->next;
+        api_order_host_after(stream, stream->issued); /* once this returns */
         api_stream_destroy(stream);
     }
     api_signal_change();
@@ -93,13 +99,25 @@ void api_contexts_end(struct api_context *context)
     api_signal_change();
 }
 
+/* Of a context's own handle or of a green one's view of it. */
+static struct api_context *context_of(CUcontext handle)
+{
+    const struct api_green *green = api_green_of(handle);
+    return green != NULL ? green->primary : emu_handle_get(EMU_HANDLE_CONTEXT, handle);
+}
+
+static bool was_context(CUcontext handle)
+{
+    return emu_handle_was(EMU_HANDLE_CONTEXT, handle) != 0 || emu_handle_was(EMU_HANDLE_GREEN, handle) != 0;
+}
+
 CUresult api_context_current(struct api_context **out_context)
 {
     struct api_thread *thread = api_thread();
     *out_context = NULL;
     if (thread->depth == 0)
         return CUDA_ERROR_INVALID_CONTEXT;
-    struct api_context *context = emu_handle_get(EMU_HANDLE_CONTEXT, thread->stack[thread->depth - 1]);
+    struct api_context *context = context_of(thread->stack[thread->depth - 1]);
     if (context == NULL || !context->active)
         return CUDA_ERROR_CONTEXT_IS_DESTROYED;
     *out_context = context;
@@ -111,7 +129,7 @@ struct api_context *api_context_get(CUcontext handle)
     struct api_context *context = NULL;
     if (handle == NULL)
         return api_context_current(&context) == CUDA_SUCCESS ? context : NULL;
-    context = emu_handle_get(EMU_HANDLE_CONTEXT, handle);
+    context = context_of(handle);
     return context != NULL && context->active ? context : NULL;
 }
 
@@ -125,9 +143,7 @@ bool api_context_flags_valid(unsigned flags)
             schedule == CU_CTX_SCHED_YIELD || schedule == CU_CTX_SCHED_BLOCKING_SYNC);
 }
 
-enum params { PARAMS_NONE, PARAMS_SOME, PARAMS_MISSING };
-
-static CUresult create(const char *call, CUcontext *pctx, enum params params, unsigned flags, CUdevice dev)
+static CUresult create(const char *call, CUcontext *pctx, CUresult refused, unsigned flags, CUdevice dev)
 {
     CUresult entered = api_enter(call);
     if (entered != CUDA_SUCCESS)
@@ -137,10 +153,8 @@ static CUresult create(const char *call, CUcontext *pctx, enum params params, un
         return api_fail(CUDA_ERROR_INVALID_DEVICE, "device %d: one device is emulated, number 0", dev);
     if (!api_context_flags_valid(flags))
         return api_fail(CUDA_ERROR_INVALID_VALUE, "unknown context flags in 0x%x", flags);
-    API_REQUIRE(params != PARAMS_MISSING);
-    if (params == PARAMS_SOME)
-        return api_fail(CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY,
-                        "execution affinity needs MPS; CIG is not emulated");
+    if (refused != CUDA_SUCCESS)
+        return api_fail(refused, "execution affinity needs MPS, CIG a graphics driver");
     if (api_device()->poison != CUDA_SUCCESS)
         return api_fail(api_device()->poison, "a kernel of another context failed: that one must go first");
     struct api_thread *thread = api_thread();
@@ -156,31 +170,34 @@ static CUresult create(const char *call, CUcontext *pctx, enum params params, un
     return api_leave();
 }
 
-static enum params params_of(const CUexecAffinityParam *params, int count)
-{
-    return count == 0 ? PARAMS_NONE : params == NULL ? PARAMS_MISSING : PARAMS_SOME;
-}
-
 CUresult CUDAAPI cuCtxCreate_v2(CUcontext *pctx, unsigned int flags, CUdevice dev)
 {
-    return create(__func__, pctx, PARAMS_NONE, flags, dev);
+    return create(__func__, pctx, CUDA_SUCCESS, flags, dev);
+}
+
+/* What an H200 answers without MPS. */
+static CUresult affinity(const CUexecAffinityParam *params, int count)
+{
+    return count <= 0       ? CUDA_SUCCESS
+           : params == NULL ? CUDA_ERROR_INVALID_VALUE
+                            : CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
 }
 
 CUresult CUDAAPI cuCtxCreate_v3(CUcontext *pctx, CUexecAffinityParam *paramsArray, int numParams,
                                 unsigned int flags, CUdevice dev)
 {
-    return create(__func__, pctx, params_of(paramsArray, numParams), flags, dev);
+    return create(__func__, pctx, affinity(paramsArray, numParams), flags, dev);
 }
 
 CUresult CUDAAPI cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *ctxCreateParams, unsigned int flags,
                                 CUdevice dev)
 {
-    enum params params = PARAMS_NONE;
+    CUresult refused = CUDA_SUCCESS;
     if (ctxCreateParams != NULL)
-        params = ctxCreateParams->cigParams != NULL
-                     ? PARAMS_SOME
-                     : params_of(ctxCreateParams->execAffinityParams, ctxCreateParams->numExecAffinityParams);
-    return create(__func__, pctx, params, flags, dev);
+        refused = ctxCreateParams->cigParams != NULL
+                      ? CUDA_ERROR_NOT_SUPPORTED
+                      : affinity(ctxCreateParams->execAffinityParams, ctxCreateParams->numExecAffinityParams);
+    return create(__func__, pctx, refused, flags, dev);
 }
 
 CUresult CUDAAPI cuCtxDestroy_v2(CUcontext ctx)
@@ -233,14 +250,12 @@ CUresult CUDAAPI cuCtxAttach(CUcontext *pctx, unsigned int flags)
 /* May it be made current? One that was destroyed may, as on an H200: the calls made then say so. */
 static bool can_be_current(CUcontext handle)
 {
-    return emu_handle_get(EMU_HANDLE_CONTEXT, handle) != NULL || emu_handle_was(EMU_HANDLE_CONTEXT, handle);
+    return context_of(handle) != NULL || was_context(handle);
 }
 
 CUresult api_context_error(CUcontext handle)
 {
-    const struct api_context *context = emu_handle_get(EMU_HANDLE_CONTEXT, handle);
-    return context != NULL || emu_handle_was(EMU_HANDLE_CONTEXT, handle) ? CUDA_ERROR_CONTEXT_IS_DESTROYED
-                                                                         : CUDA_ERROR_INVALID_CONTEXT;
+    return can_be_current(handle) ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_ERROR_INVALID_CONTEXT;
 }
 
 CUresult CUDAAPI cuCtxPushCurrent_v2(CUcontext ctx)
@@ -329,7 +344,7 @@ CUresult CUDAAPI cuCtxGetFlags(unsigned int *flags)
         return api_fail(CUDA_ERROR_INVALID_CONTEXT, "no context is current to this thread");
     /* A failed one has them, and a destroyed one has none, on the H200; a primary one always maps host
      * memory. */
-    const struct api_context *context = emu_handle_get(EMU_HANDLE_CONTEXT, thread->stack[thread->depth - 1]);
+    const struct api_context *context = context_of(thread->stack[thread->depth - 1]);
     *flags = context == NULL ? 0 : context->flags | (context->primary ? (unsigned)CU_CTX_MAP_HOST : 0);
     return api_leave();
 }
@@ -361,7 +376,8 @@ CUresult CUDAAPI cuCtxGetId(CUcontext ctx, unsigned long long *ctxId)
     }
     if (context == NULL)
         return api_fail(api_context_error(ctx), "not a live context");
-    *ctxId = context->id;
+    const struct api_green *green = ctx != NULL ? api_green_of(ctx) : api_green_current();
+    *ctxId = green != NULL ? green->id : context->id;
     return api_leave();
 }
 
@@ -528,6 +544,7 @@ CUresult CUDAAPI cuCtxResetPersistingL2Cache(void)
     return api_leave();
 }
 
+/* Without MPS a context has all SMs; a green one is none that could be asked, on the H200. */
 CUresult CUDAAPI cuCtxGetExecAffinity(CUexecAffinityParam *pExecAffinity, CUexecAffinityType type)
 {
     API_ENTER_CONTEXT(context);
@@ -535,6 +552,9 @@ CUresult CUDAAPI cuCtxGetExecAffinity(CUexecAffinityParam *pExecAffinity, CUexec
     API_REQUIRE(pExecAffinity != NULL);
     if (type != CU_EXEC_AFFINITY_TYPE_SM_COUNT)
         return api_fail(CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY, "execution affinity %d", (int)type);
-    *pExecAffinity = (CUexecAffinityParam){.type = type, .param.smCount.val = api_device()->model->sms};
+    if (api_green_current() != NULL)
+        return api_fail(CUDA_ERROR_INVALID_CONTEXT, "a green context is current");
+    pExecAffinity->type = type;
+    pExecAffinity->param.smCount.val = api_device()->model->sms;
     return api_leave();
 }

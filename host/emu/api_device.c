@@ -86,10 +86,8 @@ static bool is_absent(CUdevice_attribute attribute)
     case CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_SUPPORTED:
     case CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS:
     case CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING:
-    case CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES:
     case CU_DEVICE_ATTRIBUTE_DEFERRED_MAPPING_CUDA_ARRAY_SUPPORTED:
     case CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED:
-    case CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED:
     case CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED:
     case CU_DEVICE_ATTRIBUTE_UNIFIED_FUNCTION_POINTERS:
     case CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED:
@@ -119,6 +117,8 @@ CUresult CUDAAPI cuDeviceGetAttribute(int *pi, CUdevice_attribute attrib, CUdevi
     for (size_t i = 0; i < API_COUNT_OF(h200); i++)
         if (h200[i].attribute == attrib) {
             *pi = is_absent(attrib) ? 0 : h200[i].value;
+            if (attrib == CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES) /* no fabric */
+                *pi = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
             return api_leave();
         }
     return api_fail(CUDA_ERROR_INVALID_VALUE, "device attribute %d", (int)attrib);
@@ -232,7 +232,7 @@ CUresult CUDAAPI cuDeviceGetByPCIBusId(CUdevice *dev, const char *pciBusId)
 CUresult CUDAAPI cuDeviceGetExecAffinitySupport(int *pi, CUexecAffinityType type, CUdevice dev)
 {
     ENTER_DEVICE(dev);
-    (void)type;
+    (void)type; /* unknown ones too, on the H200 */
     API_REQUIRE(pi != NULL);
     *pi = 0;
     return api_leave();

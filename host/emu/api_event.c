@@ -47,6 +47,9 @@ CUresult api_event_record(struct api_event *event, struct api_stream *stream, bo
 {
     if (event->context != stream->context)
         return api_set_error(CUDA_ERROR_INVALID_HANDLE, "event and stream are of different contexts");
+    if (stream->capture != NULL && event->shared != NULL)
+        return api_set_error(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
+                             "an event of several processes cannot be captured");
     if (stream->capture != NULL && !external)
         return api_capture_record(stream, event);
     event->capture = NULL;

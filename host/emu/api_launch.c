@@ -61,8 +61,9 @@ static CUresult take_params(const struct emu_kernel_info *info, void **params, v
     return CUDA_SUCCESS;
 }
 
-CUresult api_launch_prepare(struct api_context *context, const CUlaunchConfig *config, CUfunction f,
-                            void **params, void **extra, bool cooperative, struct api_work *out_work)
+CUresult api_launch_prepare(struct api_context *context, struct api_green *green,
+                            const CUlaunchConfig *config, CUfunction f, void **params, void **extra,
+                            bool cooperative, struct api_work *out_work)
 {
     struct api_function *function;
     CUresult result = api_function_get(context, f, &function);
@@ -70,6 +71,7 @@ CUresult api_launch_prepare(struct api_context *context, const CUlaunchConfig *c
         return result;
     struct api_launch launch = {
         .function = function,
+        .green = green,
         .grid = {config->gridDimX, config->gridDimY, config->gridDimZ},
         .block = {config->blockDimX, config->blockDimY, config->blockDimZ},
         .cooperative = cooperative,
@@ -85,8 +87,20 @@ CUresult api_launch_prepare(struct api_context *context, const CUlaunchConfig *c
         return result;
     }
     function->module->refs++;
+    if (green != NULL)
+        green->refs++;
     *out_work = (struct api_work){.kind = API_WORK_KERNEL, .launch = launch};
     return CUDA_SUCCESS;
+}
+
+/* Records the event that the launch asked for. */
+static CUresult fire(struct api_stream *stream, CUevent handle, unsigned char port)
+{
+    struct api_event *event = emu_handle_get(EMU_HANDLE_EVENT, handle);
+    if (event == NULL)
+        return api_set_error(CUDA_ERROR_INVALID_VALUE, "the launch's event is gone");
+    return stream->capture != NULL ? api_capture_record_early(stream, event, port)
+                                   : api_event_record(event, stream, false);
 }
 
 static CUresult launch(const char *call, const CUlaunchConfig *config, CUfunction f, void **params,
@@ -94,7 +108,7 @@ static CUresult launch(const char *call, const CUlaunchConfig *config, CUfunctio
 {
     struct api_context *context;
     struct api_stream *stream;
-    struct api_work work;
+    struct api_work work = {.kind = API_WORK_EMPTY};
     CUresult result = api_enter_for(call, config != NULL ? config->hStream : NULL, &context);
     if (result != CUDA_SUCCESS)
         return result;
@@ -104,9 +118,14 @@ static CUresult launch(const char *call, const CUlaunchConfig *config, CUfunctio
         return api_fail(CUDA_ERROR_INVALID_HANDLE, "the function is of another context than the stream");
     result = api_stream_get(context, config->hStream, &stream);
     if (result == CUDA_SUCCESS)
-        result = api_launch_prepare(stream->context, config, f, params, extra, cooperative, &work);
+        result =
+            api_launch_prepare(stream->context, stream->green, config, f, params, extra, cooperative, &work);
+    const CUevent fires = result == CUDA_SUCCESS ? work.launch.fires : NULL;
+    const unsigned char port = fires != NULL ? work.launch.fires_port : 0;
     if (result == CUDA_SUCCESS)
         result = api_submit(stream, &work, API_ASYNC);
+    if (result == CUDA_SUCCESS && fires != NULL)
+        result = fire(stream, fires, port);
     return api_result(result);
 }
 

@@ -38,6 +38,42 @@ static CUresult check_block(const struct api_function *function, const uint32_t 
     return CUDA_SUCCESS;
 }
 
+static void keep(struct api_hints *hints, const CUlaunchAttribute *attribute)
+{
+    switch (attribute->id) {
+    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+        hints->window = attribute->value.accessPolicyWindow;
+        break;
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+        hints->map = attribute->value.memSyncDomainMap;
+        hints->has_map = true;
+        break;
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+        hints->domain = attribute->value.memSyncDomain;
+        break;
+    case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+        hints->carveout = attribute->value.sharedMemCarveout;
+        break;
+    default:
+        break;
+    }
+}
+
+/* An event that may be recorded before the kernel ends: here it is when the kernel has, which the manual
+   allows (CUDA Driver API 13.0, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT). */
+static CUresult fire(struct api_launch *launch, CUevent handle, int flags, unsigned char port)
+{
+    const struct api_event *event = emu_handle_get(EMU_HANDLE_EVENT, handle);
+    if (event == NULL || flags != 0)
+        return api_set_error(CUDA_ERROR_INVALID_VALUE, "not a live event, or flags 0x%x", (unsigned)flags);
+    if ((event->flags & CU_EVENT_DISABLE_TIMING) == 0 || (event->flags & CU_EVENT_INTERPROCESS) != 0)
+        return api_set_error(CUDA_ERROR_INVALID_VALUE,
+                             "the event must be of this process, and without timing");
+    launch->fires = handle;
+    launch->fires_port = port;
+    return CUDA_SUCCESS;
+}
+
 /* One attribute of the list. */
 static CUresult apply(const CUlaunchAttribute *attribute, struct api_launch *launch,
                       const uint32_t **out_cluster)
@@ -57,6 +93,7 @@ static CUresult apply(const CUlaunchAttribute *attribute, struct api_launch *lau
         if ((unsigned)value->clusterSchedulingPolicyPreference > CU_CLUSTER_SCHEDULING_POLICY_LOAD_BALANCING)
             return api_set_error(CUDA_ERROR_INVALID_VALUE, "cluster scheduling policy %d",
                                  (int)value->clusterSchedulingPolicyPreference);
+        launch->hints.policy = value->clusterSchedulingPolicyPreference;
         return CUDA_SUCCESS;
     case CU_LAUNCH_ATTRIBUTE_PRIORITY:
         launch->priority = value->priority;
@@ -74,6 +111,7 @@ static CUresult apply(const CUlaunchAttribute *attribute, struct api_launch *lau
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
     case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
     case CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING:
+        keep(&launch->hints, attribute);
         emu_log_once("launch attribute %d is a hint that changes nothing here", (int)attribute->id);
         return CUDA_SUCCESS;
     case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
@@ -82,11 +120,13 @@ static CUresult apply(const CUlaunchAttribute *attribute, struct api_launch *lau
     case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
         if (value->programmaticEvent.event == NULL)
             return api_set_error(CUDA_ERROR_INVALID_HANDLE, "the programmatic event is NULL");
-        return api_set_error(CUDA_ERROR_NOT_SUPPORTED,
-                             "launch attribute 7 (programmatic event) is not emulated");
+        return fire(launch, value->programmaticEvent.event, value->programmaticEvent.flags,
+                    value->programmaticEvent.triggerAtBlockStart != 0
+                        ? CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER
+                        : CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC);
     case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT:
-        return api_set_error(CUDA_ERROR_NOT_SUPPORTED,
-                             "launch attribute 12 (launch completion event) is not emulated");
+        return fire(launch, value->launchCompletionEvent.event, value->launchCompletionEvent.flags,
+                    CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER);
     case CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE:
         return api_set_error(CUDA_ERROR_NOT_SUPPORTED,
                              "launch attribute 13 (device-updatable node) is not emulated");
@@ -195,7 +235,7 @@ CUresult api_launch_check(struct api_device *device, struct api_launch *launch,
                           const CUlaunchAttribute *attributes, unsigned n_attributes)
 {
     const struct api_function *function = launch->function;
-    const struct emu_model *model = device->model;
+    const struct emu_model *model = launch->green != NULL ? &launch->green->model : device->model;
     const uint32_t *attribute = NULL, *grid = launch->grid;
     bool clustered;
     if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0 || grid[0] > MAX_GRID_X || grid[1] > MAX_GRID_YZ ||
@@ -227,8 +267,8 @@ CUresult api_launch_check(struct api_device *device, struct api_launch *launch,
     if (size > model->max_cluster)
         return api_set_error(CUDA_ERROR_INVALID_CLUSTER_SIZE, "a cluster of %llu is above the device's %u",
                              (unsigned long long)size, model->max_cluster);
-    uint32_t per_sm = emu_occupancy_ctas(device->machine, function->kernel, (uint32_t)threads,
-                                         launch->dynamic_shared_bytes);
+    uint32_t per_sm =
+        emu_occupancy_ctas(model, function->kernel, (uint32_t)threads, launch->dynamic_shared_bytes);
     if (per_sm == 0)
         return api_set_error(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,
                              "no SM can hold a CTA of %llu threads with %u "
@@ -236,7 +276,7 @@ CUresult api_launch_check(struct api_device *device, struct api_launch *launch,
                              (unsigned long long)threads, function->info.registers_modelled);
     uint64_t resident = (uint64_t)per_sm * model->sms;
     if (clustered) {
-        resident = size * emu_occupancy_clusters(device->machine, function->kernel, (uint32_t)threads,
+        resident = size * emu_occupancy_clusters(model, function->kernel, (uint32_t)threads,
                                                  launch->dynamic_shared_bytes, (uint32_t)size);
         if (resident == 0)
             return api_set_error(CUDA_ERROR_INVALID_CLUSTER_SIZE,

@@ -106,8 +106,8 @@ CUresult CUDAAPI cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool)
     if (dev != 0)
         return api_fail(CUDA_ERROR_INVALID_DEVICE, "device %d: one device is emulated, number 0", dev);
     struct api_pool *found = emu_handle_get(EMU_HANDLE_POOL, pool);
-    if (found == NULL)
-        return api_fail(CUDA_ERROR_INVALID_VALUE, "not a live pool");
+    if (found == NULL || found->imported)
+        return api_fail(CUDA_ERROR_INVALID_VALUE, "not a live pool of this process");
     api_device()->current_pool = found;
     return api_leave();
 }
@@ -146,8 +146,10 @@ CUresult CUDAAPI cuMemPoolDestroy(CUmemoryPool pool)
     struct api_pool *found = emu_handle_get(EMU_HANDLE_POOL, pool);
     if (found == NULL)
         return api_fail(CUDA_ERROR_INVALID_VALUE, "not a live pool");
-    if (found->is_default)
-        return api_fail(CUDA_ERROR_INVALID_VALUE, "the default pool may not be destroyed");
+    if (found->is_default || (found->imported && found->used_bytes > 0))
+        return api_fail(CUDA_ERROR_INVALID_VALUE,
+                        found->is_default ? "the default pool may not be destroyed"
+                                          : "memory that was imported through the pool is not freed yet");
     if (api_device()->current_pool == found)
         api_device()->current_pool = api_device()->default_pool;
     emu_handle_free(pool);
@@ -163,8 +165,9 @@ CUresult CUDAAPI cuMemPoolTrimTo(CUmemoryPool pool, size_t minBytesToKeep)
 {
     API_ENTER();
     (void)minBytesToKeep; /* pools keep nothing */
-    if (emu_handle_get(EMU_HANDLE_POOL, pool) == NULL)
-        return api_fail(CUDA_ERROR_INVALID_VALUE, "not a live pool");
+    const struct api_pool *found = emu_handle_get(EMU_HANDLE_POOL, pool);
+    if (found == NULL || found->imported)
+        return api_fail(CUDA_ERROR_INVALID_VALUE, "not a live pool of this process");
     return api_leave();
 }
 
@@ -220,8 +223,8 @@ static CUresult pool_attribute(const char *call, CUmemoryPool handle, CUmemPool_
     if (result != CUDA_SUCCESS)
         return result;
     struct api_pool *pool = emu_handle_get(EMU_HANDLE_POOL, handle);
-    if (pool == NULL || value == NULL)
-        return api_fail(CUDA_ERROR_INVALID_VALUE, pool == NULL ? "not a live pool" : "the value is NULL");
+    if (pool == NULL || pool->imported || value == NULL)
+        return api_fail(CUDA_ERROR_INVALID_VALUE, "not a live pool of this process, or the value is NULL");
     result = attribute(pool, attr, value, set);
     return result == CUDA_SUCCESS ? api_leave() : api_fail(result, "pool attribute %d", (int)attr);
 }

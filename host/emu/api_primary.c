@@ -18,23 +18,38 @@ static CUresult enter_device(const char *call, CUdevice dev)
                     : api_fail(CUDA_ERROR_INVALID_DEVICE, "device %d: one device is emulated, number 0", dev);
 }
 
+struct api_context *api_primary_retain(void)
+{
+    struct api_device *device = api_device();
+    wait_for_the_end();
+    if (device->primary == NULL)
+        device->primary = api_context_new(device->primary_flags, true);
+    else if (!device->primary->active && !api_context_activate(device->primary))
+        return NULL;
+    if (device->primary == NULL)
+        return NULL;
+    device->primary->flags = device->primary_flags;
+    device->primary->retained++;
+    return device->primary;
+}
+
+void api_primary_release(void)
+{
+    struct api_context *primary = api_device()->primary;
+    if (primary->retained > 0 && --primary->retained == 0 && primary->active)
+        api_contexts_end(primary);
+}
+
 CUresult CUDAAPI cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
 {
     CUresult entered = enter_device(__func__, dev);
     if (entered != CUDA_SUCCESS)
         return entered;
     API_REQUIRE(pctx != NULL);
-    wait_for_the_end();
-    struct api_device *device = api_device();
-    if (device->primary == NULL)
-        device->primary = api_context_new(device->primary_flags, true);
-    else if (!device->primary->active && !api_context_activate(device->primary))
+    const struct api_context *primary = api_primary_retain();
+    if (primary == NULL)
         return api_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a context");
-    if (device->primary == NULL)
-        return api_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a context");
-    device->primary->flags = device->primary_flags;
-    device->primary->retained++;
-    *pctx = device->primary->handle;
+    *pctx = primary->handle;
     return api_leave();
 }
 
@@ -46,8 +61,7 @@ CUresult CUDAAPI cuDevicePrimaryCtxRelease_v2(CUdevice dev)
     struct api_context *primary = api_device()->primary;
     if (primary == NULL || primary->retained == 0)
         return api_fail(CUDA_ERROR_INVALID_CONTEXT, "the primary context is not retained");
-    if (--primary->retained == 0 && primary->active)
-        api_contexts_end(primary);
+    api_primary_release();
     return api_leave();
 }
 

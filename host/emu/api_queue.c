@@ -39,6 +39,8 @@ void api_stream_release(struct api_stream *stream)
     free(stream->lent_nodes);
     free(stream->lent_data);
     api_order_fini(&stream->order);
+    if (stream->green != NULL)
+        api_green_release(stream->green);
     free(stream);
 }
 

@@ -179,6 +179,7 @@ CUresult api_enter_context(const char *call, struct api_context **out_context)
 CUresult api_answer(CUresult answer)
 {
     api_unpin();
+    api_thread()->untold = 0;
     api_unlock();
     return answer;
 }
@@ -192,6 +193,7 @@ CUresult api_leave(void)
 static void finish_error(struct api_thread *thread, CUresult result)
 {
     const char *name = api_error_name(result);
+    api_log_add(thread->error.message);
     thread->has_error = true;
     if (thread->error.status == CLAB_OK)
         thread->error.status = CLAB_DRIVER;
@@ -248,13 +250,26 @@ CUresult api_set_error(CUresult result, const char *format, ...)
     return result;
 }
 
+/* Ends a call that failed, and says so in the log. */
+static CUresult end(CUresult result)
+{
+    char text[128];
+    const char *call = api_thread()->call, *name = api_error_name(result);
+    snprintf(text, sizeof text, "Returning %d (%s) from %s", (int)result, name != NULL ? name : "",
+             call != NULL ? call : "");
+    api_log_add(text);
+    api_unpin();
+    api_log_tell_and_unlock();
+    return result;
+}
+
 CUresult api_fail(CUresult result, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
     record(result, format, args);
     va_end(args);
-    return api_answer(result);
+    return end(result);
 }
 
 CUresult api_copy_error(CUresult result, const struct clab_error *error)
@@ -268,12 +283,14 @@ CUresult api_copy_error(CUresult result, const struct clab_error *error)
 CUresult api_fail_with(CUresult result, const struct clab_error *error)
 {
     api_copy_error(result, error);
-    return api_answer(result);
+    return end(result);
 }
 
 CUresult api_result(CUresult result)
 {
     if (result != CUDA_SUCCESS && emu_log_calls())
         emu_log_call(api_thread()->call, (int)result, "", "");
+    if (result != CUDA_SUCCESS)
+        return end(result);
     return api_answer(result);
 }

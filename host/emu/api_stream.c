@@ -77,7 +77,8 @@ CUresult api_stream_get(struct api_context *context, CUstream handle, struct api
                 return api_set_error(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT,
                                      "the legacy default stream would wait for a stream that is capturing");
             }
-        *out_stream = context->legacy;
+        const struct api_green *green = api_green_current();
+        *out_stream = green != NULL && green->primary == context ? green->legacy : context->legacy;
         return CUDA_SUCCESS;
     }
     struct api_stream *stream = emu_handle_get(EMU_HANDLE_STREAM, handle);
@@ -123,6 +124,9 @@ static CUresult create(const char *call, CUstream *phStream, unsigned flags, int
     struct api_stream *stream = api_stream_new(context, flags, clamped_priority(priority));
     if (stream == NULL)
         return api_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a stream");
+    stream->green = api_green_current();
+    if (stream->green != NULL)
+        stream->green->refs++;
     *phStream = stream->handle;
     return api_leave();
 }
@@ -263,7 +267,7 @@ CUresult CUDAAPI cuStreamGetCtx(CUstream hStream, CUcontext *pctx)
 {
     ENTER_STREAM(stream, hStream);
     API_REQUIRE(pctx != NULL);
-    *pctx = stream->context->handle;
+    *pctx = stream->green != NULL ? (CUcontext)stream->green->handle : stream->context->handle;
     return api_leave();
 }
 
@@ -273,16 +277,15 @@ CUresult CUDAAPI cuStreamGetCtx_v2(CUstream hStream, CUcontext *pCtx, CUgreenCtx
     API_REQUIRE(pCtx != NULL);
     *pCtx = stream->context->handle;
     if (pGreenCtx != NULL)
-        *pGreenCtx = NULL;
+        *pGreenCtx = stream->green != NULL ? stream->green->handle : NULL;
     return api_leave();
 }
 
 CUresult CUDAAPI cuStreamGetGreenCtx(CUstream hStream, CUgreenCtx *phCtx)
 {
     ENTER_STREAM(stream, hStream);
-    (void)stream;
     API_REQUIRE(phCtx != NULL);
-    *phCtx = NULL;
+    *phCtx = stream->green != NULL ? stream->green->handle : NULL;
     return api_leave();
 }
 

@@ -208,6 +208,7 @@ struct emu_thread {
 /* One launch while it runs; shared by its host threads. */
 struct emu_run {
     struct emu_machine *machine;
+    const struct emu_model *model; /* what the launch may use of it */
     const struct emu_launch *launch;
     const struct emu_code *code;            /* the entry, decoded for the instruction set in use */
     uint32_t grid[3], block[3], cluster[3]; /* in CTAs, threads, CTAs */
