@@ -166,7 +166,7 @@ static void test_arrays(void **state)
     WANT(CUDA_ERROR_INVALID_VALUE, cuMemcpy2D(&from));
     OK(cuMemcpyAtoH(out, plane, 4, 12)); /* not one-dimensional: its first row */
     assert_memory_equal(out[0], &in[0][1], 12);
-    WANT(CUDA_ERROR_INVALID_VALUE, cuMemcpyAtoH(out, plane, 16, 4)); /* beyond it */
+    WANT(CUDA_ERROR_INVALID_VALUE, cuMemcpyAtoH(out, plane, 20, 4)); /* beyond it */
 
     line = array_new(16, 0, 0, CU_AD_FORMAT_UNSIGNED_INT8, 4, 0);
     other = array_new(16, 0, 0, CU_AD_FORMAT_UNSIGNED_INT8, 4, 0);
