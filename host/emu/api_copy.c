@@ -198,7 +198,7 @@ CUresult CUDAAPI cuMemcpyBatchAsync_v2(CUdeviceptr *dsts, CUdeviceptr *srcs, siz
                                        CUstream hStream)
 {
     struct api_context *context;
-    CUresult result = api_enter_for(__func__, hStream, &context);
+    CUresult result = api_enter(__func__);
     if (result != CUDA_SUCCESS)
         return result;
     API_REQUIRE(dsts != NULL && srcs != NULL && sizes != NULL && count > 0);
@@ -212,6 +212,13 @@ CUresult CUDAAPI cuMemcpyBatchAsync_v2(CUdeviceptr *dsts, CUdeviceptr *srcs, siz
     }
     for (size_t i = 0; i < count; i++)
         API_REQUIRE(sizes[i] > 0);
+    /* The arguments come first; and a context must be current, or they are wrong too (H200). */
+    if (api_context_current(&context) == CUDA_ERROR_INVALID_CONTEXT)
+        return api_fail(CUDA_ERROR_INVALID_VALUE, "no context is current");
+    (void)api_leave();
+    result = api_enter_for(__func__, hStream, &context);
+    if (result != CUDA_SUCCESS)
+        return result;
     struct api_stream *stream;
     result = api_stream_get(context, hStream, &stream);
     if (result == CUDA_SUCCESS && stream->capture != NULL) /* without harm to the capture, on the H200 */

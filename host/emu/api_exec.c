@@ -760,7 +760,9 @@ CUresult CUDAAPI cuGraphNodeGetEnabled(CUgraphExec hGraphExec, CUgraphNode hNode
     CUresult result = enter_step(__func__, hGraphExec, hNode, &instance, &node);
     if (result != CUDA_SUCCESS)
         return result;
-    API_REQUIRE(isEnabled != NULL);
+    API_REQUIRE(isEnabled != NULL &&
+                (node->type == CU_GRAPH_NODE_TYPE_KERNEL || node->type == CU_GRAPH_NODE_TYPE_MEMCPY ||
+                 node->type == CU_GRAPH_NODE_TYPE_MEMSET));
     *isEnabled = !find_step(instance, node)->disabled;
     return api_leave();
 }

@@ -11,11 +11,13 @@ CUresult api_jit_read(unsigned count, CUjit_option *options, void **values, stru
     *out_jit = (struct api_jit){0};
     if (count > 0 && (options == NULL || values == NULL))
         return api_set_error(CUDA_ERROR_INVALID_VALUE, "%u options, but no list", count);
+    int has_info = 0, has_error = 0;
     unsigned n_symbols = 0;
     for (unsigned i = 0; i < count; i++) {
         switch (options[i]) {
         case CU_JIT_INFO_LOG_BUFFER:
             out_jit->info = values[i];
+            has_info = 1;
             break;
         case CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES:
             out_jit->info_size = &values[i];
@@ -23,6 +25,7 @@ CUresult api_jit_read(unsigned count, CUjit_option *options, void **values, stru
             break;
         case CU_JIT_ERROR_LOG_BUFFER:
             out_jit->error = values[i];
+            has_error = 1;
             break;
         case CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES:
             out_jit->error_size = &values[i];
@@ -38,10 +41,10 @@ CUresult api_jit_read(unsigned count, CUjit_option *options, void **values, stru
                 return api_set_error(CUDA_ERROR_INVALID_VALUE, "cache mode %zu",
                                      (size_t)(uintptr_t)values[i]);
             break;
-        case CU_JIT_REFERENCED_KERNEL_COUNT:
-        case CU_JIT_REFERENCED_VARIABLE_COUNT:
+        case CU_JIT_REFERENCED_KERNEL_NAMES:
+        case CU_JIT_REFERENCED_VARIABLE_NAMES:
             if (values[i] == NULL)
-                return api_set_error(CUDA_ERROR_INVALID_VALUE, "JIT option %d counts nothing",
+                return api_set_error(CUDA_ERROR_INVALID_VALUE, "JIT option %d names nothing",
                                      (int)options[i]);
             break;
         case CU_JIT_WALL_TIME:
@@ -59,8 +62,8 @@ CUresult api_jit_read(unsigned count, CUjit_option *options, void **values, stru
         }
     }
     /* A buffer goes with its size, and the three of the host's symbols go together. */
-    if ((out_jit->info == NULL) != (out_jit->info_size == NULL) ||
-        (out_jit->error == NULL) != (out_jit->error_size == NULL) || (n_symbols != 0 && n_symbols != 3))
+    if (has_info != (out_jit->info_size == NULL ? 0 : 1) ||
+        has_error != (out_jit->error_size == NULL ? 0 : 1) || (n_symbols != 0 && n_symbols != 3))
         return api_set_error(CUDA_ERROR_INVALID_VALUE,
                              "a log buffer without its size, or a size without its buffer");
     if (n_symbols != 0)

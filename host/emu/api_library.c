@@ -334,7 +334,11 @@ static CUresult enter_kernel(const char *call, CUkernel handle, struct api_conte
                              struct api_kernel **out_kernel)
 {
     CUresult result;
-    *out_kernel = api_enter_object(call, EMU_HANDLE_KERNEL, handle, CUDA_ERROR_INVALID_HANDLE, &result);
+    /* NULL is an INVALID_VALUE to the two calls that only tell of it, on the H200. */
+    const bool told =
+        handle == NULL && (strcmp(call, "cuKernelGetName") == 0 || strcmp(call, "cuKernelGetParamInfo") == 0);
+    *out_kernel = api_enter_object(call, EMU_HANDLE_KERNEL, handle,
+                                   told ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_HANDLE, &result);
     return *out_kernel == NULL || out_context == NULL ? result : enter_current(out_context);
 }
 

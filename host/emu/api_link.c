@@ -250,6 +250,8 @@ CUresult CUDAAPI cuLinkComplete(CUlinkState state, void **cubinOut, size_t *size
     if (result != CUDA_SUCCESS)
         return result;
     API_REQUIRE(cubinOut != NULL);
+    if (link->output != NULL)
+        return api_fail(CUDA_ERROR_INVALID_HANDLE, "the link was completed already");
     if (link->output == NULL) {
         result = link_text(link, &link->output, &error);
         if (result != CUDA_SUCCESS) {

@@ -95,6 +95,8 @@ static CUresult advise(const char *call, CUdeviceptr address, size_t bytes, CUme
     const bool by_processor =
         advice == CU_MEM_ADVISE_SET_ACCESSED_BY || advice == CU_MEM_ADVISE_UNSET_ACCESSED_BY;
     result = check_place(&location);
+    if (result == CUDA_ERROR_INVALID_DEVICE)
+        result = CUDA_ERROR_INVALID_VALUE; /* what advice gives, unlike a prefetch, on the H200 */
     if (result != CUDA_SUCCESS && (needs_place || location.type < CU_MEM_LOCATION_TYPE_DEVICE ||
                                    location.type > CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT))
         return api_fail(result, "location %d, %d", (int)location.type, location.id);

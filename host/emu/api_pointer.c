@@ -93,11 +93,11 @@ static CUresult get(void *data, CUpointer_attribute attribute, const struct poin
         break;
     case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
     case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
-        PUT(size_t, pointer->bytes);
+        if (pointer->known) /* else left alone, on the H200 */
+            PUT(size_t, pointer->bytes);
         break;
     case CU_POINTER_ATTRIBUTE_MAPPED:
-        if (pointer->known) /* else left alone, on the H200 */
-            PUT(unsigned, true);
+        PUT(unsigned, pointer->known);
         break;
     case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
         PUT(uint64_t, 0);
@@ -112,8 +112,8 @@ static CUresult get(void *data, CUpointer_attribute attribute, const struct poin
     case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
         PUT(unsigned long long, allocation != NULL ? allocation->id : 0);
         break;
-    case CU_POINTER_ATTRIBUTE_P2P_TOKENS:
-        return CUDA_ERROR_NOT_SUPPORTED;
+    case CU_POINTER_ATTRIBUTE_P2P_TOKENS: /* device memory has some, on the H200 */
+        return is_host(pointer) ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_NOT_SUPPORTED;
     default:
         return CUDA_ERROR_INVALID_VALUE;
     }

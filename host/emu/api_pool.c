@@ -49,7 +49,8 @@ static CUresult pool_result(const char *call, CUdevice dev, CUmemoryPool *out_po
         return result;
     API_REQUIRE(out_pool != NULL);
     if (dev != 0)
-        return api_fail(CUDA_ERROR_INVALID_DEVICE, "device %d: one device is emulated, number 0", dev);
+        return api_fail(current ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_DEVICE,
+                        "device %d: one device is emulated, number 0", dev);
     struct api_pool *pool = current ? current_pool() : default_pool();
     if (pool == NULL)
         return api_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a pool");
@@ -129,7 +130,7 @@ CUresult CUDAAPI cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolP
     if (poolProps->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
         return api_fail(CUDA_ERROR_NOT_SUPPORTED, "pools of host memory are not emulated");
     if (poolProps->location.id != 0)
-        return api_fail(CUDA_ERROR_INVALID_DEVICE, "device %d: one device is emulated",
+        return api_fail(CUDA_ERROR_INVALID_VALUE, "device %d: one device is emulated",
                         poolProps->location.id);
     struct api_pool *made = api_pool_new();
     if (made == NULL)
@@ -253,8 +254,9 @@ CUresult CUDAAPI cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *ma
                             "the device's memory is the device's, to read and write");
         else if (map[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE || map[i].location.id != 0 ||
                  map[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
-            return api_fail(map[i].flags == CU_MEM_ACCESS_FLAGS_PROT_NONE ? CUDA_ERROR_INVALID_DEVICE
-                                                                          : CUDA_ERROR_INVALID_VALUE,
+            return api_fail(map[i].flags == CU_MEM_ACCESS_FLAGS_PROT_NONE || map[i].location.id != 0
+                                ? CUDA_ERROR_INVALID_DEVICE
+                                : CUDA_ERROR_INVALID_VALUE,
                             "the owning device's access is always read and write");
     return api_leave();
 }

@@ -54,7 +54,7 @@ def main():
         if skipped.search(question) or (sections and question.split("/")[0] not in sections):
             continue
         mine, its = ours.get(question), theirs.get(question)
-        if its in NO_ANSWER and mine is not None and mine not in NO_ANSWER:
+        if its in NO_ANSWER and mine not in NO_ANSWER:
             continue
         if question in may_be:
             if (its, mine) != (may_be[question], instead.get(question)):
