@@ -164,7 +164,9 @@ static void test_arrays(void **state)
     from.WidthInBytes = 12;
     from.Height = 3;
     WANT(CUDA_ERROR_INVALID_VALUE, cuMemcpy2D(&from));
-    WANT(CUDA_ERROR_INVALID_VALUE, cuMemcpyAtoH(out, plane, 0, 4)); /* not one-dimensional */
+    OK(cuMemcpyAtoH(out, plane, 4, 12)); /* not one-dimensional: its first row */
+    assert_memory_equal(out[0], &in[0][1], 12);
+    WANT(CUDA_ERROR_INVALID_VALUE, cuMemcpyAtoH(out, plane, 20, 4)); /* beyond it */
 
     line = array_new(16, 0, 0, CU_AD_FORMAT_UNSIGNED_INT8, 4, 0);
     other = array_new(16, 0, 0, CU_AD_FORMAT_UNSIGNED_INT8, 4, 0);
@@ -232,13 +234,13 @@ static void test_refused(void **state)
     refused(CUDA_ERROR_INVALID_VALUE, 4, 4, 0, CU_AD_FORMAT_FLOAT, 1, 0x8000);
     WANT(CUDA_ERROR_INVALID_HANDLE, cuTexObjectCreate(&texture, &resource, &desc, NULL));
     resource.res.array.hArray = array_new(4, 4, 0, CU_AD_FORMAT_FLOAT, 1, 0);
-    WANT(CUDA_ERROR_INVALID_VALUE, cuSurfObjectCreate(&surface, &resource)); /* no SURFACE_LDST */
+    OK(cuSurfObjectCreate(&surface, &resource)); /* SURFACE_LDST is not looked for, on the H200 */
     desc.addressMode[1] = (CUaddress_mode)4;
     WANT(CUDA_ERROR_INVALID_VALUE, cuTexObjectCreate(&texture, &resource, &desc, NULL));
     desc.addressMode[1] = CU_TR_ADDRESS_MODE_WRAP;
     WANT(CUDA_ERROR_INVALID_VALUE, cuTexObjectCreate(NULL, &resource, &desc, NULL));
     WANT(CUDA_ERROR_INVALID_VALUE, cuTexObjectCreate(&texture, &resource, NULL, NULL));
-    WANT(CUDA_ERROR_INVALID_VALUE, cuTexObjectDestroy(12345));
+    OK(cuTexObjectDestroy(12345)); /* no error, on the H200 */
     OK(cuMemAlloc(&device, 4096));
     CUDA_RESOURCE_DESC linear = {.resType = CU_RESOURCE_TYPE_LINEAR};
     linear.res.linear.devPtr = device + 4;
@@ -302,7 +304,7 @@ static void test_point(void **state)
           wrap, NULL, out);
     assert_true(out[0].u == 4 && out[1].u == 2 && out[2].u == 0 && out[3].u == 1);
     OK(cuTexObjectDestroy(clamp));
-    WANT(CUDA_ERROR_INVALID_VALUE, cuTexObjectDestroy(clamp));
+    OK(cuTexObjectDestroy(clamp)); /* no error, on the H200 */
     CUDA_TEXTURE_DESC desc;
     CUDA_RESOURCE_DESC resource;
     CUDA_RESOURCE_VIEW_DESC view;
@@ -310,7 +312,7 @@ static void test_point(void **state)
     assert_int_equal(desc.flags, normalized);
     OK(cuTexObjectGetResourceDesc(&resource, wrap));
     assert_ptr_equal(resource.res.array.hArray, array);
-    WANT(CUDA_ERROR_INVALID_VALUE, cuTexObjectGetResourceViewDesc(&view, wrap));
+    OK(cuTexObjectGetResourceViewDesc(&view, wrap)); /* all zero */
 }
 
 static void test_linear_filter(void **state)
@@ -575,7 +577,7 @@ static void test_surface_formats(void **state)
     assert_int_equal(halves[1], 0xc000);
     assert_int_equal(out[0].u, 0xc0003e00);
     OK(cuSurfObjectDestroy(surface));
-    WANT(CUDA_ERROR_INVALID_VALUE, cuSurfObjectDestroy(surface));
+    OK(cuSurfObjectDestroy(surface)); /* no error, on the H200 */
     WANT(CUDA_ERROR_LAUNCH_FAILED,
          run("", "suld.b.a2d.b32.trap %r0, [%h, {1, 0, 0, 0}];", surface, AT(I(0), I(0)))); /* destroyed */
 }
