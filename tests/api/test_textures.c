@@ -681,10 +681,13 @@ static void test_geometry(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_arrays),   TEST(test_refused),         TEST(test_point),      TEST(test_linear_filter),
-        TEST(test_formats),  TEST(test_layers),          TEST(test_mipmaps),    TEST(test_memory),
-        TEST(test_surfaces), TEST(test_surface_formats), TEST(test_references), TEST(test_unbound),
-        TEST(test_geometry),
+        TEST(test_arrays),          TEST(test_refused),
+        TEST(test_point),           TEST(test_linear_filter),
+        TEST(test_formats),         TEST(test_layers),
+        TEST(test_mipmaps),         TEST(test_memory),
+        TEST(test_surfaces),        TEST(test_surface_alignment),
+        TEST(test_surface_formats), TEST(test_references),
+        TEST(test_unbound),         TEST(test_geometry),
     };
     return cmocka_run_group_tests_name("textures", tests, NULL, NULL);
 }
