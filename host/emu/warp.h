@@ -176,6 +176,7 @@ struct emu_cluster {
     bool bounded;             /* some thread may be in a wait that can time out */
     uint64_t progress;        /* as thread->progress, raised also by completions */
     void *observed;           /* an observer's own state */
+    bool outside;             /* while observed: something that other clusters may see was done (hook.h) */
     struct emu_cluster *next;
 };
 
