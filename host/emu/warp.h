@@ -94,6 +94,7 @@ struct emu_barrier {
     uint32_t whole_warps;   /* … unless the warp is one fragment, and the barrier was bar.sync: then here */
     uint32_t reduce_count;  /* bar.red: threads with a true predicate; whether all, whether any */
     bool reduce_and, reduce_or;
+    uint64_t latest;               /* schedule `fair`: when the last one so far arrived */
     uint32_t lanes[EMU_MAX_WARPS]; /* lanes that wait, by warp; of whole_warps all do */
 };
 
@@ -157,10 +158,12 @@ struct emu_cluster {
     uint32_t size;         /* CTAs */
     uint32_t n_all_warps;  /* of the context */
     uint32_t live_threads, live_ctas;
-    uint32_t ready;                     /* bit per CTA with a ready warp */
-    struct emu_cta *ctas;               /* by rank */
-    uint32_t barrier_arrived;           /* live threads that arrived in this phase of barrier.cluster */
-    uint32_t barrier_phase;             /* completed phases */
+    uint32_t ready;           /* bit per CTA with a ready warp */
+    struct emu_cta *ctas;     /* by rank */
+    uint32_t barrier_arrived; /* live threads that arrived in this phase of barrier.cluster */
+    uint32_t barrier_phase;   /* completed phases */
+    uint64_t barrier_latest;  /* schedule `fair`: when the last one so far arrived, and of the phase before */
+    uint64_t barrier_before;
     uint64_t steps;                     /* warp slices run so far */
     uint64_t random;                    /* state of emu_random */
     struct emu_async *pending;          /* the first due, on top of a pairing heap */
