@@ -43,9 +43,10 @@ struct api_device *api_device(void);
 struct api_thread {
     CUcontext stack[API_STACK_MAX];
     unsigned depth;
-    const char *call;        /* the driver call in progress */
-    bool in_callback;        /* inside a host function: driver calls are not permitted */
-    bool per_thread_default; /* a _ptds or _ptsz form is in progress: stream 0 is the thread's own */
+    const char *call;           /* the driver call in progress */
+    struct api_context *pinned; /* what that call works in; its end gives it back */
+    bool in_callback;           /* inside a host function: driver calls are not permitted */
+    bool per_thread_default;    /* a _ptds or _ptsz form is in progress: stream 0 is the thread's own */
     CUstreamCaptureMode capture_mode;
     CUstream own_stream[8]; /* per-thread default streams, of the contexts below */
     CUcontext own_context[8];
@@ -66,8 +67,26 @@ CUresult api_enter(const char *call);
 /* The same, and gives the current context when it is usable: else INVALID_CONTEXT, CONTEXT_IS_DESTROYED, or
    the error that a kernel left behind. */
 CUresult api_enter_context(const char *call, struct api_context **out_context);
+/* Enters a call about an object: a dead or invented handle is refused with `missing` before anything else,
+   before cuInit too, as an H200's driver does. NULL and *out_result when the call ends here. */
+void *api_enter_object(const char *call, enum emu_handle_kind kind, const void *handle, CUresult missing,
+                       CUresult *out_result);
+/* After that: the call works in this context, whatever is current. Ends the call where it is gone or
+ * unusable. */
+CUresult api_use_context(struct api_context *context);
+/* Enters a call with a stream argument: it works in the stream's context; for the default streams, in the
+ * current one. */
+CUresult api_enter_for(const char *call, CUstream handle, struct api_context **out_context);
+/* Keeps the context's memory, and what hangs on it, until the calling thread's call ends: whoever ends the
+   context waits for that. api_enter_context does it; for calls that find their context otherwise and then
+   wait. */
+void api_pin(struct api_context *context);
+/* The same undone, for calls that give the lock to the program's own functions. */
+void api_unpin(void);
 /* Gives the lock back. Returns CUDA_SUCCESS. */
 CUresult api_leave(void);
+/* Gives the lock back. Returns `answer`, which is no failure: nothing is recorded. */
+CUresult api_answer(CUresult answer);
 /* Records why the call fails, gives the lock back, returns `result`. format "" when the name says all. */
 CUresult api_fail(CUresult result, const char *format, ...) CLAB_PRINTF(2, 3);
 /* The same with a whole record, copied; its native code is set here. */
@@ -152,13 +171,17 @@ struct api_context {
     struct api_stream *streams; /* all live ones, the legacy stream too */
     struct api_module *modules;
     unsigned workers; /* host threads of its streams */
+    unsigned pins;    /* calls of other threads that work in it */
+    bool ending;      /* a thread is taking it apart, and waits for those */
 };
 /* The context of a handle, or the current one for NULL; NULL when there is none. Not checked for sticky
  * errors. */
 struct api_context *api_context_get(CUcontext handle);
 /* The calling thread's current context: NULL and the reason when there is none. */
 CUresult api_context_current(struct api_context **out_context);
-/* Frees everything that hangs on the context. */
+/* Why a handle names no live context: CONTEXT_IS_DESTROYED, or INVALID_CONTEXT for what was none. */
+CUresult api_context_error(CUcontext handle);
+/* Frees everything that hangs on the context. Waits for the calls of other threads that work in it. */
 void api_contexts_end(struct api_context *context);
 
 /* ---- modules, functions, libraries (api_module.c, api_library.c, api_function.c) ---- */
@@ -456,7 +479,10 @@ struct api_stream {
     CUgraphEdgeData *lent_data;   /* likewise */
     struct api_dependency *waits; /* of cuStreamWaitEvent, for the next task */
     size_t n_waits;
-    CUsynchronizationPolicy sync_policy;
+    CUsynchronizationPolicy sync_policy; /* -1: not set */
+    CUaccessPolicyWindow window;         /* this and the next two: hints without effect, told again */
+    CUlaunchMemSyncDomainMap domain_map;
+    CUlaunchMemSyncDomain domain;
     struct api_order order;
     struct api_stream *next;
 };
@@ -557,8 +583,12 @@ bool api_capture_invalid(const struct api_capture *capture);
 void api_capture_drop(struct api_stream *stream);
 /* cuCtxSynchronize: invalidates every capture of the context; was there one? */
 bool api_capture_blocks_wait(struct api_context *context);
-/* A call that a capture in progress forbids (cuMemAlloc, …): STREAM_CAPTURE_UNSUPPORTED, else success. */
-CUresult api_capture_forbids(struct api_context *context);
+/* Does no capture in progress forbid the call (api_unsafe.def; NULL: one of those)? Those which do are
+ * invalidated. */
+bool api_capture_permits(const char *call);
+/* For what no stream in capture can do: invalidates the capture. CUDA_SUCCESS for one that does not capture.
+ */
+CUresult api_capture_refuse(struct api_stream *stream);
 CUresult api_exec_run(struct api_context *context, struct api_exec *exec, struct clab_error *error);
 void api_exec_release(struct api_exec *exec);
 void api_exec_hold(struct api_exec *exec);

@@ -48,6 +48,18 @@ bool api_format_texels(CUarray_format format, unsigned channels, enum emu_texel_
     return false;
 }
 
+/* Enters a call about an array, or about a mipmapped one: it works in its context, whatever is current. */
+static void *enter(const char *call, enum emu_handle_kind kind, const void *handle, CUresult *out_result)
+{
+    void *object = api_enter_object(call, kind, handle, CUDA_ERROR_INVALID_HANDLE, out_result);
+    if (object == NULL)
+        return NULL;
+    const CUcontext context = kind == EMU_HANDLE_ARRAY ? ((const struct api_array *)object)->context
+                                                       : ((const struct api_mipmap *)object)->context;
+    *out_result = api_use_context(api_context_get(context));
+    return *out_result == CUDA_SUCCESS ? object : NULL;
+}
+
 CUresult api_array_get(CUarray handle, struct api_array **out_array)
 {
     *out_array = emu_handle_get(EMU_HANDLE_ARRAY, handle);
@@ -189,7 +201,7 @@ CUresult CUDAAPI cuArray3DCreate_v2(CUarray *pHandle, const CUDA_ARRAY3D_DESCRIP
     API_REQUIRE(pHandle != NULL && pAllocateArray != NULL);
     struct api_array *array = NULL;
     uint32_t texel_bytes = 0;
-    CUresult result = api_capture_forbids(context);
+    CUresult result = CUDA_SUCCESS;
     if (result == CUDA_SUCCESS)
         result = check(pAllocateArray, &texel_bytes);
     if (result == CUDA_SUCCESS)
@@ -212,13 +224,13 @@ CUresult CUDAAPI cuArrayCreate_v2(CUarray *pHandle, const CUDA_ARRAY_DESCRIPTOR 
 
 CUresult CUDAAPI cuArrayDestroy(CUarray hArray)
 {
-    API_ENTER_CONTEXT(context);
-    struct api_array *array;
-    CUresult result = api_array_get(hArray, &array);
-    if (result == CUDA_SUCCESS && array->mipmap != NULL)
+    CUresult result;
+    struct api_array *array = enter(__func__, EMU_HANDLE_ARRAY, hArray, &result);
+    if (array == NULL)
+        return result;
+    if (array->mipmap != NULL)
         return api_leave(); /* it goes with its mipmapped array; no error, on the H200 */
-    if (result == CUDA_SUCCESS)
-        result = api_context_wait(context);
+    result = api_context_wait(api_context_get(array->context));
     if (result == CUDA_SUCCESS && emu_handle_get(EMU_HANDLE_ARRAY, hArray) == array)
         array_free(array);
     return api_result(result);
@@ -226,14 +238,13 @@ CUresult CUDAAPI cuArrayDestroy(CUarray hArray)
 
 CUresult CUDAAPI cuArray3DGetDescriptor_v2(CUDA_ARRAY3D_DESCRIPTOR *pArrayDescriptor, CUarray hArray)
 {
-    API_ENTER_CONTEXT(context);
-    (void)context;
+    CUresult result;
+    const struct api_array *array = enter(__func__, EMU_HANDLE_ARRAY, hArray, &result);
+    if (array == NULL)
+        return result;
     API_REQUIRE(pArrayDescriptor != NULL);
-    struct api_array *array;
-    CUresult result = api_array_get(hArray, &array);
-    if (result == CUDA_SUCCESS)
-        *pArrayDescriptor = array->desc;
-    return api_result(result);
+    *pArrayDescriptor = array->desc;
+    return api_leave();
 }
 
 CUresult CUDAAPI cuArrayGetDescriptor_v2(CUDA_ARRAY_DESCRIPTOR *pArrayDescriptor, CUarray hArray)
@@ -368,25 +379,22 @@ CUresult CUDAAPI cuMipmappedArrayCreate(CUmipmappedArray *pHandle,
 CUresult CUDAAPI cuMipmappedArrayGetLevel(CUarray *pLevelArray, CUmipmappedArray hMipmappedArray,
                                           unsigned int level)
 {
-    API_ENTER_CONTEXT(context);
-    (void)context;
-    API_REQUIRE(pLevelArray != NULL);
-    struct api_mipmap *mipmap;
-    CUresult result = api_mipmap_get(hMipmappedArray, &mipmap);
-    if (result != CUDA_SUCCESS)
-        return api_result(result);
-    API_REQUIRE(level < mipmap->n_levels);
+    CUresult result;
+    const struct api_mipmap *mipmap = enter(__func__, EMU_HANDLE_MIPMAP, hMipmappedArray, &result);
+    if (mipmap == NULL)
+        return result;
+    API_REQUIRE(pLevelArray != NULL && level < mipmap->n_levels);
     *pLevelArray = mipmap->levels[level]->handle;
     return api_leave();
 }
 
 CUresult CUDAAPI cuMipmappedArrayDestroy(CUmipmappedArray hMipmappedArray)
 {
-    API_ENTER_CONTEXT(context);
-    struct api_mipmap *mipmap;
-    CUresult result = api_mipmap_get(hMipmappedArray, &mipmap);
-    if (result == CUDA_SUCCESS)
-        result = api_context_wait(context);
+    CUresult result;
+    struct api_mipmap *mipmap = enter(__func__, EMU_HANDLE_MIPMAP, hMipmappedArray, &result);
+    if (mipmap == NULL)
+        return result;
+    result = api_context_wait(api_context_get(mipmap->context));
     if (result == CUDA_SUCCESS && emu_handle_get(EMU_HANDLE_MIPMAP, hMipmappedArray) == mipmap)
         mipmap_free(mipmap);
     return api_result(result);

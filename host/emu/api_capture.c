@@ -8,6 +8,7 @@
 #include <string.h>
 
 static cuuint64_t next_capture_id = 1;
+static unsigned n_captures; /* in progress */
 
 static void leave(struct api_stream *stream)
 {
@@ -39,6 +40,7 @@ static void leave_all(struct api_capture *capture)
             api_graph_free(capture->graph);
     }
     free(capture);
+    n_captures--;
 }
 
 void api_capture_invalidate(struct api_capture *capture)
@@ -198,29 +200,53 @@ CUresult api_capture_join(struct api_stream *stream, struct api_event *event)
     return CUDA_SUCCESS;
 }
 
+static bool is_unsafe(const char *call)
+{
+    static const char *const names[] = {
+#define UNSAFE(name) #name,
+#include "emu/api_unsafe.def"
+    };
+    const char *version = strstr(call, "_v");
+    const size_t length = version != NULL ? (size_t)(version - call) : strlen(call);
+    for (size_t i = 0; i < API_COUNT_OF(names); i++)
+        if (strlen(names[i]) == length && strncmp(names[i], call, length) == 0)
+            return true;
+    return false;
+}
+
 /* cuMemAlloc and the like: forbidden while a capture in global mode is in progress anywhere, or one in
    thread-local mode that this thread began; such a call invalidates it. A thread in relaxed mode is exempt.
  */
-CUresult api_capture_forbids(struct api_context *context)
+bool api_capture_permits(const char *call)
 {
     const struct api_thread *thread = api_thread();
-    if (thread->capture_mode == CU_STREAM_CAPTURE_MODE_RELAXED)
-        return CUDA_SUCCESS;
-    CUresult result = CUDA_SUCCESS;
-    for (struct api_stream *stream = context->streams; stream != NULL; stream = stream->next) {
-        struct api_capture *capture = stream->capture;
-        if (capture == NULL || capture->mode == CU_STREAM_CAPTURE_MODE_RELAXED)
-            continue;
-        bool global = capture->mode == CU_STREAM_CAPTURE_MODE_GLOBAL &&
-                      thread->capture_mode == CU_STREAM_CAPTURE_MODE_GLOBAL;
-        if (global || capture->thread == thread) {
-            api_capture_invalidate(capture);
-            result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    bool permitted = true;
+    if (n_captures == 0 || thread->capture_mode == CU_STREAM_CAPTURE_MODE_RELAXED ||
+        (call != NULL && !is_unsafe(call)))
+        return true;
+    struct api_context *context;
+    for (size_t cursor = 0; (context = emu_handle_next(EMU_HANDLE_CONTEXT, &cursor)) != NULL;)
+        for (struct api_stream *stream = context->streams; stream != NULL; stream = stream->next) {
+            struct api_capture *capture = stream->capture;
+            if (capture == NULL || capture->mode == CU_STREAM_CAPTURE_MODE_RELAXED)
+                continue;
+            const bool global = capture->mode == CU_STREAM_CAPTURE_MODE_GLOBAL &&
+                                thread->capture_mode == CU_STREAM_CAPTURE_MODE_GLOBAL;
+            if (global || capture->thread == thread) {
+                api_capture_invalidate(capture);
+                permitted = false;
+            }
         }
-    }
-    return result == CUDA_SUCCESS
-               ? CUDA_SUCCESS
-               : api_set_error(result, "a stream is capturing: this call is not allowed meanwhile");
+    return permitted;
+}
+
+CUresult api_capture_refuse(struct api_stream *stream)
+{
+    if (stream->capture == NULL)
+        return CUDA_SUCCESS;
+    api_capture_invalidate(stream->capture);
+    return api_set_error(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
+                         "the stream is capturing: this call is not allowed");
 }
 
 bool api_capture_blocks_wait(struct api_context *context)
@@ -239,7 +265,7 @@ bool api_capture_blocks_wait(struct api_context *context)
 static CUresult enter_stream(const char *call, CUstream handle, struct api_stream **out_stream)
 {
     struct api_context *context;
-    CUresult result = api_enter_context(call, &context);
+    CUresult result = api_enter_for(call, handle, &context);
     if (result != CUDA_SUCCESS)
         return result;
     /* Not api_stream_get for stream 0: asking about the legacy stream must not invalidate a capture. */
@@ -295,6 +321,7 @@ static CUresult begin(const char *call, CUstream hStream, CUstreamCaptureMode mo
     capture->thread = api_thread();
     graph->capture = capture;
     stream->capture = capture;
+    n_captures++;
     return api_leave();
 }
 
@@ -351,10 +378,12 @@ CUresult CUDAAPI cuStreamEndCapture(CUstream hStream, CUgraph *phGraph)
     CUresult result = enter_stream(__func__, hStream, &stream);
     if (result != CUDA_SUCCESS)
         return result;
-    API_REQUIRE(phGraph != NULL);
     struct api_capture *capture = stream->capture;
     if (capture == NULL)
         return api_fail(CUDA_ERROR_ILLEGAL_STATE, "the stream is not capturing");
+    CUgraph unwanted; /* NULL is no error, on the H200 */
+    if (phGraph == NULL)
+        phGraph = &unwanted;
     *phGraph = NULL;
     if (capture->origin != stream) {
         api_capture_invalidate(capture);
@@ -387,6 +416,15 @@ static CUstreamCaptureStatus status_of(const struct api_stream *stream)
                                       : CU_STREAM_CAPTURE_STATUS_ACTIVE;
 }
 
+/* Is a stream captured that synchronises with the legacy one? */
+static bool blocking_captured(const struct api_context *context)
+{
+    for (const struct api_stream *stream = context->streams; stream != NULL; stream = stream->next)
+        if (stream->capture != NULL && (stream->flags & CU_STREAM_NON_BLOCKING) == 0)
+            return true;
+    return false;
+}
+
 CUresult CUDAAPI cuStreamIsCapturing(CUstream hStream, CUstreamCaptureStatus *captureStatus)
 {
     struct api_stream *stream;
@@ -394,6 +432,9 @@ CUresult CUDAAPI cuStreamIsCapturing(CUstream hStream, CUstreamCaptureStatus *ca
     if (result != CUDA_SUCCESS)
         return result;
     API_REQUIRE(captureStatus != NULL);
+    if (stream->legacy && blocking_captured(stream->context))
+        return api_fail(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT,
+                        "a stream that the legacy one waits for is capturing");
     *captureStatus = status_of(stream);
     return api_leave();
 }
@@ -406,6 +447,9 @@ static CUresult info(const char *call, CUstream hStream, CUstreamCaptureStatus *
     if (result != CUDA_SUCCESS)
         return result;
     API_REQUIRE(status != NULL);
+    if (stream->legacy && blocking_captured(stream->context))
+        return api_fail(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT,
+                        "a stream that the legacy one waits for is capturing");
     *status = status_of(stream);
     if (*status != CU_STREAM_CAPTURE_STATUS_ACTIVE)
         return api_leave();
@@ -507,7 +551,7 @@ CUresult CUDAAPI cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
 {
     API_ENTER();
     struct api_thread *thread = api_thread();
-    API_REQUIRE(mode != NULL && (unsigned)*mode <= CU_STREAM_CAPTURE_MODE_RELAXED);
+    API_REQUIRE(mode != NULL); /* which mode is not looked at, on the H200 */
     CUstreamCaptureMode before = thread->capture_mode;
     thread->capture_mode = *mode;
     *mode = before;

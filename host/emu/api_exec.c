@@ -600,13 +600,15 @@ static CUresult submit(const char *call, CUgraphExec handle, CUstream hStream, b
 {
     struct api_context *context;
     struct api_stream *stream;
-    CUresult result = api_enter_context(call, &context);
+    CUresult result = api_enter_for(call, hStream, &context);
     if (result != CUDA_SUCCESS)
         return result;
     struct instance *instance = emu_handle_get(EMU_HANDLE_EXEC, handle);
     if (instance == NULL)
         return api_fail(CUDA_ERROR_INVALID_VALUE, "not a live instance of a graph");
     result = api_stream_get(context, hStream, &stream);
+    if (result == CUDA_SUCCESS)
+        result = api_capture_refuse(stream);
     if (result != CUDA_SUCCESS)
         return api_result(result);
     struct api_work work = {.kind = API_WORK_EMPTY};
@@ -811,7 +813,9 @@ CUresult CUDAAPI cuGraphNodeGetEnabled(CUgraphExec hGraphExec, CUgraphNode hNode
     CUresult result = enter_step(__func__, hGraphExec, hNode, &instance, &node);
     if (result != CUDA_SUCCESS)
         return result;
-    API_REQUIRE(isEnabled != NULL);
+    API_REQUIRE(isEnabled != NULL &&
+                (node->type == CU_GRAPH_NODE_TYPE_KERNEL || node->type == CU_GRAPH_NODE_TYPE_MEMCPY ||
+                 node->type == CU_GRAPH_NODE_TYPE_MEMSET));
     *isEnabled = !find_step(instance, node)->disabled;
     return api_leave();
 }

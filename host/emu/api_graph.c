@@ -270,8 +270,10 @@ CUresult CUDAAPI cuGraphDestroy(CUgraph hGraph)
     CUresult result = enter_graph(__func__, hGraph, &graph);
     if (result != CUDA_SUCCESS)
         return result;
-    if (graph->parent != NULL || graph->capture != NULL)
-        return api_fail(CUDA_ERROR_INVALID_VALUE, "the graph belongs to a node or is being captured into");
+    if (graph->capture != NULL)
+        return api_fail(CUDA_ERROR_ILLEGAL_STATE, "the graph is being captured into");
+    if (graph->parent != NULL)
+        return api_fail(CUDA_ERROR_INVALID_VALUE, "the graph belongs to a node");
     api_graph_free(graph);
     return api_leave();
 }

@@ -10,8 +10,6 @@
 static CUresult take_params(const struct emu_kernel_info *info, void **params, void **extra,
                             struct api_launch *launch)
 {
-    if (params != NULL && extra != NULL)
-        return api_set_error(CUDA_ERROR_INVALID_VALUE, "both kernelParams and extra are given");
     const void *buffer = NULL;
     size_t buffer_bytes = 0;
     bool has_buffer = false, has_size = false;
@@ -26,17 +24,22 @@ static CUresult take_params(const struct emu_kernel_info *info, void **params, v
             return api_set_error(CUDA_ERROR_INVALID_VALUE, "entry %zu of extra is unknown", i);
         }
     }
-    if (extra != NULL && (!has_buffer || !has_size || (buffer == NULL && buffer_bytes > 0)))
-        return api_set_error(CUDA_ERROR_INVALID_VALUE, "extra lacks a parameter buffer or its size");
+    /* A buffer without a size is none, on the H200; beside one kernelParams must be NULL. */
+    if (has_size && (!has_buffer || (buffer == NULL && buffer_bytes > 0)))
+        return api_set_error(CUDA_ERROR_INVALID_VALUE, "extra lacks a parameter buffer");
+    if (params != NULL && buffer_bytes > 0)
+        return api_set_error(CUDA_ERROR_INVALID_VALUE, "both kernelParams and extra are given");
     if (info->n_params == 0)
-        return CUDA_SUCCESS;
-    if (params == NULL && extra == NULL)
+        return buffer_bytes == 0 ? CUDA_SUCCESS
+                                 : api_set_error(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,
+                                                 "parameters are given, the kernel has none");
+    if (params == NULL && buffer_bytes == 0)
         return api_set_error(CUDA_ERROR_INVALID_VALUE, "the kernel has %u parameters, none are given",
                              info->n_params);
     uint32_t last = info->n_params - 1, needed = info->param_offsets[last] + info->param_sizes[last];
     /* An H200's driver takes a shorter buffer (what it lacks is undefined: zero here), and refuses a longer
      * one so. */
-    if (extra != NULL && buffer_bytes > needed)
+    if (buffer_bytes > needed)
         return api_set_error(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,
                              "the parameter buffer has %zu bytes, the kernel's "
                              "parameters %u",
@@ -46,9 +49,8 @@ static CUresult take_params(const struct emu_kernel_info *info, void **params, v
         return api_set_error(CUDA_ERROR_OUT_OF_MEMORY, "no memory for kernel parameters");
     launch->params = block;
     launch->param_bytes = info->param_bytes > needed ? info->param_bytes : needed;
-    if (extra != NULL) {
-        if (buffer_bytes > 0)
-            memcpy(block, buffer, buffer_bytes);
+    if (buffer_bytes > 0) {
+        memcpy(block, buffer, buffer_bytes);
         return CUDA_SUCCESS;
     }
     for (uint32_t i = 0; i < info->n_params; i++) {
@@ -107,10 +109,13 @@ static CUresult launch(const char *call, const CUlaunchConfig *config, CUfunctio
     struct api_context *context;
     struct api_stream *stream;
     struct api_work work = {.kind = API_WORK_EMPTY};
-    CUresult result = api_enter_context(call, &context);
+    CUresult result = api_enter_for(call, config != NULL ? config->hStream : NULL, &context);
     if (result != CUDA_SUCCESS)
         return result;
     API_REQUIRE(config != NULL);
+    const struct api_function *function = emu_handle_get(EMU_HANDLE_FUNCTION, f);
+    if (function != NULL && function->module->context != context)
+        return api_fail(CUDA_ERROR_INVALID_HANDLE, "the function is of another context than the stream");
     result = api_stream_get(context, config->hStream, &stream);
     if (result == CUDA_SUCCESS)
         result =

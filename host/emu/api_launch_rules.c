@@ -64,10 +64,12 @@ static void keep(struct api_hints *hints, const CUlaunchAttribute *attribute)
 static CUresult fire(struct api_launch *launch, CUevent handle, int flags, unsigned char port)
 {
     const struct api_event *event = emu_handle_get(EMU_HANDLE_EVENT, handle);
-    if (event == NULL || flags != 0)
-        return api_set_error(CUDA_ERROR_INVALID_VALUE, "not a live event, or flags 0x%x", (unsigned)flags);
+    if (event == NULL)
+        return api_set_error(CUDA_ERROR_INVALID_HANDLE, "not a live event");
+    if (flags != 0)
+        return api_set_error(CUDA_ERROR_ILLEGAL_STATE, "flags 0x%x of the event", (unsigned)flags);
     if ((event->flags & CU_EVENT_DISABLE_TIMING) == 0 || (event->flags & CU_EVENT_INTERPROCESS) != 0)
-        return api_set_error(CUDA_ERROR_INVALID_VALUE,
+        return api_set_error(CUDA_ERROR_NOT_SUPPORTED,
                              "the event must be of this process, and without timing");
     launch->fires = handle;
     launch->fires_port = port;
@@ -111,6 +113,12 @@ static CUresult apply(const CUlaunchAttribute *attribute, struct api_launch *lau
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
     case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
     case CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING:
+        if ((attribute->id == CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING &&
+             value->nvlinkUtilCentricScheduling > 1) ||
+            (attribute->id == CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN &&
+             (unsigned)value->memSyncDomain > CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE))
+            return api_set_error(CUDA_ERROR_INVALID_VALUE, "launch attribute %d has no such value",
+                                 (int)attribute->id);
         keep(&launch->hints, attribute);
         emu_log_once("launch attribute %d is a hint that changes nothing here", (int)attribute->id);
         return CUDA_SUCCESS;
@@ -229,6 +237,26 @@ CUresult api_cluster_shape(const struct api_function *function, const CUlaunchCo
     return result == CUDA_SUCCESS && *out_has ? check_cluster(function, grid, out_cluster) : result;
 }
 
+/* A preferred cluster is made of whole clusters, and the grid of it. */
+static CUresult check_preferred(const CUlaunchAttribute *attributes, unsigned n_attributes,
+                                const struct api_launch *launch, bool clustered)
+{
+    for (unsigned i = 0; i < n_attributes; i++) {
+        if (attributes[i].id != CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION)
+            continue;
+        const uint32_t *preferred = &attributes[i].value.preferredClusterDim.x;
+        for (int k = 0; k < 3; k++)
+            if (!clustered || preferred[k] == 0 || preferred[k] % launch->cluster[k] != 0 ||
+                launch->grid[k] % preferred[k] != 0)
+                return api_set_error(
+                    CUDA_ERROR_INVALID_CLUSTER_SIZE,
+                    "preferred cluster dimension %c is %u: wanted a multiple of the cluster's, and the "
+                    "grid's a multiple of it",
+                    'x' + k, preferred[k]);
+    }
+    return CUDA_SUCCESS;
+}
+
 CUresult api_launch_check(struct api_device *device, struct api_launch *launch,
                           const CUlaunchAttribute *attributes, unsigned n_attributes)
 {
@@ -241,6 +269,11 @@ CUresult api_launch_check(struct api_device *device, struct api_launch *launch,
         return api_set_error(CUDA_ERROR_INVALID_VALUE,
                              "grid %u x %u x %u: wanted 1 to 2147483647 x 65535 x 65535", grid[0], grid[1],
                              grid[2]);
+    const struct ptx_directives *directives = &function->info.function->directives;
+    if (directives->has_reqntid &&
+        product(launch->block) == 1) /* stands for the required block, on the H200 */
+        for (int i = 0; i < 3; i++)
+            launch->block[i] = directives->reqntid[i] != 0 ? directives->reqntid[i] : 1;
     CUresult result = check_block(function, launch->block);
     if (n_attributes > 0 && attributes == NULL)
         return api_set_error(CUDA_ERROR_INVALID_VALUE, "%u attributes, but no list", n_attributes);
@@ -248,17 +281,22 @@ CUresult api_launch_check(struct api_device *device, struct api_launch *launch,
         result = apply(&attributes[i], launch, &attribute);
     if (result != CUDA_SUCCESS)
         return result;
-    uint32_t limit = api_dynamic_shared_limit(&function->settings, &function->info);
-    if (launch->dynamic_shared_bytes > limit)
-        return api_set_error(CUDA_ERROR_INVALID_VALUE,
-                             "%u bytes of dynamic shared memory: the function allows %u "
-                             "(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES raises it)",
-                             launch->dynamic_shared_bytes, limit);
     result = agree(function, attribute, launch->cluster, &clustered);
     if (result == CUDA_SUCCESS && clustered)
         result = check_cluster(function, grid, launch->cluster);
+    if (result == CUDA_SUCCESS)
+        result = check_preferred(attributes, n_attributes, launch, clustered);
     if (result != CUDA_SUCCESS)
         return result;
+    uint32_t limit = api_dynamic_shared_limit(&function->settings, &function->info);
+    if (launch->dynamic_shared_bytes > limit)
+        return api_set_error(launch->cooperative && !clustered &&
+                                     launch->dynamic_shared_bytes <= model->shared_per_sm_bytes
+                                 ? CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE
+                                 : CUDA_ERROR_INVALID_VALUE,
+                             "%u bytes of dynamic shared memory: the function allows %u "
+                             "(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES raises it)",
+                             launch->dynamic_shared_bytes, limit);
     launch->explicit_cluster = clustered;
     uint64_t size = product(launch->cluster), threads = product(launch->block), ctas = product(grid);
     if (size > model->max_cluster)

@@ -46,7 +46,11 @@ CUresult api_kernel_work(const CUDA_KERNEL_NODE_PARAMS *params, struct api_work 
 CUresult api_copy_work(const CUDA_MEMCPY3D *params, struct api_work *out_work)
 {
     struct api_copy copy;
-    CUresult result = api_copy_from_3d(params, &copy);
+    CUresult result = params->WidthInBytes == 0 || params->Height == 0 || params->Depth == 0
+                          ? api_set_error(CUDA_ERROR_INVALID_VALUE, "a node that copies nothing")
+                          : api_copy_from_3d(params, &copy);
+    if (result != CUDA_SUCCESS)
+        return result;
     *out_work = (struct api_work){.kind = API_WORK_COPY, .copy = copy};
     return result;
 }
@@ -55,6 +59,8 @@ CUresult api_set_work(const CUDA_MEMSET_NODE_PARAMS *params, struct api_work *ou
 {
     if (params->elementSize != 1 && params->elementSize != 2 && params->elementSize != 4)
         return api_set_error(CUDA_ERROR_INVALID_VALUE, "elements of %u bytes", params->elementSize);
+    if (params->width == 0 || params->height == 0)
+        return api_set_error(CUDA_ERROR_INVALID_VALUE, "a node that sets nothing");
     CUresult result =
         api_set_check(params->dst, params->pitch, params->elementSize, params->width, params->height);
     *out_work = (struct api_work){

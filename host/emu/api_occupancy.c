@@ -64,10 +64,13 @@ static CUresult potential(const char *call, int *minGridSize, int *blockSize, CU
     for (int threads = most; threads > 0; threads = (threads - 1) / 32 * 32) {
         size_t bytes = dynamic;
         if (dynamic_of != NULL) {
-            api_unlock(); /* the program's function */
+            const CUfunction handle = function->handle;
+            (void)api_leave(); /* the program's function */
             bytes = dynamic_of(threads);
             api_lock();
-            if (emu_handle_get(EMU_HANDLE_FUNCTION, function->handle) != function)
+            api_thread()->call = call;
+            function = emu_handle_get(EMU_HANDLE_FUNCTION, handle);
+            if (function == NULL)
                 return api_fail(CUDA_ERROR_INVALID_HANDLE, "the function was unloaded meanwhile");
         }
         uint32_t fit = ctas(function, threads, bytes);
@@ -155,10 +158,20 @@ static uint32_t clusters(const struct emu_model *model, const struct api_functio
     return emu_occupancy_clusters(model, function->kernel, threads, dynamic, (uint32_t)size);
 }
 
+/* These two work in the function's context, whatever is current. */
+static CUresult enter_any(const char *call, CUfunction handle, struct api_function **out_function)
+{
+    CUresult result;
+    if (emu_handle_get(EMU_HANDLE_KERNEL, handle) != NULL)
+        return enter_function(call, handle, out_function);
+    *out_function = api_enter_object(call, EMU_HANDLE_FUNCTION, handle, CUDA_ERROR_INVALID_VALUE, &result);
+    return *out_function == NULL ? result : api_use_context((*out_function)->module->context);
+}
+
 CUresult CUDAAPI cuOccupancyMaxActiveClusters(int *numClusters, CUfunction func, const CUlaunchConfig *config)
 {
     struct api_function *function;
-    CUresult result = enter_function(__func__, func, &function);
+    CUresult result = enter_any(__func__, func, &function);
     if (result != CUDA_SUCCESS)
         return result;
     API_REQUIRE(numClusters != NULL && config != NULL);
@@ -178,7 +191,7 @@ CUresult CUDAAPI cuOccupancyMaxPotentialClusterSize(int *clusterSize, CUfunction
                                                     const CUlaunchConfig *config)
 {
     struct api_function *function;
-    CUresult result = enter_function(__func__, func, &function);
+    CUresult result = enter_any(__func__, func, &function);
     if (result != CUDA_SUCCESS)
         return result;
     API_REQUIRE(clusterSize != NULL && config != NULL);

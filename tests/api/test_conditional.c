@@ -322,7 +322,7 @@ static void test_fired_events(void **state)
                              .hStream = one,
                              .attrs = &fire,
                              .numAttrs = 1};
-    WANT(CUDA_ERROR_INVALID_VALUE, cuLaunchKernelEx(&config, early, (void *[]){&memory}, NULL));
+    WANT(CUDA_ERROR_NOT_SUPPORTED, cuLaunchKernelEx(&config, early, (void *[]){&memory}, NULL));
     for (unsigned i = 0; i < 20; i++) {
         fire.value.programmaticEvent.event = event;
         OK(cuLaunchKernelEx(&config, early, (void *[]){&memory}, NULL));
