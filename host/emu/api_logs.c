@@ -69,6 +69,7 @@ void api_log_tell_and_unlock(void)
 static void enter(const char *call)
 {
     api_thread()->call = call;
+    api_thread()->untold = 0;
     api_lock();
 }
 

@@ -4,7 +4,9 @@
    descriptor of the page; who opens it goes through /proc, as api_share.c does for memory. */
 #include "emu/api.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -18,6 +20,7 @@ struct api_shared_event {
     char magic[8];
     uint64_t recorded; /* calls that recorded it, in all processes */
     uint64_t done;     /* the greatest of these numbers that a stream has got to */
+    int32_t recorder;  /* the process of the last record: one that has ended gets nowhere any more */
 };
 
 struct event_handle {
@@ -57,6 +60,7 @@ void api_shared_event_free(struct api_event *event)
 
 uint64_t api_shared_event_record(struct api_event *event)
 {
+    __atomic_store_n(&event->shared->recorder, (int32_t)getpid(), __ATOMIC_SEQ_CST);
     return __atomic_add_fetch(&event->shared->recorded, 1, __ATOMIC_SEQ_CST);
 }
 
@@ -75,7 +79,9 @@ uint64_t api_shared_event_last(const struct api_event *event)
 
 bool api_shared_event_reached(const struct api_event *event, uint64_t number)
 {
-    return __atomic_load_n(&event->shared->done, __ATOMIC_SEQ_CST) >= number;
+    const int32_t recorder = __atomic_load_n(&event->shared->recorder, __ATOMIC_SEQ_CST);
+    return __atomic_load_n(&event->shared->done, __ATOMIC_SEQ_CST) >= number ||
+           (recorder > 0 && kill(recorder, 0) != 0 && errno == ESRCH);
 }
 
 void api_shared_event_wait(const struct api_event *event, uint64_t number, const volatile bool *cancel)

@@ -86,8 +86,9 @@ struct api_thread *api_thread(void)
 }
 
 /* May the process and the thread make calls? With the lock; given back if not. */
-static CUresult check_caller(const struct api_thread *thread)
+static CUresult check_caller(struct api_thread *thread)
 {
+    thread->untold = 0;
     if (forked)
         return api_fail(CUDA_ERROR_NOT_INITIALIZED,
                         "the process was forked after cuInit: call it in the child only");

@@ -308,7 +308,11 @@ void api_work_fini(struct api_work *work)
         if (work->copy.staged)
             free((void *)(uintptr_t)work->copy.from.address);
         break;
-    case API_WORK_RECORD:
+    case API_WORK_RECORD: /* dropped with its context: other processes wait for it no longer */
+        if (work->event.event->shared != NULL && work->event.shared != 0)
+            api_shared_event_done(work->event.event, work->event.shared);
+        api_event_release(work->event.event);
+        break;
     case API_WORK_WAIT:
         api_event_release(work->event.event);
         break;
