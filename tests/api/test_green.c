@@ -1,5 +1,7 @@
 /* Green contexts: a part of the SMs for a part of the work. What an H200 answers to each call is in
    data/h200_resources.txt; here it is what kernels see. */
+#include <unistd.h>
+
 #include "api_test.h"
 
 static const char where_text[] =
@@ -168,6 +170,7 @@ static void test_reset(void **state)
 
 int main(void)
 {
+    alarm(120); /* what hangs ends here */
     const struct CMUnitTest tests[] = {
         IN_CONTEXT(test_partition),
         IN_CONTEXT(test_events),
