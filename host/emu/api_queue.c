@@ -136,8 +136,11 @@ static void run_head(struct api_stream *stream)
         struct api_thread *thread = api_thread();
         const struct check_task *outer = thread->task;
         thread->task = task->order;
+        int cancellation;
         api_unlock();
+        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancellation);
         task->result = api_work_run(context, &task->work, &error);
+        pthread_setcancelstate(cancellation, NULL);
         api_lock();
         thread->task = outer;
         /* A synchronous task's refusal is its caller's; what an asynchronous one leaves behind is the
