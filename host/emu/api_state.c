@@ -16,8 +16,8 @@ static pthread_key_t thread_key;
 static bool forked;
 static struct api_thread spare;
 
-/* A thread that is cancelled is so between calls: one that went with the lock, or with a task half done, would stop
-   everyone. */
+/* A thread that is cancelled is so between calls: one that went with the lock, or with a task half done,
+   would stop everyone. */
 static _Thread_local int cancellation; /* as it was before the lock was taken */
 
 void api_lock(void)
