@@ -230,7 +230,7 @@ static clab_status run_init(struct emu_run *run, struct clab_error *error)
     run->local_bytes += image->deep ? DEEP_STACK_BYTES : 0;
     run->resident_limit = residency(run);
     run->clocked = machine->options.schedule == EMU_SCHEDULE_FAIR;
-    run->counted = hooks || run->clocked || image->reads_clock;
+    run->counted = (hooks && run->hooks->op) || run->clocked || image->reads_clock;
     run->slice_fuel = slice_fuel(run);
     run->param_bytes = launch->kernel->info.param_bytes;
     if (run->param_bytes) {

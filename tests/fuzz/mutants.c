@@ -1,5 +1,6 @@
 /* Mutants (mutate.h) of PTX files, loaded and launched by fuzz_run.c, each file's in a child. A child that
-   dies, takes longer than ten seconds for a mutant, or holds over two gigabytes is a defect of the stand-in.
+   dies, takes longer for a mutant than ten seconds of processor time or a minute, or holds over two gigabytes
+   is a defect of the stand-in.
 
    usage: fuzz_mutants SEED COUNT FILE...     so many of each file; status 1 when one was a defect
           fuzz_mutants --show SEED FILE       the mutant as text */
@@ -9,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,7 +18,7 @@
 #include "mutate.h"
 #include "target.h"
 
-enum { SECONDS = 10, MOST_KIB = 2 << 20, MOST_BYTES = 4 << 20 };
+enum { CPU_SECONDS = 10, SECONDS = 60, MOST_KIB = 2 << 20, MOST_BYTES = 4 << 20 };
 
 /* The number of the mutant that runs; shared with the parent. */
 static _Atomic uint64_t *at_work;
@@ -28,6 +30,7 @@ _Noreturn static void child(uint64_t seed, uint64_t first, uint64_t count, const
         struct rusage used;
         *at_work = i;
         alarm(SECONDS);
+        setitimer(ITIMER_PROF, &(struct itimerval){.it_value = {.tv_sec = CPU_SECONDS}}, NULL);
         const size_t length = fuzz_mutate(seed + i, text, bytes, mutant, bytes * 2 + 65536);
         LLVMFuzzerTestOneInput((const uint8_t *)mutant, length);
         alarm(0);

@@ -183,6 +183,32 @@ static void exchange(struct mutation *m, enum kind kind)
         m->tokens[b] = old;
 }
 
+/* The letters of a register's name: %rd12 is another kind of register than %r12. */
+static uint32_t prefix(const struct mutation *m, uint32_t at)
+{
+    const struct token *token = &m->tokens[at];
+    uint32_t n = 1;
+    while (!token->word && n < token->length && isalpha((unsigned char)m->text[token->at + n]))
+        n++;
+    return n;
+}
+
+/* A register becomes another of its kind: what comes out still parses. */
+static void other_register(struct mutation *m)
+{
+    const uint32_t a = pick(m, REGISTER);
+    for (unsigned tries = 0; a != UINT32_MAX && tries < 30; tries++) {
+        const uint32_t b = pick(m, REGISTER), n = prefix(m, a);
+        if (m->tokens[a].word || m->tokens[b].word || prefix(m, b) != n ||
+            memcmp(m->text + m->tokens[a].at, m->text + m->tokens[b].at, n) != 0 ||
+            (m->tokens[a].length == m->tokens[b].length &&
+             memcmp(m->text + m->tokens[a].at, m->text + m->tokens[b].at, m->tokens[a].length) == 0))
+            continue;
+        m->tokens[a] = m->tokens[b];
+        return;
+    }
+}
+
 static void line(struct mutation *m, uint32_t what)
 {
     uint32_t a, a_end, b, b_end;
@@ -229,7 +255,7 @@ static void mutate_once(struct mutation *m)
                                       ".target sm_100a",
                                       "trap;"};
     uint32_t at;
-    switch (below(m, 16)) {
+    switch (below(m, 24)) {
     case 0:
     case 1:
     case 2:
@@ -264,7 +290,17 @@ static void mutate_once(struct mutation *m)
         m->tokens[at].gone = m->tokens[at].kind != LINE_END;
         break;
     case 14:
+    case 15:
+    case 16:
         exchange(m, NUMBER);
+        break;
+    case 17:
+    case 18:
+    case 19:
+    case 20:
+    case 21:
+    case 22:
+        other_register(m);
         break;
     default:
         at = pick(m, below(m, 2) ? OTHER : BLANK);

@@ -6,7 +6,7 @@
 #   CORPORA  the folder with parse.pack, module.pack, …       default: FUZZERS/corpus
 # environment:
 #   FUZZ_PROCESSES  processes in all        default: two fewer than processors
-#   FUZZ_TARGETS    names, with blanks      default: all
+#   FUZZ_TARGETS    names, with blanks, each with =N for so many processes     default: all
 #   FUZZ_LEAKS      0: leaks are not looked for (that takes ptrace, which not every container has)     default: 1
 #
 # It ends at most 60 s after SECONDS, whatever hangs, and says twice a minute how far it is. FUZZERS needs the libFuzzer
@@ -38,7 +38,7 @@ names=() total=0
 for program in "$fuzzers"/fuzz_*; do
     name=${program##*/fuzz_}
     [[ ! -x $program || $name == replay_* || $name == faults_* || $name == mutants ]] && continue
-    [[ " ${FUZZ_TARGETS:-$name} " != *" $name "* ]] && continue
+    [[ " ${FUZZ_TARGETS:-$name} " =~ \ $name(=[0-9]+)?\  ]] || continue
     names+=("$name")
     total=$((total + ${weight[$name]:-1}))
 done
@@ -46,6 +46,7 @@ wanted=${FUZZ_PROCESSES:-$(($(nproc) - 2))}
 declare -A processes=()
 for name in "${names[@]}"; do
     processes[$name]=$((wanted * ${weight[$name]:-1} / total))
+    [[ ! " ${FUZZ_TARGETS:-} " =~ \ $name=([0-9]+)\  ]] || processes[$name]=${BASH_REMATCH[1]}
     ((processes[$name] > 0)) || processes[$name]=1
 done
 memory() {
