@@ -125,6 +125,8 @@ void *api_enter_object(const char *call, enum emu_handle_kind kind, const void *
     api_lock();
     thread->call = call;
     void *object = emu_handle_get(kind, handle);
+    if (object == NULL && kind == EMU_HANDLE_STREAM && emu_handle_was(kind, handle))
+        missing = CUDA_ERROR_CONTEXT_IS_DESTROYED; /* so the H200 names a destroyed stream */
     *out_result = object == NULL ? api_fail(missing, "not a live handle of its kind") : check_caller(thread);
     return *out_result == CUDA_SUCCESS ? object : NULL;
 }

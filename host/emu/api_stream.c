@@ -157,10 +157,8 @@ CUresult CUDAAPI cuStreamCreateWithPriority(CUstream *phStream, unsigned int fla
 CUresult CUDAAPI cuStreamDestroy_v2(CUstream hStream)
 {
     CUresult result;
-    const int was = emu_handle_was(EMU_HANDLE_STREAM, hStream);
     struct api_stream *stream =
-        api_enter_object(__func__, EMU_HANDLE_STREAM, hStream,
-                         was ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_ERROR_INVALID_HANDLE, &result);
+        api_enter_object(__func__, EMU_HANDLE_STREAM, hStream, CUDA_ERROR_INVALID_HANDLE, &result);
     if (stream == NULL)
         return result;
     if (stream->legacy || stream->per_thread)

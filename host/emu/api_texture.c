@@ -97,6 +97,8 @@ static CUresult resource_fill(const CUDA_RESOURCE_DESC *resource, struct emu_tex
         return api_set_error(CUDA_ERROR_INVALID_VALUE, "flags 0x%x", resource->flags);
     switch (resource->resType) {
     case CU_RESOURCE_TYPE_ARRAY:
+        if (resource->res.array.hArray == NULL)
+            return api_set_error(CUDA_ERROR_INVALID_VALUE, "the array is NULL");
         result = api_array_get(resource->res.array.hArray, &array);
         return result == CUDA_SUCCESS ? array_fill(array, out) : result;
     case CU_RESOURCE_TYPE_MIPMAPPED_ARRAY:
