@@ -128,7 +128,7 @@ static CUresult view_format(CUresourceViewFormat format, struct emu_texture *out
                 {EMU_TEXEL_UINT, 32}, {EMU_TEXEL_SINT, 32}, {EMU_TEXEL_FLOAT, 16}, {EMU_TEXEL_FLOAT, 32}};
     const uint32_t bytes = emu_texel_bytes(out);
     if (format == CU_RES_VIEW_FORMAT_NONE)
-        return api_set_error(CUDA_ERROR_INVALID_VALUE, "a view without a format");
+        return CUDA_SUCCESS;
     const unsigned index = (unsigned)format - 1;
     if (index / 3 >= API_COUNT_OF(rows) && (out->kind != EMU_TEXEL_UINT || out->channel_bits != 32))
         return api_set_error(CUDA_ERROR_INVALID_VALUE, "blocks are seen in arrays of 32-bit integers");
