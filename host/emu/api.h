@@ -433,7 +433,8 @@ struct api_work {
             unsigned bytes, flags;
         } value;
         struct {
-            struct api_work *items; /* heap */
+            struct api_work *items;        /* heap */
+            CUstreamBatchMemOpParams *ops; /* heap: what they were made of; lent to who asks a node */
             unsigned count;
         } batch;
         struct api_exec *exec; /* a reference is held */

@@ -76,53 +76,53 @@ CUresult CUDAAPI cuCheckpointProcessUnlock(int pid, CUcheckpointUnlockArgs *args
 
 /* ---- "Multicast Object Management": CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED is 0 ---- */
 
-static CUresult multicast(const char *call, bool good)
+static CUresult multicast(const char *call)
 {
     CUresult result = api_enter(call);
     if (result != CUDA_SUCCESS)
         return result;
-    API_REQUIRE(good);
     return api_fail(CUDA_ERROR_NOT_SUPPORTED, "multicast objects need several devices: one is emulated");
 }
 
 CUresult CUDAAPI cuMulticastCreate(CUmemGenericAllocationHandle *mcHandle, const CUmulticastObjectProp *prop)
 {
-    return multicast(__func__, mcHandle != NULL && prop != NULL && prop->numDevices > 1 && prop->size > 0);
+    (void)mcHandle, (void)prop;
+    return multicast(__func__);
 }
 
 CUresult CUDAAPI cuMulticastGetGranularity(size_t *granularity, const CUmulticastObjectProp *prop,
                                            CUmulticastGranularity_flags option)
 {
-    return multicast(__func__, granularity != NULL && prop != NULL &&
-                                   (unsigned)option <= CU_MULTICAST_GRANULARITY_RECOMMENDED);
+    (void)granularity, (void)prop, (void)option;
+    return multicast(__func__);
 }
 
 CUresult CUDAAPI cuMulticastAddDevice(CUmemGenericAllocationHandle mcHandle, CUdevice dev)
 {
-    (void)dev;
-    return multicast(__func__, mcHandle != 0);
+    (void)mcHandle, (void)dev;
+    return multicast(__func__);
 }
 
 CUresult CUDAAPI cuMulticastBindMem(CUmemGenericAllocationHandle mcHandle, size_t mcOffset,
                                     CUmemGenericAllocationHandle memHandle, size_t memOffset, size_t size,
                                     unsigned long long flags)
 {
-    (void)mcOffset, (void)memHandle, (void)memOffset, (void)size, (void)flags;
-    return multicast(__func__, mcHandle != 0);
+    (void)mcHandle, (void)mcOffset, (void)memHandle, (void)memOffset, (void)size, (void)flags;
+    return multicast(__func__);
 }
 
 CUresult CUDAAPI cuMulticastBindAddr(CUmemGenericAllocationHandle mcHandle, size_t mcOffset,
                                      CUdeviceptr memptr, size_t size, unsigned long long flags)
 {
-    (void)mcOffset, (void)memptr, (void)size, (void)flags;
-    return multicast(__func__, mcHandle != 0);
+    (void)mcHandle, (void)mcOffset, (void)memptr, (void)size, (void)flags;
+    return multicast(__func__);
 }
 
 CUresult CUDAAPI cuMulticastUnbind(CUmemGenericAllocationHandle mcHandle, CUdevice dev, size_t mcOffset,
                                    size_t size)
 {
-    (void)dev, (void)mcOffset, (void)size;
-    return multicast(__func__, mcHandle != 0);
+    (void)mcHandle, (void)dev, (void)mcOffset, (void)size;
+    return multicast(__func__);
 }
 
 /* ---- RDMA, descriptors of ranges, decompression ---- */

@@ -108,8 +108,6 @@ static struct api_edge *dependencies_of(const struct api_stream *stream, const s
     const bool early = work->kind == API_WORK_KERNEL && work->launch.programmatic;
     for (size_t i = 0; edges != NULL && i < stream->n_capture_nodes; i++) {
         edges[i] = stream->capture_nodes[i];
-        if (work->kind != API_WORK_KERNEL)
-            edges[i].data = (CUgraphEdgeData){0};
         if (early && edges[i].node->type == CU_GRAPH_NODE_TYPE_KERNEL) {
             edges[i].data.from_port = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC;
             edges[i].data.type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC;

@@ -3,6 +3,8 @@
    (before CUDA 3.2) are left out. Copies of one-dimensional arrays: api_copy_array.c. */
 #include "emu/api_transfer.h"
 
+#include "emu/api_array.h"
+
 static CUresult copy_linear(const char *call, CUstream handle, uint64_t to, uint64_t from, uint64_t bytes,
                             enum api_side_kind to_kind, enum api_side_kind from_kind, bool synchronous)
 {
@@ -237,6 +239,85 @@ CUresult CUDAAPI cuMemcpyBatchAsync(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t
                                     size_t *failIdx, CUstream hStream)
 {
     CUresult result = cuMemcpyBatchAsync_v2(dsts, srcs, sizes, count, attrs, attrsIdxs, numAttrs, hStream);
+    if (result != CUDA_SUCCESS && failIdx != NULL)
+        *failIdx = SIZE_MAX; /* not traced to one copy */
+    return result;
+}
+
+/* The bytes of a texel of the array; 1 between pointers, whose elements are bytes. */
+static size_t element_bytes(const CUmemcpy3DOperand *one, const CUmemcpy3DOperand *other)
+{
+    const CUmemcpy3DOperand *operand = one->type == CU_MEMCPY_OPERAND_TYPE_ARRAY ? one : other;
+    CUDA_ARRAY3D_DESCRIPTOR desc;
+    enum emu_texel_kind kind;
+    unsigned bits, channels;
+    if (operand->type != CU_MEMCPY_OPERAND_TYPE_ARRAY)
+        return 1;
+    return cuArray3DGetDescriptor_v2(&desc, operand->op.array.array) == CUDA_SUCCESS &&
+                   api_format_texels(desc.Format, desc.NumChannels, &kind, &bits, &channels)
+               ? bits / 8 * channels
+               : 0;
+}
+
+/* UNVERIFIED: row lengths and layer heights of zero, taken as those of the extent (CUDA Driver API 13.0,
+   cuMemcpy3DBatchAsync). */
+static bool box_of(const CUDA_MEMCPY3D_BATCH_OP *op, CUDA_MEMCPY3D *out)
+{
+    const CUmemcpy3DOperand *from = &op->src, *to = &op->dst;
+    const size_t bytes = element_bytes(from, to);
+    *out = (CUDA_MEMCPY3D){.srcMemoryType = CU_MEMORYTYPE_UNIFIED,
+                           .dstMemoryType = CU_MEMORYTYPE_UNIFIED,
+                           .WidthInBytes = op->extent.width * bytes,
+                           .Height = op->extent.height,
+                           .Depth = op->extent.depth};
+    if (from->type == CU_MEMCPY_OPERAND_TYPE_ARRAY) {
+        out->srcMemoryType = CU_MEMORYTYPE_ARRAY;
+        out->srcArray = from->op.array.array;
+        out->srcXInBytes = from->op.array.offset.x * bytes;
+        out->srcY = from->op.array.offset.y;
+        out->srcZ = from->op.array.offset.z;
+    } else {
+        out->srcDevice = from->op.ptr.ptr;
+        out->srcPitch = (from->op.ptr.rowLength != 0 ? from->op.ptr.rowLength : op->extent.width) * bytes;
+        out->srcHeight = from->op.ptr.layerHeight != 0 ? from->op.ptr.layerHeight : op->extent.height;
+    }
+    if (to->type == CU_MEMCPY_OPERAND_TYPE_ARRAY) {
+        out->dstMemoryType = CU_MEMORYTYPE_ARRAY;
+        out->dstArray = to->op.array.array;
+        out->dstXInBytes = to->op.array.offset.x * bytes;
+        out->dstY = to->op.array.offset.y;
+        out->dstZ = to->op.array.offset.z;
+    } else {
+        out->dstDevice = to->op.ptr.ptr;
+        out->dstPitch = (to->op.ptr.rowLength != 0 ? to->op.ptr.rowLength : op->extent.width) * bytes;
+        out->dstHeight = to->op.ptr.layerHeight != 0 ? to->op.ptr.layerHeight : op->extent.height;
+    }
+    return bytes != 0 && op->extent.width != 0 && op->extent.height != 0 && op->extent.depth != 0;
+}
+
+CUresult CUDAAPI cuMemcpy3DBatchAsync_v2(size_t numOps, CUDA_MEMCPY3D_BATCH_OP *opList,
+                                         unsigned long long flags, CUstream hStream)
+{
+    CUresult result = CUDA_SUCCESS;
+    if (numOps == 0 || opList == NULL || flags != 0 || hStream == NULL || hStream == CU_STREAM_LEGACY) {
+        API_ENTER();
+        return api_fail(CUDA_ERROR_INVALID_VALUE, "no copies, flags, or a legacy stream");
+    }
+    for (size_t i = 0; i < numOps && result == CUDA_SUCCESS; i++) {
+        CUDA_MEMCPY3D box;
+        if (!box_of(&opList[i], &box)) {
+            API_ENTER();
+            return api_fail(CUDA_ERROR_INVALID_VALUE, "copy %zu is empty, or its array not live", i);
+        }
+        result = copy_box(__func__, hStream, NULL, &box, false);
+    }
+    return result;
+}
+
+CUresult CUDAAPI cuMemcpy3DBatchAsync(size_t numOps, CUDA_MEMCPY3D_BATCH_OP *opList, size_t *failIdx,
+                                      unsigned long long flags, CUstream hStream)
+{
+    CUresult result = cuMemcpy3DBatchAsync_v2(numOps, opList, flags, hStream);
     if (result != CUDA_SUCCESS && failIdx != NULL)
         *failIdx = SIZE_MAX; /* not traced to one copy */
     return result;

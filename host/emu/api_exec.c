@@ -17,8 +17,13 @@ struct api_step {
     unsigned long long node; /* the id of the node that it came from; 0: a marker */
     CUgraphNode handle;      /* of that node; it may be gone */
     CUgraphNodeType type;
-    size_t n_from; /* for cuGraphExecUpdate's comparison, as the next */
-    bool is_exit;  /* nothing depends on it */
+    struct step_edge {
+        size_t place; /* in the order of its graph's nodes */
+        CUgraphNode handle;
+        CUgraphEdgeData data;
+    } * from; /* n_from, heap: for cuGraphExecUpdate's comparison, as the next two */
+    size_t n_from;
+    bool is_exit; /* nothing depends on it */
     bool disabled;
     size_t n_inside; /* the steps after it that belong to it */
     uint64_t condition;
@@ -51,8 +56,10 @@ void api_exec_release(struct api_exec *exec)
 {
     if (--exec->refs > 0)
         return;
-    for (size_t i = 0; i < exec->n_steps; i++)
+    for (size_t i = 0; i < exec->n_steps; i++) {
         api_work_fini(&exec->steps[i].work);
+        free(exec->steps[i].from);
+    }
     for (size_t i = 0; i < exec->n_conditions; i++)
         api_condition_release(exec->conditions[i]);
     free(exec->conditions);
@@ -85,6 +92,14 @@ static void wait_for_event(struct api_context *context, struct api_event *event)
 static CUresult run_steps(struct api_context *context, struct api_step *first, const struct api_step *end,
                           struct clab_error *error);
 
+static bool has_kernel(const struct api_step *first, const struct api_step *end)
+{
+    for (const struct api_step *step = first; step < end; step++)
+        if (step->type == CU_GRAPH_NODE_TYPE_KERNEL)
+            return true;
+    return false;
+}
+
 /* Asks the condition and runs what it chooses; a loop asks again. */
 static CUresult run_conditional(struct api_context *context, struct api_step *step, struct clab_error *error)
 {
@@ -98,6 +113,12 @@ static CUresult run_conditional(struct api_context *context, struct api_step *st
         struct api_step *body = step + 1;
         for (uint32_t i = 0; i < choice; i++)
             body += 1 + body->n_inside;
+        if (step->decides == CU_GRAPH_COND_TYPE_WHILE && !has_kernel(body + 1, body + 1 + body->n_inside)) {
+            clab_error_set(error, CLAB_DEADLOCK,
+                           "a loop of a graph goes on for ever: its body has no kernel that "
+                           "could change the condition");
+            return CUDA_ERROR_LAUNCH_TIMEOUT; /* as of kernels that hang (api_work.c) */
+        }
         result = run_steps(context, body + 1, body + 1 + body->n_inside, error);
     } while (step->decides == CU_GRAPH_COND_TYPE_WHILE && result == CUDA_SUCCESS && !context->cancel);
     return result;
@@ -159,6 +180,22 @@ static struct api_step *step_new(struct api_exec *exec, size_t *capacity)
     return step;
 }
 
+/* api_graph_order has just numbered the nodes. */
+static CUresult edges_take(struct api_step *step, const struct api_node *node)
+{
+    if (node->n_from == 0)
+        return CUDA_SUCCESS;
+    step->from = calloc(node->n_from, sizeof *step->from);
+    if (step->from == NULL)
+        return api_set_error(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a graph");
+    step->n_from = node->n_from;
+    for (size_t i = 0; i < node->n_from; i++)
+        step->from[i] = (struct step_edge){.place = node->from[i].node->mark,
+                                           .handle = node->from[i].node->handle,
+                                           .data = node->from[i].data};
+    return CUDA_SUCCESS;
+}
+
 static CUresult append(struct api_exec *exec, const struct api_graph *graph, size_t *capacity);
 
 static CUresult append_bodies(struct api_exec *exec, const struct api_conditional *conditional,
@@ -198,9 +235,10 @@ static CUresult append(struct api_exec *exec, const struct api_graph *graph, siz
         step->node = node->id;
         step->handle = node->handle;
         step->type = node->type;
-        step->n_from = node->n_from;
         step->is_exit = node->is_exit;
-        result = api_work_copy(&node->work, &step->work);
+        result = edges_take(step, node);
+        if (result == CUDA_SUCCESS)
+            result = api_work_copy(&node->work, &step->work);
         if (result == CUDA_SUCCESS && node->child != NULL) {
             result = append(exec, node->child, capacity);
             exec->steps[place].n_inside = exec->n_steps - place - 1;
@@ -290,14 +328,19 @@ static CUresult make_own(struct instance *instance)
     }
     copy->refs = 1;
     for (size_t i = 0; i < old->n_steps; i++) {
+        const size_t bytes = old->steps[i].n_from * sizeof *old->steps[i].from;
         copy->steps[i] = old->steps[i];
+        copy->steps[i].from = bytes > 0 ? malloc(bytes) : NULL;
         CUresult result = api_work_copy(&old->steps[i].work, &copy->steps[i].work);
+        copy->n_steps = i + 1;
+        if (result == CUDA_SUCCESS && bytes > 0 && copy->steps[i].from == NULL)
+            result = api_set_error(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a graph");
         if (result != CUDA_SUCCESS) {
-            copy->n_steps = i;
             api_exec_release(copy);
             return result;
         }
-        copy->n_steps = i + 1;
+        if (bytes > 0)
+            memcpy(copy->steps[i].from, old->steps[i].from, bytes);
     }
     if (!api_retainer_copy(&copy->retained, &old->retained) ||
         !conditions_copy(copy, old->conditions, old->n_conditions)) {
@@ -313,7 +356,8 @@ static CUresult make_own(struct instance *instance)
 
 /* ---- what an instance may hold ---- */
 
-/* The first node that the body of a conditional node cannot hold, or NULL. */
+/* The first node that the body of a conditional node cannot hold, or NULL: copies with pageable host memory
+   among them, which the host would have to make. */
 static const struct api_node *not_in_body(const struct api_graph *body)
 {
     for (const struct api_node *node = body->nodes; node != NULL; node = node->next) {
@@ -325,8 +369,11 @@ static const struct api_node *not_in_body(const struct api_graph *body)
         case CU_GRAPH_NODE_TYPE_KERNEL:
         case CU_GRAPH_NODE_TYPE_EMPTY:
         case CU_GRAPH_NODE_TYPE_MEMSET:
-        case CU_GRAPH_NODE_TYPE_MEMCPY:
         case CU_GRAPH_NODE_TYPE_CONDITIONAL:
+            break;
+        case CU_GRAPH_NODE_TYPE_MEMCPY:
+            if (!node->work.copy.to.device || !node->work.copy.from.device)
+                return node;
             break;
         default:
             return node;
@@ -404,7 +451,11 @@ static CUresult check_graph(const struct api_graph *graph, unsigned long long fl
     const struct api_node *bad = bad_body(graph);
     if (bad != NULL)
         return refuse(
-            refusal, CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED, bad,
+            refusal,
+            bad->type == CU_GRAPH_NODE_TYPE_MEMCPY /* so an H200 */
+                ? CUDA_GRAPH_INSTANTIATE_MULTIPLE_CTXS_NOT_SUPPORTED
+                : CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED,
+            bad,
             "the body of a conditional node holds kernels, copies, sets, empty nodes, child graphs and "
             "conditional nodes");
     if ((flags & FLAG_DEVICE) == 0)
@@ -647,6 +698,8 @@ static CUresult replace(struct instance *instance, const struct api_node *node, 
 {
     if (made == CUDA_SUCCESS && node->type != type)
         made = api_set_error(CUDA_ERROR_INVALID_VALUE, "the node is of another kind");
+    if (made == CUDA_SUCCESS && work->kind == API_WORK_KERNEL)
+        made = api_attributes_keep(&find_step(instance, node)->work.launch, &work->launch);
     if (made == CUDA_SUCCESS &&
         compare_work(&find_step(instance, node)->work, work) != CU_GRAPH_EXEC_UPDATE_SUCCESS)
         made = api_set_error(CUDA_ERROR_INVALID_VALUE, "that cannot change in an instance");
@@ -788,10 +841,20 @@ static const struct api_step *last_exit(const struct api_step *first, const stru
     return found;
 }
 
+/* The first dependency that is another one, or NULL. */
+static const struct step_edge *other_edge(const struct api_step *old, const struct api_step *fresh)
+{
+    for (size_t i = 0; i < fresh->n_from; i++)
+        if (fresh->from[i].place != old->from[i].place ||
+            memcmp(&fresh->from[i].data, &old->from[i].data, sizeof fresh->from[i].data) != 0)
+            return &fresh->from[i];
+    return NULL;
+}
+
 /* Compares level by level; the steps of both are in an order that the edges allow. */
 static CUgraphExecUpdateResult compare(const struct api_step *old, const struct api_step *old_end,
                                        const struct api_step *fresh, const struct api_step *fresh_end,
-                                       CUgraphNode *out_node)
+                                       CUgraphNode *out_node, CUgraphNode *out_from)
 {
     size_t old_exits, fresh_exits;
     CUgraphExecUpdateResult what = CU_GRAPH_EXEC_UPDATE_SUCCESS;
@@ -807,16 +870,19 @@ static CUgraphExecUpdateResult compare(const struct api_step *old, const struct 
             what = CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED;
         else if (fresh->n_from != old->n_from)
             what = CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
-        else if (fresh->type == CU_GRAPH_NODE_TYPE_CONDITIONAL &&
-                 (fresh->decides != old->decides || fresh->n_bodies != old->n_bodies))
+        else if (other_edge(old, fresh) != NULL) {
+            *out_from = other_edge(old, fresh)->handle;
+            what = CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
+        } else if (fresh->type == CU_GRAPH_NODE_TYPE_CONDITIONAL &&
+                   (fresh->decides != old->decides || fresh->n_bodies != old->n_bodies))
             what = CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED;
         else
             what = compare_work(&old->work, &fresh->work);
         if (what != CU_GRAPH_EXEC_UPDATE_SUCCESS)
             *out_node = fresh->handle;
         else
-            what =
-                compare(old + 1, old + 1 + old->n_inside, fresh + 1, fresh + 1 + fresh->n_inside, out_node);
+            what = compare(old + 1, old + 1 + old->n_inside, fresh + 1, fresh + 1 + fresh->n_inside, out_node,
+                           out_from);
         old += 1 + old->n_inside;
         fresh += 1 + fresh->n_inside;
     }
@@ -843,7 +909,7 @@ CUresult CUDAAPI cuGraphExecChildGraphNodeSetParams(CUgraphExec hGraphExec, CUgr
     struct api_step *step = find_step(instance, node), *first = step + 1;
     CUgraphNode ignored = NULL;
     const bool same = compare(first, first + step->n_inside, fresh->steps, fresh->steps + fresh->n_steps,
-                              &ignored) == CU_GRAPH_EXEC_UPDATE_SUCCESS;
+                              &ignored, &ignored) == CU_GRAPH_EXEC_UPDATE_SUCCESS;
     for (size_t i = 0; same && i < fresh->n_steps; i++) {
         const struct api_work old = first[i].work;
         first[i].work = fresh->steps[i].work;
@@ -855,11 +921,11 @@ CUresult CUDAAPI cuGraphExecChildGraphNodeSetParams(CUgraphExec hGraphExec, CUgr
 
 /* Takes over the parameters of a graph of the same shape. */
 static CUresult update(const char *call, CUgraphExec handle, CUgraph hGraph,
-                       CUgraphExecUpdateResult *out_what, CUgraphNode *out_node)
+                       CUgraphExecUpdateResult *out_what, CUgraphNode *out_node, CUgraphNode *out_from)
 {
     struct instance *instance;
     *out_what = CU_GRAPH_EXEC_UPDATE_ERROR;
-    *out_node = NULL;
+    *out_node = *out_from = NULL;
     CUresult result = enter_instance(call, handle, &instance);
     if (result != CUDA_SUCCESS)
         return result;
@@ -870,8 +936,8 @@ static CUresult update(const char *call, CUgraphExec handle, CUgraph hGraph,
     if (result != CUDA_SUCCESS)
         return api_result(result);
     const struct api_exec *old = instance->exec;
-    *out_what =
-        compare(old->steps, old->steps + old->n_steps, fresh->steps, fresh->steps + fresh->n_steps, out_node);
+    *out_what = compare(old->steps, old->steps + old->n_steps, fresh->steps, fresh->steps + fresh->n_steps,
+                        out_node, out_from);
     if (*out_what != CU_GRAPH_EXEC_UPDATE_SUCCESS) {
         api_exec_release(fresh);
         return api_fail(CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE, "the graph differs in more than parameters");
@@ -890,7 +956,8 @@ CUresult CUDAAPI cuGraphExecUpdate_v2(CUgraphExec hGraphExec, CUgraph hGraph,
                                       CUgraphExecUpdateResultInfo *resultInfo)
 {
     CUgraphExecUpdateResultInfo info = {0};
-    CUresult result = update(__func__, hGraphExec, hGraph, &info.result, &info.errorNode);
+    CUresult result =
+        update(__func__, hGraphExec, hGraph, &info.result, &info.errorNode, &info.errorFromNode);
     if (resultInfo != NULL)
         *resultInfo = info;
     return result;
@@ -900,8 +967,8 @@ CUresult CUDAAPI cuGraphExecUpdate(CUgraphExec hGraphExec, CUgraph hGraph, CUgra
                                    CUgraphExecUpdateResult *updateResult_out)
 {
     CUgraphExecUpdateResult what;
-    CUgraphNode node;
-    CUresult result = update(__func__, hGraphExec, hGraph, &what, &node);
+    CUgraphNode node, from;
+    CUresult result = update(__func__, hGraphExec, hGraph, &what, &node, &from);
     if (hErrorNode_out != NULL)
         *hErrorNode_out = node;
     if (updateResult_out != NULL)

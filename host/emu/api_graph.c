@@ -52,24 +52,16 @@ bool api_edge_is_plain(const CUgraphEdgeData *data)
     return memcmp(data, &(CUgraphEdgeData){0}, sizeof *data) == 0;
 }
 
-/* The dependency on `from`: with this data, or, for NULL, the first; NULL when there is none. */
-static const struct api_edge *edge_find(const struct api_node *node, const struct api_node *from,
-                                        const CUgraphEdgeData *data)
-{
-    for (size_t i = 0; i < node->n_from; i++)
-        if (node->from[i].node == from &&
-            (data == NULL || memcmp(data, &node->from[i].data, sizeof *data) == 0))
-            return &node->from[i];
-    return NULL;
-}
-
 static bool depends_on(const struct api_node *node, const struct api_node *from)
 {
-    return edge_find(node, from, NULL) != NULL;
+    for (size_t i = 0; i < node->n_from; i++)
+        if (node->from[i].node == from)
+            return true;
+    return false;
 }
 
 /* Only kernels start something before they end, and only kernels can make use of it. */
-static CUresult edge_check(const struct api_edge *from, CUgraphNodeType to)
+CUresult api_edge_check(const struct api_edge *from, CUgraphNodeType to)
 {
     const CUgraphEdgeData *data = &from->data;
     const bool kernels = from->node->type == CU_GRAPH_NODE_TYPE_KERNEL && to == CU_GRAPH_NODE_TYPE_KERNEL;
@@ -119,9 +111,7 @@ CUresult api_node_add(struct api_graph *graph, CUgraphNodeType type, struct api_
         if (from[i].node->graph != graph || depends_on(node, from[i].node))
             result = api_set_error(CUDA_ERROR_INVALID_VALUE,
                                    "dependency %zu is given twice or of another graph", i);
-        else
-            result = edge_check(&from[i], type);
-        if (result == CUDA_SUCCESS && !edge_add(node, &from[i]))
+        else if (!edge_add(node, &from[i]))
             result = api_set_error(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a dependency");
     }
     if (result != CUDA_SUCCESS) {
@@ -515,13 +505,13 @@ CUresult CUDAAPI cuGraphNodeGetType(CUgraphNode hNode, CUgraphNodeType *type)
     return api_leave();
 }
 
-/* `data` NULL: every edge from that node. False when there is none. */
-static bool edge_remove(struct api_node *node, const struct api_node *from, const CUgraphEdgeData *data)
+/* Whatever its data, as an H200's driver does. False when there is none. */
+static bool edge_remove(struct api_node *node, const struct api_node *from)
 {
     size_t kept = 0;
     for (size_t i = 0; i < node->n_from; i++) {
         const struct api_edge *edge = &node->from[i];
-        if (edge->node != from || (data != NULL && memcmp(data, &edge->data, sizeof *data) != 0))
+        if (edge->node != from)
             node->from[kept++] = *edge;
     }
     const bool found = kept < node->n_from;
@@ -547,14 +537,14 @@ static CUresult change_edges(const char *call, CUgraph hGraph, const CUgraphNode
     for (size_t i = 0; i < count && result == CUDA_SUCCESS; i++) {
         struct api_node *target = targets[i].node;
         if (!add) {
-            if (!edge_remove(target, sources[i].node, data != NULL ? &sources[i].data : NULL))
+            if (!edge_remove(target, sources[i].node))
                 result = api_set_error(CUDA_ERROR_INVALID_VALUE, "there is no such edge %zu", i);
             continue;
         }
         if (sources[i].node == target || depends_on(target, sources[i].node))
             result = api_set_error(CUDA_ERROR_INVALID_VALUE, "edge %zu exists, or is of a node to itself", i);
         else
-            result = edge_check(&sources[i], target->type);
+            result = api_edge_check(&sources[i], target->type);
         if (result == CUDA_SUCCESS && !edge_add(target, &sources[i]))
             result = api_set_error(CUDA_ERROR_OUT_OF_MEMORY, "no memory for an edge");
     }
@@ -599,7 +589,7 @@ CUresult CUDAAPI cuGraphDestroyNode(CUgraphNode hNode)
     if (api_graph_has_memory(graph))
         return api_fail(CUDA_ERROR_NOT_SUPPORTED, "a graph that allocates or frees memory keeps its nodes");
     for (struct api_node *other = graph->nodes; other != NULL; other = other->next)
-        edge_remove(other, node, NULL);
+        edge_remove(other, node);
     for (struct api_node **link = &graph->nodes; *link != NULL; link = &(*link)->next)
         if (*link == node) {
             *link = node->next;

@@ -93,19 +93,25 @@ struct api_graph *api_graph_clone(const struct api_graph *graph);
 /* Whether it, or a child graph of it, allocates or frees memory: such a graph cannot be cloned or cut, and
    has one instance at a time (CUDA Driver API 13.0, cuGraphAddMemAllocNode). */
 bool api_graph_has_memory(const struct api_graph *graph);
-/* Takes over what `work` owns. INVALID_VALUE for a dependency twice or of another graph, and for edges with
-   data that nodes of these types cannot have. */
+/* Takes over what `work` owns. INVALID_VALUE for a dependency twice or of another graph. What data edges may
+   have is not looked at: a capture may give any node an edge that a program could not add. */
 CUresult api_node_add(struct api_graph *graph, CUgraphNodeType type, struct api_work *work,
                       const struct api_edge *from, size_t n_from, struct api_node **out_node);
 /* The handles as dependencies on nodes of `graph` (heap, NULL for none); `data` may be NULL. INVALID_VALUE
    when one is no such node. */
 CUresult api_edges_get(struct api_graph *graph, const CUgraphNode *handles, const CUgraphEdgeData *data,
                        size_t count, struct api_edge **out_edges);
+/* INVALID_VALUE when a program cannot add such an edge to a node of that type. */
+CUresult api_edge_check(const struct api_edge *from, CUgraphNodeType to);
 /* Is it an ordinary dependency? */
 bool api_edge_is_plain(const CUgraphEdgeData *data);
 /* The nodes in an order in which each comes after those that it depends on (heap). INVALID_VALUE for a cycle.
  */
 CUresult api_graph_order(const struct api_graph *graph, struct api_node ***out_nodes);
+
+/* A kernel node that gets other parameters keeps its attributes: those of `old`, checked for the new launch
+   (api_node_attributes.c). */
+CUresult api_attributes_keep(const struct api_launch *old, struct api_launch *fresh);
 
 /* Parameters of a node as work, checked (api_node.c); what `out_work` owns is the caller's. */
 CUresult api_kernel_work(const CUDA_KERNEL_NODE_PARAMS *params, struct api_work *out_work);

@@ -80,6 +80,75 @@ CUresult CUDAAPI cuMemPrefetchAsync(CUdeviceptr devPtr, size_t count, CUdevice d
     return prefetch(__func__, devPtr, count, location_of(dstDevice), 0, hStream);
 }
 
+/* ---- batches: one after the other ---- */
+
+static CUresult check_batch(const char *call, const CUdeviceptr *dptrs, const size_t *sizes, size_t count,
+                            unsigned long long flags, CUstream stream)
+{
+    struct api_context *context;
+    CUresult result = api_enter_context(call, &context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    API_REQUIRE(dptrs != NULL && sizes != NULL && count > 0 && flags == 0);
+    API_REQUIRE(stream != NULL && stream != CU_STREAM_LEGACY); /* as documented */
+    for (size_t i = 0; i < count; i++) {
+        const struct api_allocation *allocation = api_allocation_find(dptrs[i]);
+        if (sizes[i] == 0 || allocation == NULL || allocation->kind != API_MEMORY_MANAGED ||
+            sizes[i] > allocation->base + allocation->bytes - dptrs[i])
+            return api_fail(CUDA_ERROR_INVALID_VALUE, "range %zu is not managed memory", i);
+    }
+    return api_leave();
+}
+
+/* The location of each range: that of the last index that is not above it. */
+static CUresult prefetch_all(const char *call, const CUdeviceptr *dptrs, const size_t *sizes, size_t count,
+                             const CUmemLocation *locations, const size_t *indices, size_t n_locations,
+                             unsigned long long flags, CUstream stream)
+{
+    CUresult result = check_batch(call, dptrs, sizes, count, flags, stream);
+    if (result != CUDA_SUCCESS)
+        return result;
+    bool good =
+        locations != NULL && indices != NULL && n_locations > 0 && n_locations <= count && indices[0] == 0;
+    for (size_t i = 1; good && i < n_locations; i++)
+        good = indices[i] > indices[i - 1] && indices[i] < count;
+    if (!good) {
+        API_ENTER();
+        return api_fail(CUDA_ERROR_INVALID_VALUE, "the locations and their indices do not fit %zu ranges",
+                        count);
+    }
+    for (size_t i = 0, place = 0; i < count && result == CUDA_SUCCESS; i++) {
+        while (place + 1 < n_locations && indices[place + 1] <= i)
+            place++;
+        result = prefetch(call, dptrs[i], sizes[i], locations[place], 0, stream);
+    }
+    return result;
+}
+
+CUresult CUDAAPI cuMemPrefetchBatchAsync(CUdeviceptr *dptrs, size_t *sizes, size_t count,
+                                         CUmemLocation *prefetchLocs, size_t *prefetchLocIdxs,
+                                         size_t numPrefetchLocs, unsigned long long flags, CUstream hStream)
+{
+    return prefetch_all(__func__, dptrs, sizes, count, prefetchLocs, prefetchLocIdxs, numPrefetchLocs, flags,
+                        hStream);
+}
+
+/* What a program discards may be anything afterwards: it stays what it is. */
+CUresult CUDAAPI cuMemDiscardBatchAsync(CUdeviceptr *dptrs, size_t *sizes, size_t count,
+                                        unsigned long long flags, CUstream hStream)
+{
+    return check_batch(__func__, dptrs, sizes, count, flags, hStream);
+}
+
+CUresult CUDAAPI cuMemDiscardAndPrefetchBatchAsync(CUdeviceptr *dptrs, size_t *sizes, size_t count,
+                                                   CUmemLocation *prefetchLocs, size_t *prefetchLocIdxs,
+                                                   size_t numPrefetchLocs, unsigned long long flags,
+                                                   CUstream hStream)
+{
+    return prefetch_all(__func__, dptrs, sizes, count, prefetchLocs, prefetchLocIdxs, numPrefetchLocs, flags,
+                        hStream);
+}
+
 static CUresult advise(const char *call, CUdeviceptr address, size_t bytes, CUmem_advise advice,
                        CUmemLocation location)
 {

@@ -263,6 +263,10 @@ CUresult CUDAAPI cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUde
         base = allocation->base;
         bytes = allocation->bytes;
     } else if (!emu_memory_find(api_device()->machine, dptr, &base, &bytes, &kind)) {
+        if (pbase != NULL)
+            *pbase = 0; /* written also when it fails, as on the H200 */
+        if (psize != NULL)
+            *psize = 0;
         return api_fail(CUDA_ERROR_NOT_FOUND, "0x%llx lies in no live allocation", (unsigned long long)dptr);
     }
     if (pbase != NULL)

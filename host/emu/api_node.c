@@ -102,6 +102,8 @@ CUresult api_node_add_to(CUgraph hGraph, const CUgraphNode *dependencies, const 
         result = api_set_error(CUDA_ERROR_INVALID_VALUE, "not a live graph");
     if (result == CUDA_SUCCESS)
         result = api_edges_get(graph, dependencies, data, count, &from);
+    for (size_t i = 0; i < count && result == CUDA_SUCCESS; i++)
+        result = api_edge_check(&from[i], type);
     if (result == CUDA_SUCCESS)
         result = api_node_add(graph, type, work, from, count, out_node);
     free(from);
@@ -424,8 +426,13 @@ static CUresult set_kernel(struct api_node *node, const CUDA_KERNEL_NODE_PARAMS 
 {
     struct api_work work;
     CUresult result = api_kernel_work(params, &work);
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = api_attributes_keep(&node->work.launch, &work.launch);
     if (result == CUDA_SUCCESS)
         replace(node, &work);
+    else
+        api_work_fini(&work);
     return result;
 }
 
@@ -577,7 +584,11 @@ CUresult CUDAAPI cuGraphNodeSetParams(CUgraphNode hNode, CUgraphNodeParams *node
     if (node->type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
         return api_fail(CUDA_ERROR_NOT_SUPPORTED, "the parameters of a conditional node do not change");
     CUresult result = api_any_work(nodeParams, &work);
+    if (result == CUDA_SUCCESS && work.kind == API_WORK_KERNEL)
+        result = api_attributes_keep(&node->work.launch, &work.launch);
     if (result == CUDA_SUCCESS)
         replace(node, &work);
+    else
+        api_work_fini(&work);
     return api_result(result);
 }

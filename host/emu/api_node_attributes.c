@@ -15,10 +15,10 @@ static CUresult enter(const char *call, CUgraphNode handle, struct api_node **ou
     return CUDA_SUCCESS;
 }
 
-/* A launch with these attributes on top of its own. */
-static CUresult change(struct api_node *node, const CUlaunchAttribute *attributes, unsigned count)
+/* The launch with these attributes on top of its own. */
+static CUresult change(struct api_launch *changed, const CUlaunchAttribute *attributes, unsigned count)
 {
-    struct api_launch launch = node->work.launch;
+    struct api_launch launch = *changed;
     CUlaunchAttribute all[8];
     unsigned n = 0;
     bool has_cluster = false;
@@ -33,7 +33,24 @@ static CUresult change(struct api_node *node, const CUlaunchAttribute *attribute
     }
     CUresult result = api_launch_check(api_device(), &launch, all, n);
     if (result == CUDA_SUCCESS)
-        node->work.launch = launch;
+        *changed = launch;
+    return result;
+}
+
+CUresult api_attributes_keep(const struct api_launch *old, struct api_launch *fresh)
+{
+    CUlaunchAttribute attributes[3] = {
+        {.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = old->cooperative},
+        {.id = CU_LAUNCH_ATTRIBUTE_PRIORITY, .value.priority = old->priority},
+        {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION},
+    };
+    /* A kernel whose own directives say its clusters needs no attribute for them. */
+    const struct ptx_directives *directives = &fresh->function->info.function->directives;
+    const bool cluster = old->explicit_cluster && !directives->has_reqnctapercluster;
+    memcpy(&attributes[2].value.clusterDim, old->cluster, sizeof old->cluster);
+    CUresult result = change(fresh, attributes, cluster ? 3 : 2);
+    if (result == CUDA_SUCCESS)
+        fresh->hints = old->hints;
     return result;
 }
 
@@ -69,7 +86,7 @@ CUresult CUDAAPI cuGraphKernelNodeSetAttribute(CUgraphNode hNode, CUkernelNodeAt
     default:
         return api_fail(CUDA_ERROR_INVALID_VALUE, "attribute %d is none of a kernel node", (int)attr);
     }
-    return api_result(change(node, &attribute, 1));
+    return api_result(change(&node->work.launch, &attribute, 1));
 }
 
 /* Only the attribute's own bytes of `value` are written. */
@@ -128,15 +145,5 @@ CUresult CUDAAPI cuGraphKernelNodeCopyAttributes(CUgraphNode dst, CUgraphNode sr
         return result;
     const struct api_node *from = emu_handle_get(EMU_HANDLE_NODE, src);
     API_REQUIRE(from != NULL && from->type == CU_GRAPH_NODE_TYPE_KERNEL);
-    const struct api_launch *launch = &from->work.launch;
-    CUlaunchAttribute attributes[3] = {
-        {.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = launch->cooperative},
-        {.id = CU_LAUNCH_ATTRIBUTE_PRIORITY, .value.priority = launch->priority},
-        {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION},
-    };
-    memcpy(&attributes[2].value.clusterDim, launch->cluster, sizeof launch->cluster);
-    result = change(to, attributes, launch->explicit_cluster ? 3 : 2);
-    if (result == CUDA_SUCCESS)
-        to->work.launch.hints = launch->hints;
-    return api_result(result);
+    return api_result(api_attributes_keep(&from->work.launch, &to->work.launch));
 }

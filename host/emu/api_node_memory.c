@@ -1,6 +1,5 @@
 /* "Graph Management": memory allocation and free nodes, batches of stream memory operations, and changes of
-   event nodes. Memory itself: api_graph_memory.c. Parameters of batches are given back with the operations
-   that have something to do here. */
+   event nodes. Memory itself: api_graph_memory.c. */
 #include "emu/api_graph.h"
 
 #include <stdlib.h>
@@ -98,16 +97,22 @@ CUresult api_batch_work(unsigned count, const CUstreamBatchMemOpParams *ops, uns
     if (flags != 0 || count == 0 || count > 256 || ops == NULL)
         return api_set_error(CUDA_ERROR_INVALID_VALUE, "%u operations, flags 0x%x", count, flags);
     struct api_work *items = calloc(count, sizeof *items);
-    if (items == NULL)
+    CUstreamBatchMemOpParams *kept = calloc(count, sizeof *kept);
+    if (items == NULL || kept == NULL) {
+        free(items);
+        free(kept);
         return api_set_error(CUDA_ERROR_OUT_OF_MEMORY, "no memory for %u operations", count);
+    }
+    memcpy(kept, ops, count * sizeof *kept);
     for (unsigned i = 0; i < count; i++) {
         CUresult result = api_memory_op_work(&ops[i], &items[i]);
         if (result != CUDA_SUCCESS) {
             free(items);
+            free(kept);
             return result;
         }
     }
-    *out_work = (struct api_work){.kind = API_WORK_BATCH, .batch = {items, count}};
+    *out_work = (struct api_work){.kind = API_WORK_BATCH, .batch = {items, kept, count}};
     return CUDA_SUCCESS;
 }
 
@@ -123,6 +128,24 @@ CUresult CUDAAPI cuGraphAddBatchMemOpNode(CUgraphNode *phGraphNode, CUgraph hGra
                ? api_result(result)
                : api_node_add_call(phGraphNode, hGraph, dependencies, NULL, numDependencies,
                                    CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, &work, NULL);
+}
+
+/* The operations are lent until the node changes. */
+CUresult CUDAAPI cuGraphBatchMemOpNodeGetParams(CUgraphNode hNode,
+                                                CUDA_BATCH_MEM_OP_NODE_PARAMS *nodeParams_out)
+{
+    struct api_node *node;
+    CUresult result = enter_node(__func__, hNode, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, nodeParams_out, &node);
+    if (result != CUDA_SUCCESS)
+        return result;
+    const bool batch = node->work.kind == API_WORK_BATCH; /* captured single operations are none */
+    const struct api_context *context = api_context_get(NULL);
+    *nodeParams_out = (CUDA_BATCH_MEM_OP_NODE_PARAMS){
+        .ctx = context != NULL ? context->handle : NULL,
+        .count = batch ? node->work.batch.count : 0,
+        .paramArray = batch ? node->work.batch.ops : NULL,
+    };
+    return api_leave();
 }
 
 /* Replaces a node's work; ends the call. */

@@ -122,6 +122,7 @@ CUresult CUDAAPI cuMemPoolImportPointer(CUdeviceptr *ptr_out, CUmemoryPool pool,
 {
     API_ENTER_CONTEXT(context);
     API_REQUIRE(ptr_out != NULL && shareData != NULL);
+    *ptr_out = 0; /* also when it fails, as on the H200 */
     struct pointer_data data;
     struct stat about;
     memcpy(&data, shareData, sizeof data);

@@ -317,6 +317,7 @@ void api_work_fini(struct api_work *work)
         break;
     case API_WORK_BATCH:
         free(work->batch.items);
+        free(work->batch.ops);
         break;
     default:
         break;
@@ -354,12 +355,17 @@ CUresult api_work_copy(const struct api_work *work, struct api_work *out_work)
         break;
     case API_WORK_BATCH: {
         const size_t bytes = work->batch.count * sizeof *work->batch.items;
+        const size_t op_bytes = work->batch.count * sizeof *work->batch.ops;
         out_work->batch.items = malloc(bytes > 0 ? bytes : 1);
-        if (out_work->batch.items == NULL) {
+        out_work->batch.ops = malloc(op_bytes > 0 ? op_bytes : 1);
+        if (out_work->batch.items == NULL || out_work->batch.ops == NULL) {
+            free(out_work->batch.items);
+            free(out_work->batch.ops);
             *out_work = (struct api_work){.kind = API_WORK_EMPTY};
             return api_set_error(CUDA_ERROR_OUT_OF_MEMORY, "no memory for memory operations");
         }
         memcpy(out_work->batch.items, work->batch.items, bytes);
+        memcpy(out_work->batch.ops, work->batch.ops, op_bytes);
         break;
     }
     default:

@@ -234,6 +234,9 @@ static void bodies(void)
                            .Depth = 1};
     SAY("body: copy from the host", cu.cuGraphAddMemcpyNode(&inside, body, &inside, 1, &copy, context));
     launch("with a copy from the host", graph, 1, 4);
+    SAY("body: remove the copy from the host", cu.cuGraphDestroyNode(inside));
+    SAY("body: set again", cu.cuGraphAddMemsetNode(&inside, body, NULL, 0, &set, context));
+    launch("without it", graph, 1, 3);
     CUgraphExec first = NULL, second = NULL;
     SAY("instance", cu.cuGraphInstantiateWithFlags(&first, graph, 0));
     SAY("second instance", cu.cuGraphInstantiateWithFlags(&second, graph, 0));
