@@ -242,6 +242,11 @@ CUresult api_submit(struct api_stream *stream, struct api_work *work, enum api_m
         return api_set_error(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
                              "the stream is capturing: nothing can be waited for");
     }
+    if (stream->destroyed ||
+        stream->context == NULL) { /* by another thread, while this call did something else */
+        api_work_fini(work);
+        return api_set_error(CUDA_ERROR_CONTEXT_IS_DESTROYED, "the stream was destroyed meanwhile");
+    }
     struct api_task *task = calloc(1, sizeof *task);
     if (task == NULL || !add_legacy_order(stream)) {
         free(task);

@@ -187,13 +187,13 @@ CUresult CUDAAPI cuStreamSynchronize(CUstream hStream)
     if (!stream->legacy)
         return api_result(api_stream_wait(stream));
     /* The legacy stream is done when the blocking streams are. */
-    CUresult result = CUDA_SUCCESS;
+    const struct api_context *context = stream->context; /* pinned; the stream may go meanwhile */
     struct api_work work = {.kind = API_WORK_EMPTY};
-    result = api_submit(stream, &work, API_SYNC);
-    if (result == CUDA_SUCCESS && stream->context->sticky != CUDA_SUCCESS)
-        result = stream->context->sticky;
+    CUresult result = api_submit(stream, &work, API_SYNC);
+    if (result == CUDA_SUCCESS && context->sticky != CUDA_SUCCESS)
+        result = context->sticky;
     if (result != CUDA_SUCCESS)
-        return api_fail_with(result, &stream->context->fault);
+        return api_fail_with(result, &context->fault);
     return api_leave();
 }
 

@@ -173,7 +173,9 @@ static CUresult view_fill(const CUDA_RESOURCE_VIEW_DESC *view, struct emu_textur
 
 static CUresult sampler_fill(const CUDA_TEXTURE_DESC *desc, struct emu_texture *out)
 {
-    if ((desc->flags & ~(unsigned)KNOWN_TEXTURE_FLAGS) != 0)
+    /* A seamless texture is a cube's, on the H200. */
+    if ((desc->flags & ~(unsigned)KNOWN_TEXTURE_FLAGS) != 0 ||
+        ((desc->flags & CU_TRSF_SEAMLESS_CUBEMAP) != 0 && !out->cube))
         return api_set_error(CUDA_ERROR_INVALID_VALUE, "flags 0x%x", desc->flags);
     if ((unsigned)desc->filterMode > CU_TR_FILTER_MODE_LINEAR ||
         (unsigned)desc->mipmapFilterMode > CU_TR_FILTER_MODE_LINEAR)
