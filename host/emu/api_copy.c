@@ -225,12 +225,17 @@ CUresult CUDAAPI cuMemcpyBatchAsync_v2(CUdeviceptr *dsts, CUdeviceptr *srcs, siz
     result = api_stream_get(context, hStream, &stream);
     if (result == CUDA_SUCCESS && stream->capture != NULL) /* without harm to the capture, on the H200 */
         return api_fail(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "batches cannot be captured");
+    if (result == CUDA_SUCCESS)
+        stream->refs++; /* it stays, whoever destroys it between two copies */
+    const bool held = result == CUDA_SUCCESS;
     for (size_t i = 0; i < count && result == CUDA_SUCCESS; i++) {
         struct api_copy copy = api_copy_linear(dsts[i], srcs[i], sizes[i]);
         result = api_copy_check(&copy, API_SIDE_UNIFIED, API_SIDE_UNIFIED);
         if (result == CUDA_SUCCESS)
             result = api_copy_submit(stream, &copy, false);
     }
+    if (held)
+        api_stream_release(stream);
     return api_result(result);
 }
 

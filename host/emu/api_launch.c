@@ -122,10 +122,13 @@ static CUresult launch(const char *call, const CUlaunchConfig *config, CUfunctio
             api_launch_prepare(stream->context, stream->green, config, f, params, extra, cooperative, &work);
     const CUevent fires = result == CUDA_SUCCESS ? work.launch.fires : NULL;
     const unsigned char port = fires != NULL ? work.launch.fires_port : 0;
-    if (result == CUDA_SUCCESS)
+    if (result == CUDA_SUCCESS) {
+        stream->refs++; /* for what follows the launch */
         result = api_submit(stream, &work, API_ASYNC);
-    if (result == CUDA_SUCCESS && fires != NULL)
-        result = fire(stream, fires, port);
+        if (result == CUDA_SUCCESS && fires != NULL)
+            result = fire(stream, fires, port);
+        api_stream_release(stream);
+    }
     return api_result(result);
 }
 

@@ -103,15 +103,20 @@ CUresult CUDAAPI cuLaunchGridAsync(CUfunction f, int grid_width, int grid_height
     API_REQUIRE(grid_width > 0 && grid_height > 0);
     if (old->block[0] == 0) /* cuFuncSetBlockShape was not called */
         old->block[0] = old->block[1] = old->block[2] = 1;
-    unsigned char params[PARAM_MAX_BYTES]; /* copied: the lock is given up before the launch takes it */
     size_t bytes = old->param_bytes;
+    unsigned char *params =
+        malloc(bytes > 0 ? bytes : 1); /* copied: the lock is given up before the launch takes it */
+    if (params == NULL)
+        return api_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for the parameters of a launch");
     const unsigned block[3] = {old->block[0], old->block[1], old->block[2]}, shared = old->shared_bytes;
     memcpy(params, old->params, bytes);
     (void)api_leave();
     void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, params, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes,
                      CU_LAUNCH_PARAM_END};
-    return cuLaunchKernel(f, (unsigned)grid_width, (unsigned)grid_height, 1, block[0], block[1], block[2],
-                          shared, hStream, NULL, extra);
+    const CUresult result = cuLaunchKernel(f, (unsigned)grid_width, (unsigned)grid_height, 1, block[0],
+                                           block[1], block[2], shared, hStream, NULL, extra);
+    free(params);
+    return result;
 }
 
 CUresult CUDAAPI cuLaunchGrid(CUfunction f, int grid_width, int grid_height)

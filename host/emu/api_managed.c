@@ -62,10 +62,10 @@ static CUresult prefetch(const char *call, CUdeviceptr address, size_t bytes, CU
     result = api_stream_get(context, handle, &stream);
     if (result == CUDA_SUCCESS)
         result = api_capture_refuse(stream);
-    if (result == CUDA_SUCCESS)
+    if (result == CUDA_SUCCESS) {
+        allocation->advice.prefetched = to; /* first: it may be freed while the lock is given up */
         result = api_submit(stream, &work, API_ASYNC);
-    if (result == CUDA_SUCCESS)
-        allocation->advice.prefetched = to;
+    }
     return api_result(result);
 }
 

@@ -162,7 +162,10 @@ static uint32_t clusters(const struct emu_model *model, const struct api_functio
 static CUresult enter_any(const char *call, CUfunction handle, struct api_function **out_function)
 {
     CUresult result;
-    if (emu_handle_get(EMU_HANDLE_KERNEL, handle) != NULL)
+    api_lock();
+    const bool is_kernel = emu_handle_get(EMU_HANDLE_KERNEL, handle) != NULL;
+    api_unlock();
+    if (is_kernel)
         return enter_function(call, handle, out_function);
     *out_function = api_enter_object(call, EMU_HANDLE_FUNCTION, handle, CUDA_ERROR_INVALID_VALUE, &result);
     return *out_function == NULL ? result : api_use_context((*out_function)->module->context);

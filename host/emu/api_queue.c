@@ -136,8 +136,11 @@ static void run_head(struct api_stream *stream)
         struct api_thread *thread = api_thread();
         const struct check_task *outer = thread->task;
         thread->task = task->order;
+        int cancellation;
         api_unlock();
+        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancellation);
         task->result = api_work_run(context, &task->work, &error);
+        pthread_setcancelstate(cancellation, NULL);
         api_lock();
         thread->task = outer;
         /* A synchronous task's refusal is its caller's; what an asynchronous one leaves behind is the
@@ -238,6 +241,11 @@ CUresult api_submit(struct api_stream *stream, struct api_work *work, enum api_m
         api_capture_invalidate(stream->capture);
         return api_set_error(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
                              "the stream is capturing: nothing can be waited for");
+    }
+    if (stream->destroyed ||
+        stream->context == NULL) { /* by another thread, while this call did something else */
+        api_work_fini(work);
+        return api_set_error(CUDA_ERROR_CONTEXT_IS_DESTROYED, "the stream was destroyed meanwhile");
     }
     struct api_task *task = calloc(1, sizeof *task);
     if (task == NULL || !add_legacy_order(stream)) {

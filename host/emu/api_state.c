@@ -16,14 +16,23 @@ static pthread_key_t thread_key;
 static bool forked;
 static struct api_thread spare;
 
+/* A thread that is cancelled is so between calls: one that went with the lock, or with a task half done,
+   would stop everyone. */
+static _Thread_local int cancellation; /* as it was before the lock was taken */
+
 void api_lock(void)
 {
+    int before;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
     pthread_mutex_lock(&lock);
+    cancellation = before;
 }
 
 void api_unlock(void)
 {
+    const int before = cancellation;
     pthread_mutex_unlock(&lock);
+    pthread_setcancelstate(before, NULL);
 }
 
 void api_wait_for_change(void)
@@ -54,7 +63,7 @@ static void after_fork_in_child(void)
 {
     forked = api_device() != NULL;
     pthread_cond_init(&change, NULL);
-    pthread_mutex_unlock(&lock);
+    api_unlock();
 }
 
 static void set_up(void)
@@ -117,6 +126,8 @@ void *api_enter_object(const char *call, enum emu_handle_kind kind, const void *
     api_lock();
     thread->call = call;
     void *object = emu_handle_get(kind, handle);
+    if (object == NULL && kind == EMU_HANDLE_STREAM && emu_handle_was(kind, handle))
+        missing = CUDA_ERROR_CONTEXT_IS_DESTROYED; /* so the H200 names a destroyed stream */
     *out_result = object == NULL ? api_fail(missing, "not a live handle of its kind") : check_caller(thread);
     return *out_result == CUDA_SUCCESS ? object : NULL;
 }

@@ -157,10 +157,8 @@ CUresult CUDAAPI cuStreamCreateWithPriority(CUstream *phStream, unsigned int fla
 CUresult CUDAAPI cuStreamDestroy_v2(CUstream hStream)
 {
     CUresult result;
-    const int was = emu_handle_was(EMU_HANDLE_STREAM, hStream);
     struct api_stream *stream =
-        api_enter_object(__func__, EMU_HANDLE_STREAM, hStream,
-                         was ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_ERROR_INVALID_HANDLE, &result);
+        api_enter_object(__func__, EMU_HANDLE_STREAM, hStream, CUDA_ERROR_INVALID_HANDLE, &result);
     if (stream == NULL)
         return result;
     if (stream->legacy || stream->per_thread)
@@ -189,9 +187,8 @@ CUresult CUDAAPI cuStreamSynchronize(CUstream hStream)
     if (!stream->legacy)
         return api_result(api_stream_wait(stream));
     /* The legacy stream is done when the blocking streams are. */
+    const struct api_context *context = stream->context; /* pinned; the stream may go meanwhile */
     struct api_work work = {.kind = API_WORK_EMPTY};
-    struct api_context *context =
-        stream->context; /* the stream may be gone when it is done; this one is held */
     CUresult result = api_submit(stream, &work, API_SYNC);
     if (result == CUDA_SUCCESS && context->sticky != CUDA_SUCCESS)
         result = context->sticky;

@@ -94,11 +94,16 @@ CUresult CUDAAPI cuStreamBatchMemOp_v2(CUstream stream, unsigned int count,
         return result;
     API_REQUIRE(flags == 0 && count < 256 && (paramArray != NULL || count == 0));
     result = api_stream_get(context, stream, &found);
+    const bool held = result == CUDA_SUCCESS;
+    if (held)
+        found->refs++; /* it stays, whoever destroys it between two operations */
     for (unsigned i = 0; i < count && result == CUDA_SUCCESS; i++) {
         struct api_work work;
         result = api_memory_op_work(&paramArray[i], &work);
         if (result == CUDA_SUCCESS && work.kind != API_WORK_EMPTY)
             result = api_submit(found, &work, API_ASYNC);
     }
+    if (held)
+        api_stream_release(found);
     return api_result(result);
 }

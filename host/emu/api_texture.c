@@ -97,6 +97,8 @@ static CUresult resource_fill(const CUDA_RESOURCE_DESC *resource, struct emu_tex
         return api_set_error(CUDA_ERROR_INVALID_VALUE, "flags 0x%x", resource->flags);
     switch (resource->resType) {
     case CU_RESOURCE_TYPE_ARRAY:
+        if (resource->res.array.hArray == NULL)
+            return api_set_error(CUDA_ERROR_INVALID_VALUE, "the array is NULL");
         result = api_array_get(resource->res.array.hArray, &array);
         return result == CUDA_SUCCESS ? array_fill(array, out) : result;
     case CU_RESOURCE_TYPE_MIPMAPPED_ARRAY:
@@ -126,7 +128,7 @@ static CUresult view_format(CUresourceViewFormat format, struct emu_texture *out
                 {EMU_TEXEL_UINT, 32}, {EMU_TEXEL_SINT, 32}, {EMU_TEXEL_FLOAT, 16}, {EMU_TEXEL_FLOAT, 32}};
     const uint32_t bytes = emu_texel_bytes(out);
     if (format == CU_RES_VIEW_FORMAT_NONE)
-        return api_set_error(CUDA_ERROR_INVALID_VALUE, "a view without a format");
+        return CUDA_SUCCESS;
     const unsigned index = (unsigned)format - 1;
     if (index / 3 >= API_COUNT_OF(rows) && (out->kind != EMU_TEXEL_UINT || out->channel_bits != 32))
         return api_set_error(CUDA_ERROR_INVALID_VALUE, "blocks are seen in arrays of 32-bit integers");
@@ -171,7 +173,9 @@ static CUresult view_fill(const CUDA_RESOURCE_VIEW_DESC *view, struct emu_textur
 
 static CUresult sampler_fill(const CUDA_TEXTURE_DESC *desc, struct emu_texture *out)
 {
-    if ((desc->flags & ~(unsigned)KNOWN_TEXTURE_FLAGS) != 0)
+    /* A seamless texture is a cube's, on the H200. */
+    if ((desc->flags & ~(unsigned)KNOWN_TEXTURE_FLAGS) != 0 ||
+        ((desc->flags & CU_TRSF_SEAMLESS_CUBEMAP) != 0 && !out->cube))
         return api_set_error(CUDA_ERROR_INVALID_VALUE, "flags 0x%x", desc->flags);
     if ((unsigned)desc->filterMode > CU_TR_FILTER_MODE_LINEAR ||
         (unsigned)desc->mipmapFilterMode > CU_TR_FILTER_MODE_LINEAR)

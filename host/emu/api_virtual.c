@@ -295,14 +295,14 @@ CUresult CUDAAPI cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, CUmemGene
     return api_leave();
 }
 
-/* Does [ptr, +size) consist of whole mappings (or, not `whole`, lie inside mappings that touch)? */
-static bool covered(uint64_t ptr, uint64_t size, bool whole)
+/* Does [ptr, +size) consist of whole mappings? */
+static bool covered(uint64_t ptr, uint64_t size)
 {
     for (uint64_t at = ptr, end = ptr + size; at < end;) {
         const struct api_allocation *mapping = api_allocation_find(at);
         if (mapping == NULL || mapping->kind != API_MEMORY_VIRTUAL)
             return false;
-        if (whole && (mapping->base != at || mapping->bytes > end - at))
+        if (mapping->base != at || mapping->bytes > end - at)
             return false;
         at = mapping->base + mapping->bytes;
     }
@@ -316,7 +316,7 @@ CUresult CUDAAPI cuMemUnmap(CUdeviceptr ptr, size_t size)
     const struct api_allocation *inside = api_allocation_next(ptr);
     if (api_allocation_find(ptr) == NULL && (inside == NULL || inside->base >= ptr + size))
         return api_leave(); /* nothing is mapped there: no error, on the H200 */
-    if (!covered(ptr, size, true))
+    if (!covered(ptr, size))
         return api_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx, %zu bytes, is not made of whole mappings", ptr,
                         size);
     settle();
@@ -335,8 +335,9 @@ CUresult CUDAAPI cuMemSetAccess(CUdeviceptr ptr, size_t size, const CUmemAccessD
     API_ENTER();
     API_REQUIRE(desc != NULL && count > 0 && size > 0);
     API_REQUIRE(ptr % EMU_PHYSICAL_STEP == 0 && size % EMU_PHYSICAL_STEP == 0);
-    if (reservation_of(ptr, size) == NULL || !covered(ptr, size, false))
-        return api_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx, %zu bytes, is not mapped", ptr, size);
+    if (reservation_of(ptr, size) == NULL || !covered(ptr, size))
+        return api_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx, %zu bytes, is not made of whole mappings", ptr,
+                        size);
     for (size_t i = 0; i < count; i++) {
         CUresult result = check_location(&desc[i].location);
         if (result != CUDA_SUCCESS)
