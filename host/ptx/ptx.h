@@ -151,6 +151,7 @@ struct ptx_operand {
     bool negated;      /* !p */
     bool is_f32_bits;  /* FLOAT written as 0fXXXXXXXX */
     bool is_indexed;   /* SYMBOL written as sym[n] */
+    bool is_sum;       /* SYMBOL written as sym + n */
     bool is_exact;     /* FLOAT written as 0f… or 0d… */
     bool is_unsigned;  /* INT with U suffix or above INT64_MAX */
     uint8_t component; /* PTX_COMPONENT_NONE when there is none */
