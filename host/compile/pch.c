@@ -421,7 +421,7 @@ void clab_pch_made(struct clab_pch_store *store, struct clab_pch *pch, bool good
         good = rename(pch->part, pch->path) == 0;
     else if (good && sum_of(pch->part, text) && link(pch->part, pch->path) == 0) {
         sum_path(pch->path, sum, sizeof sum);
-        if (clab_file_write_atomic(sum, text, strlen(text)) != 0)
+        if (clab_file_write_quick(sum, text, strlen(text)) != 0)
             unlink(pch->path);
         char *slash = strrchr(pch->path, '/');
         *slash = '\0';
