@@ -596,7 +596,7 @@ CHECK_APART static void early(const struct actor *a, unsigned lane, uint64_t add
 void check_grids_early(const struct actor *a, unsigned lane, uint64_t address, uint64_t bytes)
 {
     struct check_attempt attempt;
-    volatile bool done = false; /* over the jump out of an attempt */
+    volatile bool done = false;     /* over the jump out of an attempt */
     pthread_mutex_lock(&past.lock); /* a copy may be compared with the same launch meanwhile */
     if (CHECK_ATTEMPT(attempt)) {
         if (!a->check->prior->spoilt) {

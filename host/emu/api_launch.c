@@ -100,6 +100,8 @@ static CUresult launch(const char *call, const CUlaunchConfig *config, CUfunctio
     result = api_stream_get(context, config->hStream, &stream);
     if (result == CUDA_SUCCESS)
         result = api_launch_prepare(stream->context, config, f, params, extra, cooperative, &work);
+    if (result != CUDA_SUCCESS && api_thread()->error.message[0] != '\0')
+        emu_log_refused("%s returns %s: %s", call, api_error_name(result), api_thread()->error.message);
     if (result == CUDA_SUCCESS)
         result = api_submit(stream, &work, API_ASYNC);
     return api_result(result);

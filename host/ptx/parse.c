@@ -55,10 +55,33 @@ static bool word_expect(struct ptx_parser *parser, const char *word)
     return true;
 }
 
+/* The .loc of a call that was inlined. Compilers write it before what was inlined there, mostly a few lines
+   before; one that is further away, or not there, is added without a caller of its own. */
+static bool caller_find(struct ptx_parser *parser, const struct ptx_loc *at, uint32_t *out_caller)
+{
+    enum { FURTHEST = 256 };
+    const struct ptx_loc *all = parser->module_locs.items;
+    const size_t count = parser->module_locs.count;
+    for (size_t i = count; i > 0 && i + FURTHEST > count; i--) {
+        const struct ptx_loc *loc = &all[i - 1];
+        if (loc->file == at->file && loc->line == at->line && loc->column == at->column) {
+            *out_caller = (uint32_t)i;
+            return true;
+        }
+    }
+    struct ptx_loc *kept = ptx_list_add(parser, &parser->module_locs, sizeof *kept);
+    if (!kept)
+        return false;
+    *kept = *at;
+    *out_caller = (uint32_t)parser->module_locs.count;
+    return true;
+}
+
 /* .loc file line column{, function_name label{+offset}, inlined_at file line column} */
 bool ptx_parse_loc(struct ptx_parser *parser)
 {
-    struct ptx_loc loc;
+    struct ptx_loc loc = {0}, at = {0};
+    bool inlined = false;
     if (!ptx_number_u32(parser, UINT32_MAX, &loc.file) || !ptx_number_u32(parser, UINT32_MAX, &loc.line) ||
         !ptx_number_u32(parser, UINT32_MAX, &loc.column))
         return false;
@@ -69,15 +92,35 @@ bool ptx_parse_loc(struct ptx_parser *parser)
             (ptx_accept(parser, '+') && !ptx_number_u32(parser, UINT32_MAX, &ignored)) ||
             !ptx_expect(parser, ',', "after the function's name") || !word_expect(parser, "inlined_at"))
             return false;
-        for (unsigned i = 0; i < 3; i++)
-            if (!ptx_number_u32(parser, UINT32_MAX, &ignored))
-                return false;
+        inlined = true;
+        if (!ptx_number_u32(parser, UINT32_MAX, &at.file) || !ptx_number_u32(parser, UINT32_MAX, &at.line) ||
+            !ptx_number_u32(parser, UINT32_MAX, &at.column))
+            return false;
     }
+    if (inlined && !caller_find(parser, &at, &loc.caller))
+        return false;
     struct ptx_loc *kept = ptx_list_add(parser, &parser->module_locs, sizeof *kept);
     if (!kept)
         return false;
     *kept = loc;
     parser->loc = (uint32_t)parser->module_locs.count;
+    return true;
+}
+
+bool ptx_insn_place(const struct ptx_module *module, const struct ptx_insn *insn, unsigned level,
+                    const char **out_file, uint32_t *out_line, uint32_t *out_column)
+{
+    uint32_t at = insn->loc;
+    for (; level > 0 && at > 0 && at <= module->n_locs; level--)
+        at = module->locs[at - 1].caller;
+    if (at == 0 || at > module->n_locs)
+        return false;
+    const struct ptx_loc *loc = &module->locs[at - 1];
+    if (loc->line == 0 || loc->file >= module->n_files || module->files[loc->file] == NULL)
+        return false;
+    *out_file = module->files[loc->file];
+    *out_line = loc->line;
+    *out_column = loc->column;
     return true;
 }
 
