@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -23,6 +24,7 @@
 
 enum {
     LINE_LIMIT_BYTES = 64 * 1024 * 1024, /* a peer that never ends its line is an error, not a memory hog */
+    STACK_BYTES = 8 * 1024 * 1024,       /* Linux's default */
     KILL_WAIT_MS = 10000, /* a task stuck inside a kernel driver may outlive SIGKILL for long */
 };
 
@@ -105,14 +107,24 @@ static void keep_descriptors_here(void)
         fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
+/* The stack's limit decides where the kernel maps libraries; the hard limit stays. */
+static void fix_stack_limit(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_STACK, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max < STACK_BYTES ? limit.rlim_max : STACK_BYTES;
+        (void)setrlimit(RLIMIT_STACK, &limit);
+    }
+}
+
 /* The child's side: never returns; a failure goes through the start pipe as its errno. */
 static _Noreturn void run_child(const char *const *argv, char **environment, int pipes[PIPES][2],
                                 pid_t parent, bool fixed)
 {
     int failure = 0;
     const int persona = fixed ? personality(0xffffffff) : -1;
-    if (persona != -1)
-        (void)personality((unsigned long)persona | ADDR_NO_RANDOMIZE);
+    if (persona != -1 && personality((unsigned long)persona | ADDR_NO_RANDOMIZE) != -1)
+        fix_stack_limit();
     setpgid(0, 0);
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
         failure = errno;

@@ -10,11 +10,6 @@
 
 #include "check/state.h"
 
-struct check_cluster *check_cluster_of(const struct emu_cluster *cluster)
-{
-    return cluster->observed;
-}
-
 static void group_clear(struct group *group)
 {
     known_clear(&group->mem);
@@ -275,6 +270,7 @@ void check_cluster_start(struct check *check, struct emu_cluster *cluster)
             warp->cta = cta;
             warp->index = w;
             warp->present = cta->cta->warps[w].present;
+            cluster->ctas[rank].warps[w].observed = warp;
             warp->self = (struct identity){cl->index, rank * 32 + w};
             warp->n_groups = 0;
             struct group *group = group_add(warp);

@@ -58,18 +58,18 @@ CHECK_APART static void access_seen(struct check *check, const struct emu_warp *
         access->space != CLAB_SPACE_GLOBAL) {
         return;
     }
-    struct check_cluster *cl = check_cluster_of(emu_warp->cta->cluster);
-    if (!cl) {
+    struct check_warp *warp = check_warp_of(emu_warp);
+    if (!warp) {
         return;
     }
-    struct check_warp *warp = check_warp_of(cl, emu_warp);
+    struct check_cluster *cl = warp->cta->cluster;
     const uint32_t number = site_of(&check->sites, emu_warp->fragment->frame->code, op->insn);
     const struct site *site = &check->sites.list[number];
     struct check_cta *owner = access->owner ? &cl->ctas[access->owner->rank] : NULL;
     if (access->lanes == UINT32_MAX && access->bytes == 4 && access->shape == EMU_SHAPE_ROW &&
         owner == warp->cta && !site->strong && !site->cp_async && warp->n_groups == 1) {
         warp->last_time = check_now(cl);
-        if (check_shared_quick(warp, access, cl->now, number)) {
+        if (check_shared_quick(check, warp, access, cl->now, number)) {
             return;
         }
     }
@@ -148,7 +148,7 @@ CHECK_APART static void event_seen(struct check *check, const struct emu_cta *em
         return;
     }
     struct check_cta *cta = check_cta_of(cl, emu_cta);
-    struct check_warp *warp = emu_warp ? check_warp_of(cl, emu_warp) : NULL;
+    struct check_warp *warp = emu_warp ? check_warp_of(emu_warp) : NULL;
     const struct emu_frame *frame = emu_warp && emu_warp->fragment ? emu_warp->fragment->frame : NULL;
     const uint32_t site = frame && op ? site_of(&check->sites, frame->code, op->insn) : 0;
     switch (event->kind) {
@@ -268,6 +268,7 @@ static void on_begin(void *user, struct emu_run *run)
     pthread_mutex_lock(&all.launch);
     memset(check, 0, sizeof *check);
     check->run = run;
+    check->shared_row = check_shared_row();
     check->launch = (uint32_t)(atomic_fetch_add(&all.launches, 1) + 1);
     check->seed = run->machine->options.seed;
     check->task = run->launch->task;

@@ -221,7 +221,7 @@ void check_transfer(struct check *check, const struct emu_warp *emu_warp, uint32
                     const struct emu_transfer *t)
 {
     struct check_cluster *cl = check_cluster_of(emu_warp->cta->cluster);
-    struct check_warp *warp = check_warp_of(cl, emu_warp);
+    struct check_warp *warp = check_warp_of(emu_warp);
     const struct group *group = group_of(warp, t->lane);
     const struct site *s = &check->sites.list[site];
     warp->last_time = cl->now;

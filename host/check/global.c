@@ -49,8 +49,8 @@ void check_shadow_free(struct global_shadow *g)
         return;
     }
     for (size_t i = 0; i < g->n_used; i++) {
-        free(g->pages[g->used[i]]->reads);
-        free(g->pages[g->used[i]]);
+        free(g->used[i].page->reads);
+        free(g->used[i].page);
     }
     if (g->pages) {
         munmap(g->pages, g->reserved);
@@ -75,9 +75,9 @@ static struct page *page_new(struct global_shadow *g, uint64_t number)
         g->used_capacity = g->used_capacity ? 2 * g->used_capacity : 256;
         g->used = check_grow(g->used, g->used_capacity * sizeof *g->used);
     }
-    g->pages[number] = check_alloc(sizeof(struct page));
-    g->used[g->n_used++] = number;
-    return g->pages[number];
+    struct page *page = check_alloc(sizeof *page);
+    g->used[g->n_used++] = (struct used_page){number, page};
+    return g->pages[number] = page;
 }
 
 /* NULL outside the arena. */
@@ -149,7 +149,7 @@ static void each_reference(const struct global_shadow *g, unsigned char *live, c
 {
 #define ONE(r, shift) (live ? mark(g, live, *(r), shift) : renumber(g, numbers, r, shift))
     for (size_t i = 0; i < g->n_used; i++) {
-        struct page *page = g->pages[g->used[i]];
+        struct page *page = g->used[i].page;
         for (uint32_t k = 0; k < page->n_reads; k++) {
             ONE(&page->reads[k].reference, 5);
         }

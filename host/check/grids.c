@@ -62,7 +62,7 @@ static size_t bytes_of(const struct global_shadow *g)
                    (size_t)g->cells_capacity * WORDS * sizeof *g->cells +
                    g->lists_capacity * sizeof *g->lists + g->bytes_capacity * sizeof *g->bytes;
     for (size_t i = 0; i < g->n_used; i++) {
-        bytes += g->pages[g->used[i]]->reads_capacity * sizeof(struct read);
+        bytes += g->used[i].page->reads_capacity * sizeof(struct read);
     }
     return bytes;
 }
@@ -303,9 +303,9 @@ static void compare(struct check *check, struct footprint *f)
     struct comparison c = {.check = check, .f = f};
     c.may_synchronise = any_release(&f->sites) && any_acquire(&check->sites);
     for (size_t i = 0; i < g->n_used; i++) {
-        const uint64_t start = g->base + ((uint64_t)g->used[i] << PAGE_SHIFT);
-        struct page *mine = g->pages[g->used[i]],
-                    *theirs = g->used[i] < h->n_pages ? h->pages[g->used[i]] : NULL;
+        const uint64_t start = g->base + ((uint64_t)g->used[i].number << PAGE_SHIFT);
+        struct page *mine = g->used[i].page,
+                    *theirs = g->used[i].number < h->n_pages ? h->pages[g->used[i].number] : NULL;
         if (!theirs || !(mine->written || theirs->written)) {
             continue;
         }

@@ -291,7 +291,7 @@ void check_mbarrier(struct check *check, const struct emu_cta *cta, const struct
     struct check_cluster *cl = check_cluster_of(cta->cluster);
     struct check_cta *owner = &cl->ctas[event->rank];
     struct mbarrier *m = check_mbarrier_get(owner, (uint32_t)event->address, true);
-    struct check_warp *warp = emu_warp ? check_warp_of(cl, emu_warp) : NULL;
+    struct check_warp *warp = emu_warp ? check_warp_of(emu_warp) : NULL;
     const unsigned lane = event->lanes ? (unsigned)__builtin_ctz(event->lanes) : 0;
     if (warp) {
         warp->last_time = cl->now;

@@ -7,6 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 #include "check/state.h"
 #include "emu/space.h"
 
@@ -333,14 +337,14 @@ void check_shared_mark(struct check_cta *owner, uint32_t offset, uint32_t agent,
     }
 }
 
-/* Whole rows of words: nearly everything is ordered by a barrier, which a subtraction for each cell tells:
-   the sign of `bad` is set where an epoch is later than the limit, where it is a tag, and where a load finds
-   what was never written. */
-static inline __attribute__((always_inline)) bool row_any(uint64_t *restrict w, uint64_t *restrict r,
-                                                          uint64_t limit, uint64_t epoch, bool write)
+/* Whole rows of words: nearly everything is ordered by a barrier, which the times tell: the upper halves of
+   the epochs, all ones for a tag and 0 for never. Nothing later than `floor` may be there, and something, for
+   a load. A row that passes is accessed. */
+static bool row_plain(uint64_t *restrict w, uint64_t *restrict r, uint32_t floor, uint64_t epoch, bool write)
 {
     uint64_t bad = 0;
     for (unsigned i = 0; i < EMU_LANES; i++) {
+        const uint64_t limit = (uint64_t)floor << 32 | UINT32_MAX;
         bad |= w[i] | (limit - w[i]) | r[i] | (limit - r[i]) | (write ? 0 : w[i] - 1);
     }
     if (bad >> 63) {
@@ -356,21 +360,80 @@ static inline __attribute__((always_inline)) bool row_any(uint64_t *restrict w, 
     return true;
 }
 
-static bool row_plain(uint64_t *w, uint64_t *r, uint64_t limit, uint64_t epoch, bool write)
+#if defined(__x86_64__)
+static __attribute__((target("avx2"))) bool row_avx2(uint64_t *restrict w, uint64_t *restrict r,
+                                                     uint32_t floor, uint64_t epoch, bool write)
 {
-    return write ? row_any(w, r, limit, epoch, true) : row_any(w, r, limit, epoch, false);
+    enum { N = EMU_LANES / 4 };
+    __m256i *wide_w = (__m256i *)(void *)w, *wide_r = (__m256i *)(void *)r;
+    const __m256i limit = _mm256_set1_epi64x((long long)((uint64_t)floor << 32 | UINT32_MAX));
+    __m256i latest = limit, least = _mm256_set1_epi64x(-1);
+    for (unsigned i = 0; i < N; i++) {
+        const __m256i x = _mm256_loadu_si256(&wide_w[i]);
+        latest = _mm256_max_epu32(_mm256_max_epu32(latest, x), _mm256_loadu_si256(&wide_r[i]));
+        least = _mm256_min_epu32(least, x);
+    }
+    /* The lower halves of `limit` are the greatest there are: they never differ. */
+    const __m256i later = _mm256_xor_si256(latest, limit);
+    const __m256i never = _mm256_cmpeq_epi32(least, _mm256_setzero_si256());
+    if (!_mm256_testz_si256(later, later) ||
+        (!write && !_mm256_testz_si256(never, _mm256_set1_epi64x((long long)EPOCH_TAG)))) {
+        return false;
+    }
+    __m256i *to = write ? wide_w : wide_r;
+    __m256i now = _mm256_add_epi64(_mm256_set1_epi64x((long long)epoch),
+                                   _mm256_slli_epi64(_mm256_set_epi64x(3, 2, 1, 0), LANE_SHIFT));
+    for (unsigned i = 0; i < N; i++) {
+        _mm256_storeu_si256(&to[i], now);
+        now = _mm256_add_epi64(now, _mm256_set1_epi64x(4ll << LANE_SHIFT));
+    }
+    for (unsigned i = 0; write && i < N; i++) {
+        _mm256_storeu_si256(&wide_r[i], _mm256_setzero_si256());
+    }
+    return true;
 }
 
-#if defined(__x86_64__)
-static __attribute__((target("avx2"))) bool row_avx2(uint64_t *w, uint64_t *r, uint64_t limit, uint64_t epoch,
-                                                     bool write)
+static __attribute__((target("avx512f"))) bool row_avx512(uint64_t *restrict w, uint64_t *restrict r,
+                                                          uint32_t floor, uint64_t epoch, bool write)
 {
-    return write ? row_any(w, r, limit, epoch, true) : row_any(w, r, limit, epoch, false);
+    enum { N = EMU_LANES / 8 };
+    const __m512i limit = _mm512_set1_epi64((long long)((uint64_t)floor << 32 | UINT32_MAX));
+    __m512i latest = limit, least = _mm512_set1_epi64(-1);
+    for (unsigned i = 0; i < N; i++) {
+        const __m512i x = _mm512_loadu_si512(w + (size_t)8 * i);
+        latest = _mm512_max_epu64(_mm512_max_epu64(latest, x), _mm512_loadu_si512(r + (size_t)8 * i));
+        least = _mm512_min_epu64(least, x);
+    }
+    if (_mm512_cmpneq_epu64_mask(latest, limit) || (!write && _mm512_testn_epi64_mask(least, least))) {
+        return false;
+    }
+    uint64_t *to = write ? w : r;
+    __m512i now = _mm512_add_epi64(_mm512_set1_epi64((long long)epoch),
+                                   _mm512_slli_epi64(_mm512_set_epi64(7, 6, 5, 4, 3, 2, 1, 0), LANE_SHIFT));
+    for (unsigned i = 0; i < N; i++) {
+        _mm512_storeu_si512(to + (size_t)8 * i, now);
+        now = _mm512_add_epi64(now, _mm512_set1_epi64(8ll << LANE_SHIFT));
+    }
+    for (unsigned i = 0; write && i < N; i++) {
+        _mm512_storeu_si512(r + (size_t)8 * i, _mm512_setzero_si512());
+    }
+    return true;
 }
 #endif
 
-bool check_shared_quick(struct check_warp *warp, const struct emu_access *access, uint32_t time,
-                        uint32_t site)
+check_row_access *check_shared_row(void)
+{
+#if defined(__x86_64__)
+    return __builtin_cpu_supports("avx512f") ? row_avx512
+           : __builtin_cpu_supports("avx2")  ? row_avx2
+                                             : row_plain;
+#else
+    return row_plain;
+#endif
+}
+
+bool check_shared_quick(const struct check *check, struct check_warp *warp, const struct emu_access *access,
+                        uint32_t time, uint32_t site)
 {
     struct check_cta *cta = warp->cta;
     const struct known *known = &warp->groups[0].mem;
@@ -378,7 +441,6 @@ bool check_shared_quick(struct check_warp *warp, const struct emu_access *access
     const uint32_t floor = cta->cluster->size == 1 && known->cta_time > known->cluster_time
                                ? known->cta_time
                                : known->cluster_time;
-    const uint64_t limit = (uint64_t)floor << 32 | UINT32_MAX;
     const uint64_t epoch =
         (uint64_t)time << 32 | (uint64_t)warp->self.agent << AGENT_SHIFT | (uint64_t)site << 1;
     const uintptr_t at = (uintptr_t)access->at - (uintptr_t)cta->cta->shared;
@@ -388,12 +450,7 @@ bool check_shared_quick(struct check_warp *warp, const struct emu_access *access
         return false;
     }
     use(cta, (uint32_t)(at / 4) + EMU_LANES);
-#if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx2")) {
-        return row_avx2(w, r, limit, epoch, write);
-    }
-#endif
-    return row_plain(w, r, limit, epoch, write);
+    return check->shared_row(w, r, floor, epoch, write);
 }
 
 /* A word of each lane, in few steps where nothing is to be said. */

@@ -176,8 +176,14 @@ struct check_shape {              /* of a grid */
     uint32_t threads_per_cta;
 };
 
+/* What is done to the cells of a row of words (shared.c), by this processor's instructions. */
+typedef bool check_row_access(uint64_t *restrict w, uint64_t *restrict r, uint32_t floor, uint64_t epoch,
+                              bool write);
+check_row_access *check_shared_row(void);
+
 struct check {
     struct emu_run *run;
+    check_row_access *shared_row;
     struct check_shape shape;
     struct sites sites;
     struct check_cluster *free_clusters;
@@ -228,14 +234,18 @@ void *check_grow(void *memory, size_t bytes);
 void check_lost(void);
 
 /* --- agents.c */
-struct check_cluster *check_cluster_of(const struct emu_cluster *cluster);
+/* NULL: not followed. */
+static inline struct check_cluster *check_cluster_of(const struct emu_cluster *cluster)
+{
+    return cluster->observed;
+}
 static inline struct check_cta *check_cta_of(struct check_cluster *cl, const struct emu_cta *cta)
 {
     return &cl->ctas[cta->rank];
 }
-static inline struct check_warp *check_warp_of(struct check_cluster *cl, const struct emu_warp *warp)
+static inline struct check_warp *check_warp_of(const struct emu_warp *warp)
 {
-    return &cl->ctas[warp->cta->rank].warps[warp->index];
+    return warp->observed;
 }
 void check_cluster_start(struct check *check, struct emu_cluster *cluster);
 void check_cluster_end(struct check *check, struct emu_cluster *cluster);
@@ -306,8 +316,8 @@ struct actor {
 void check_shared(const struct actor *actor, struct check_cta *owner, const struct emu_access *access);
 /* A row of words of the own CTA's shared memory by a whole warp that knows one thing, without atomics: true
    when all of it is ordered, which is then done. */
-bool check_shared_quick(struct check_warp *warp, const struct emu_access *access, uint32_t time,
-                        uint32_t site);
+bool check_shared_quick(const struct check *check, struct check_warp *warp, const struct emu_access *access,
+                        uint32_t time, uint32_t site);
 void check_shared_range(const struct actor *actor, struct check_cta *owner, unsigned lane, uint32_t offset,
                         uint32_t bytes);
 /* Makes the 8 bytes at `offset` written at that time, whatever was there. */

@@ -237,11 +237,21 @@ static clab_status refuse_gated(const struct job *job, const char *text, struct 
     static const char prefix[] = "__cuda_ptx_";
     if (strncmp(start, prefix, sizeof prefix - 1) == 0)
         start += sizeof prefix - 1;
+    /* "90a_SM_100a_SM_101a__" */
     const char *least = gate + strlen("_is_not_supported_before_SM_");
+    struct clab_str targets = {0};
+    while (least < end) {
+        const size_t bytes = strcspn(least, "_");
+        clab_str_addf(&targets, "%ssm_%.*s", targets.bytes > 0 ? ", " : "", (int)bytes, least);
+        least += bytes + strspn(least + bytes, "_");
+        least += strncmp(least, "SM_", 3) == 0 ? 3 : 0;
+    }
     clab_error_set(error, CLAB_PTX_TARGET,
-                   "the kernel uses cuda::ptx::%.*s, which CUDA's headers offer for SM_%.*s only, "
-                   "not for %s",
-                   (int)(gate - start), start, (int)(end - least), least, job->target->name);
+                   "the kernel uses cuda::ptx::%.*s, which CUDA's headers offer for %s%s, not for %s",
+                   (int)(gate - start), start, targets.text != NULL ? targets.text : "others",
+                   targets.text != NULL && strpbrk(targets.text, ",af") != NULL ? " only" : " and later",
+                   job->target->name);
+    clab_str_free(&targets);
     clab_error_at(error, job->request->source_path, 0, 0);
     return clab_error_remedy(error,
                              "compile for an architecture of that list (--arch), or write the instruction as "
@@ -306,7 +316,40 @@ static void copy_error(struct clab_error *to, const struct clab_error *from)
         clab_error_copy(to, from);
 }
 
-static clab_status report_failure(struct job *job, nvrtcResult result, const char *log,
+/* What the assembler says of a line of the PTX, which nobody has seen: told of the source's line, else with
+   the instruction. */
+static void place_in_source(const struct job *job, nvrtcProgram program, struct clab_error *located)
+{
+    const struct clab_nvrtc *nvrtc = job->nvrtc;
+    const char *path = job->request->source_path, *slash = strrchr(path, '/');
+    char file[4096], message[sizeof located->message];
+    uint32_t line = 0, column = 0;
+    const uint32_t ptx_line = located->line;
+    size_t bytes = 0;
+    char *ptx = NULL;
+    if (ptx_line == 0)
+        return;
+    if (nvrtc->nvrtcGetPTXSize(program, &bytes) == NVRTC_SUCCESS && (ptx = calloc(1, bytes + 1)) != NULL &&
+        nvrtc->nvrtcGetPTX(program, ptx) != NVRTC_SUCCESS)
+        ptx[0] = '\0';
+    snprintf(message, sizeof message, "%.900s (line %u of its PTX)", located->message, ptx_line);
+    snprintf(located->message, sizeof located->message, "%s", message);
+    clab_error_at(located, path, 0, 0);
+    if (ptx != NULL && clab_ptx_source_place(ptx, ptx_line, file, sizeof file, &line, &column)) {
+        const char *name = strrchr(file, '/');
+        const bool own = strcmp(name != NULL ? name + 1 : file, slash != NULL ? slash + 1 : path) == 0;
+        clab_error_at(located, own ? path : file, line, own ? column : 0);
+        if (own)
+            clab_text_line(job->text, line, located->source_line, sizeof located->source_line);
+    } else if (ptx != NULL) {
+        clab_text_line(ptx, ptx_line, message, sizeof message);
+        snprintf(located->instruction, sizeof located->instruction, "%.255s",
+                 message + strspn(message, " \t"));
+    }
+    free(ptx);
+}
+
+static clab_status report_failure(struct job *job, nvrtcProgram program, nvrtcResult result, const char *log,
                                   struct clab_error *error)
 {
     const struct clab_compile_request *request = job->request;
@@ -320,6 +363,7 @@ static clab_status report_failure(struct job *job, nvrtcResult result, const cha
     if (log != NULL && clab_nvrtc_log_error(log, &located)) {
         copy_error(error, &located);
     } else if (log != NULL && clab_ptxas_log_error(log, request->source_path, NULL, &located)) {
+        place_in_source(job, program, &located);
         copy_error(error, &located);
     } else if (log != NULL && log[0] != '\0') {
         clab_error_set(error, CLAB_COMPILE, "NVRTC: %.*s", (int)strcspn(log, "\n"), log);
@@ -407,7 +451,7 @@ static clab_status compile(struct job *job, const struct clab_pch_plan *plan, st
     char *log = NULL;
     struct clab_pch pch = {0};
     if (store != NULL)
-        clab_pch_choose(store, plan, job->nvrtc, &pch);
+        clab_pch_choose(store, plan, job->nvrtc, job->host_headers ? 1 : 0, &pch);
     add_options(job, &pch);
     if (job->out_of_memory)
         return clab_error_set(error, CLAB_NO_MEMORY, "no memory for the options of %s",
@@ -431,14 +475,14 @@ static clab_status compile(struct job *job, const struct clab_pch_plan *plan, st
     if (again)
         status = CLAB_OK;
     else if (result != NVRTC_SUCCESS)
-        status = report_failure(job, result, log, error);
+        status = report_failure(job, program, result, log, error);
     else
         status = collect(job, program, log, out, error);
     if (program != NULL)
         job->nvrtc->nvrtcDestroyProgram(&program);
     free(log);
     if (again)
-        return compile(job, NULL, NULL, out, error);
+        return compile(job, plan, wants_headers ? store : NULL, out, error);
     if (status == CLAB_OK)
         out->compile_ns = clab_now_ns() - start;
     return status;

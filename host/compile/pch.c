@@ -13,7 +13,8 @@
    system forbids that (containers whose seccomp filter knows no personality), files stay in the worker's own
    scratch folder and go with it. In CACHE/pch:
 
-       KEY-LAYOUT.pch        LAYOUT: where NVRTC and the C library lie in the process that made it
+       KEY-LAYOUT.pch        LAYOUT: where NVRTC and the C library lie in the process that made
+                              it, and whether it was given texts for host headers
        KEY-LAYOUT.sum        its size and checksum; written last, its time is that of the last use
        KEY.seen              the key was asked for
 
@@ -384,7 +385,7 @@ static bool has_room(const char *dir)
 }
 
 void clab_pch_choose(struct clab_pch_store *store, const struct clab_pch_plan *plan,
-                     const struct clab_nvrtc *nvrtc, struct clab_pch *out)
+                     const struct clab_nvrtc *nvrtc, uint64_t way, struct clab_pch *out)
 {
     memset(out, 0, sizeof *out);
     if (plan == NULL || plan->key == NULL || plan->key[0] == '\0' || nvrtc->nvrtcGetPCHCreateStatus == NULL)
@@ -393,7 +394,7 @@ void clab_pch_choose(struct clab_pch_store *store, const struct clab_pch_plan *p
     const char *dir = out->kept ? plan->kept_dir : plan->scratch_dir;
     if (dir == NULL || dir[0] == '\0')
         return;
-    uint64_t layout = 1;
+    uint64_t layout = mix(1, way);
     dl_iterate_phdr(add_base, &layout);
     snprintf(out->path, sizeof out->path, "%s/%s-%016" PRIx64 ".pch", dir, plan->key, layout);
     if (access(out->path, F_OK) == 0) {

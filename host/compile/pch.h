@@ -55,9 +55,10 @@ struct clab_pch {
     char part[4440]; /* where NVRTC writes it first */
 };
 /* Chooses. NONE where NVRTC is too old (12.8 brought the calls), the file is not there and not to be made,
-   the disk has less than 2 GiB left, or what is kept is damaged (then it is removed). */
+   the disk has less than 2 GiB left, or what is kept is damaged (then it is removed). Ways of compiling the
+   same request that must not share one differ in `way`. */
 void clab_pch_choose(struct clab_pch_store *store, const struct clab_pch_plan *plan,
-                     const struct clab_nvrtc *nvrtc, struct clab_pch *out);
+                     const struct clab_nvrtc *nvrtc, uint64_t way, struct clab_pch *out);
 /* After a compile that made one: `good` if NVRTC says so. Keeps it, with its sum, and makes room. */
 void clab_pch_made(struct clab_pch_store *store, struct clab_pch *pch, bool good);
 /* Whether NVRTC says in its log that it did not take the file. Then that file goes, unless only this

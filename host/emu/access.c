@@ -233,7 +233,7 @@ void emu_access_tell(const struct emu_warp *warp, const struct emu_op *op, unsig
         .owner = shared ? owner_of(warp->cta->cluster, at) : NULL,
         .at = at,
     };
-    hooks->access(hooks->user, warp, op, &access);
+    emu_hook_access(warp, op, &access);
 }
 
 /* Tells observers of lanes that may be in several spaces and CTAs: one call for each of those. */
@@ -270,7 +270,7 @@ static void tell_each(const struct emu_warp *warp, const struct emu_op *op, uint
             .owner = owners[first],
             .each = out->lane,
         };
-        hooks->access(hooks->user, warp, op, &access);
+        emu_hook_access(warp, op, &access);
     }
 }
 

@@ -100,17 +100,17 @@ static inline void emu_access_seen(const struct emu_warp *warp, const struct emu
                                    const struct emu_lanes *out)
 {
     (void)warp, (void)op, (void)space, (void)owner, (void)size, (void)mode, (void)shape, (void)out;
-    EMU_HOOK(warp->cta->run, access, warp, op,
-             &(struct emu_access){.kind = mode == EMU_LOAD    ? EMU_ACCESS_LOAD
-                                          : mode == EMU_STORE ? EMU_ACCESS_STORE
-                                                              : EMU_ACCESS_ATOMIC,
-                                  .shape = shape,
-                                  .space = space,
-                                  .lanes = warp->exec,
-                                  .bytes = 1u << size,
-                                  .owner = owner,
-                                  .at = shape == EMU_SHAPE_EACH ? NULL : out->at,
-                                  .each = out->lane});
+    EMU_HOOK_ACCESS(warp, op,
+                    &(struct emu_access){.kind = mode == EMU_LOAD    ? EMU_ACCESS_LOAD
+                                                 : mode == EMU_STORE ? EMU_ACCESS_STORE
+                                                                     : EMU_ACCESS_ATOMIC,
+                                         .shape = shape,
+                                         .space = space,
+                                         .lanes = warp->exec,
+                                         .bytes = 1u << size,
+                                         .owner = owner,
+                                         .at = shape == EMU_SHAPE_EACH ? NULL : out->at,
+                                         .each = out->lane});
 }
 
 static inline void emu_access_count(struct emu_warp *warp, enum clab_space_id space, unsigned size,

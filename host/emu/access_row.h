@@ -77,6 +77,21 @@ static inline bool emu_is_row64(const uint64_t *a, uint64_t step)
 #endif
 }
 
+static inline void row_seen(const struct emu_warp *warp, const struct emu_op *op, enum clab_space_id space,
+                            const struct emu_cta *owner, unsigned size, enum emu_access_mode mode,
+                            const unsigned char *at)
+{
+    (void)warp, (void)op, (void)space, (void)owner, (void)size, (void)mode, (void)at;
+    EMU_HOOK_ACCESS(warp, op,
+                    &(struct emu_access){.kind = mode == EMU_LOAD ? EMU_ACCESS_LOAD : EMU_ACCESS_STORE,
+                                         .shape = EMU_SHAPE_ROW,
+                                         .space = space,
+                                         .lanes = EMU_ALL,
+                                         .bytes = 1u << size,
+                                         .owner = owner,
+                                         .at = at});
+}
+
 /* Where lane 0's element of 1 << size bytes lies in the CTA's own shared memory, the others' behind it;
    false: not of this kind. Counts the access when it is. Not for handlers with hooks: tells no observer. */
 static inline bool emu_row_shared(const struct emu_warp *warp, const struct emu_op *op, const unsigned size,
@@ -94,6 +109,7 @@ static inline bool emu_row_shared(const struct emu_warp *warp, const struct emu_
                                          : &warp->traffic->stores[CLAB_SPACE_SHARED][size];
     *counted += EMU_LANES;
     *out_at = cta->shared + start;
+    row_seen(warp, op, CLAB_SPACE_SHARED, cta, size, mode, *out_at);
     return true;
 }
 
@@ -114,6 +130,7 @@ static inline bool emu_row_global(const struct emu_warp *warp, const struct emu_
                                          : &warp->traffic->stores[CLAB_SPACE_GLOBAL][size];
     *counted += EMU_LANES;
     *out_at = (unsigned char *)(uintptr_t)start;
+    row_seen(warp, op, CLAB_SPACE_GLOBAL, NULL, size, mode, *out_at);
     return true;
 }
 

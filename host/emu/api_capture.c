@@ -8,6 +8,7 @@
 #include <string.h>
 
 static cuuint64_t next_capture_id = 1;
+static unsigned n_captures; /* in progress */
 
 static void leave(struct api_stream *stream)
 {
@@ -39,6 +40,7 @@ static void leave_all(struct api_capture *capture)
             api_graph_free(capture->graph);
     }
     free(capture);
+    n_captures--;
 }
 
 void api_capture_invalidate(struct api_capture *capture)
@@ -98,6 +100,24 @@ static CUgraphNodeType node_type(enum api_work_kind kind)
     }
 }
 
+/* What a captured piece of work depends on (heap): a kernel that may start early does so where the one before
+   it is a kernel too (CUDA Programming Guide 13.0, "Programmatic Dependent Launch in CUDA Graphs"). */
+static struct api_edge *dependencies_of(const struct api_stream *stream, const struct api_work *work)
+{
+    struct api_edge *edges = calloc(stream->n_capture_nodes + 1, sizeof *edges);
+    const bool early = work->kind == API_WORK_KERNEL && work->launch.programmatic;
+    for (size_t i = 0; edges != NULL && i < stream->n_capture_nodes; i++) {
+        edges[i] = stream->capture_nodes[i];
+        if (work->kind != API_WORK_KERNEL)
+            edges[i].data = (CUgraphEdgeData){0};
+        if (early && edges[i].node->type == CU_GRAPH_NODE_TYPE_KERNEL) {
+            edges[i].data.from_port = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC;
+            edges[i].data.type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC;
+        }
+    }
+    return edges;
+}
+
 CUresult api_capture_add(struct api_stream *stream, struct api_work *work)
 {
     struct api_capture *capture = stream->capture;
@@ -107,12 +127,16 @@ CUresult api_capture_add(struct api_stream *stream, struct api_work *work)
         return api_set_error(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED,
                              "the capture was invalidated by an earlier call");
     }
-    if (work->kind == API_WORK_GRAPH) {
+    CUresult result = CUDA_SUCCESS;
+    struct api_edge *edges = dependencies_of(stream, work);
+    if (edges != NULL) {
+        result =
+            api_node_add(capture->graph, node_type(work->kind), work, edges, stream->n_capture_nodes, &node);
+    } else {
         api_work_fini(work);
-        return api_set_error(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "graph launches are not captured");
+        result = api_set_error(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a capture");
     }
-    CUresult result = api_node_add(capture->graph, node_type(work->kind), work, stream->capture_nodes,
-                                   stream->n_capture_nodes, &node);
+    free(edges);
     const struct api_edge next = {.node = node};
     if (result == CUDA_SUCCESS && !set_nodes(&stream->capture_nodes, &stream->n_capture_nodes, &next, 1))
         result = api_set_error(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a capture");
@@ -131,6 +155,16 @@ CUresult api_capture_record(struct api_stream *stream, struct api_event *event)
     event->capture = stream->capture;
     event->was_captured = false;
     return CUDA_SUCCESS;
+}
+
+CUresult api_capture_record_early(struct api_stream *stream, struct api_event *event, unsigned char port)
+{
+    CUresult result = api_capture_record(stream, event);
+    for (size_t i = 0; result == CUDA_SUCCESS && i < event->n_nodes; i++) {
+        event->nodes[i].data.from_port = port;
+        event->nodes[i].data.type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC;
+    }
+    return result;
 }
 
 CUresult api_capture_join(struct api_stream *stream, struct api_event *event)
@@ -168,29 +202,53 @@ CUresult api_capture_join(struct api_stream *stream, struct api_event *event)
     return CUDA_SUCCESS;
 }
 
+static bool is_unsafe(const char *call)
+{
+    static const char *const names[] = {
+#define UNSAFE(name) #name,
+#include "emu/api_unsafe.def"
+    };
+    const char *version = strstr(call, "_v");
+    const size_t length = version != NULL ? (size_t)(version - call) : strlen(call);
+    for (size_t i = 0; i < API_COUNT_OF(names); i++)
+        if (strlen(names[i]) == length && strncmp(names[i], call, length) == 0)
+            return true;
+    return false;
+}
+
 /* cuMemAlloc and the like: forbidden while a capture in global mode is in progress anywhere, or one in
    thread-local mode that this thread began; such a call invalidates it. A thread in relaxed mode is exempt.
  */
-CUresult api_capture_forbids(struct api_context *context)
+bool api_capture_permits(const char *call)
 {
     const struct api_thread *thread = api_thread();
-    if (thread->capture_mode == CU_STREAM_CAPTURE_MODE_RELAXED)
-        return CUDA_SUCCESS;
-    CUresult result = CUDA_SUCCESS;
-    for (struct api_stream *stream = context->streams; stream != NULL; stream = stream->next) {
-        struct api_capture *capture = stream->capture;
-        if (capture == NULL || capture->mode == CU_STREAM_CAPTURE_MODE_RELAXED)
-            continue;
-        bool global = capture->mode == CU_STREAM_CAPTURE_MODE_GLOBAL &&
-                      thread->capture_mode == CU_STREAM_CAPTURE_MODE_GLOBAL;
-        if (global || capture->thread == thread) {
-            api_capture_invalidate(capture);
-            result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    bool permitted = true;
+    if (n_captures == 0 || thread->capture_mode == CU_STREAM_CAPTURE_MODE_RELAXED ||
+        (call != NULL && !is_unsafe(call)))
+        return true;
+    struct api_context *context;
+    for (size_t cursor = 0; (context = emu_handle_next(EMU_HANDLE_CONTEXT, &cursor)) != NULL;)
+        for (struct api_stream *stream = context->streams; stream != NULL; stream = stream->next) {
+            struct api_capture *capture = stream->capture;
+            if (capture == NULL || capture->mode == CU_STREAM_CAPTURE_MODE_RELAXED)
+                continue;
+            const bool global = capture->mode == CU_STREAM_CAPTURE_MODE_GLOBAL &&
+                                thread->capture_mode == CU_STREAM_CAPTURE_MODE_GLOBAL;
+            if (global || capture->thread == thread) {
+                api_capture_invalidate(capture);
+                permitted = false;
+            }
         }
-    }
-    return result == CUDA_SUCCESS
-               ? CUDA_SUCCESS
-               : api_set_error(result, "a stream is capturing: this call is not allowed meanwhile");
+    return permitted;
+}
+
+CUresult api_capture_refuse(struct api_stream *stream)
+{
+    if (stream->capture == NULL)
+        return CUDA_SUCCESS;
+    api_capture_invalidate(stream->capture);
+    return api_set_error(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
+                         "the stream is capturing: this call is not allowed");
 }
 
 bool api_capture_blocks_wait(struct api_context *context)
@@ -209,7 +267,7 @@ bool api_capture_blocks_wait(struct api_context *context)
 static CUresult enter_stream(const char *call, CUstream handle, struct api_stream **out_stream)
 {
     struct api_context *context;
-    CUresult result = api_enter_context(call, &context);
+    CUresult result = api_enter_for(call, handle, &context);
     if (result != CUDA_SUCCESS)
         return result;
     /* Not api_stream_get for stream 0: asking about the legacy stream must not invalidate a capture. */
@@ -265,6 +323,7 @@ static CUresult begin(const char *call, CUstream hStream, CUstreamCaptureMode mo
     capture->thread = api_thread();
     graph->capture = capture;
     stream->capture = capture;
+    n_captures++;
     return api_leave();
 }
 
@@ -321,10 +380,12 @@ CUresult CUDAAPI cuStreamEndCapture(CUstream hStream, CUgraph *phGraph)
     CUresult result = enter_stream(__func__, hStream, &stream);
     if (result != CUDA_SUCCESS)
         return result;
-    API_REQUIRE(phGraph != NULL);
     struct api_capture *capture = stream->capture;
     if (capture == NULL)
         return api_fail(CUDA_ERROR_ILLEGAL_STATE, "the stream is not capturing");
+    CUgraph unwanted; /* NULL is no error, on the H200 */
+    if (phGraph == NULL)
+        phGraph = &unwanted;
     *phGraph = NULL;
     if (capture->origin != stream) {
         api_capture_invalidate(capture);
@@ -357,6 +418,15 @@ static CUstreamCaptureStatus status_of(const struct api_stream *stream)
                                       : CU_STREAM_CAPTURE_STATUS_ACTIVE;
 }
 
+/* Is a stream captured that synchronises with the legacy one? */
+static bool blocking_captured(const struct api_context *context)
+{
+    for (const struct api_stream *stream = context->streams; stream != NULL; stream = stream->next)
+        if (stream->capture != NULL && (stream->flags & CU_STREAM_NON_BLOCKING) == 0)
+            return true;
+    return false;
+}
+
 CUresult CUDAAPI cuStreamIsCapturing(CUstream hStream, CUstreamCaptureStatus *captureStatus)
 {
     struct api_stream *stream;
@@ -364,6 +434,9 @@ CUresult CUDAAPI cuStreamIsCapturing(CUstream hStream, CUstreamCaptureStatus *ca
     if (result != CUDA_SUCCESS)
         return result;
     API_REQUIRE(captureStatus != NULL);
+    if (stream->legacy && blocking_captured(stream->context))
+        return api_fail(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT,
+                        "a stream that the legacy one waits for is capturing");
     *captureStatus = status_of(stream);
     return api_leave();
 }
@@ -376,6 +449,9 @@ static CUresult info(const char *call, CUstream hStream, CUstreamCaptureStatus *
     if (result != CUDA_SUCCESS)
         return result;
     API_REQUIRE(status != NULL);
+    if (stream->legacy && blocking_captured(stream->context))
+        return api_fail(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT,
+                        "a stream that the legacy one waits for is capturing");
     *status = status_of(stream);
     if (*status != CU_STREAM_CAPTURE_STATUS_ACTIVE)
         return api_leave();
@@ -408,7 +484,7 @@ static CUresult info(const char *call, CUstream hStream, CUstreamCaptureStatus *
         stream->lent_data = lent;
         for (size_t i = 0; i < stream->n_capture_nodes; i++)
             lent[i] = stream->capture_nodes[i].data;
-        *data = plain ? NULL : lent;
+        *data = lent;
     }
     return api_leave();
 }
@@ -477,7 +553,7 @@ CUresult CUDAAPI cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
 {
     API_ENTER();
     struct api_thread *thread = api_thread();
-    API_REQUIRE(mode != NULL && (unsigned)*mode <= CU_STREAM_CAPTURE_MODE_RELAXED);
+    API_REQUIRE(mode != NULL); /* which mode is not looked at, on the H200 */
     CUstreamCaptureMode before = thread->capture_mode;
     thread->capture_mode = *mode;
     *mode = before;

@@ -5,6 +5,8 @@
 
 #include <stdlib.h>
 
+#include "emu/condition.h"
+
 /* Bodies of a switch: no limit is documented. */
 #define MAX_BODIES 65536u
 
@@ -69,33 +71,6 @@ bool api_graph_has_conditional(const struct api_graph *graph)
     return false;
 }
 
-struct api_graph *api_graph_root(struct api_graph *graph)
-{
-    while (graph->parent != NULL)
-        graph = graph->parent->graph;
-    return graph;
-}
-
-CUresult api_graph_takes(struct api_graph *graph, CUgraphNodeType type)
-{
-    switch (type) {
-    case CU_GRAPH_NODE_TYPE_KERNEL:
-    case CU_GRAPH_NODE_TYPE_EMPTY:
-    case CU_GRAPH_NODE_TYPE_GRAPH:
-    case CU_GRAPH_NODE_TYPE_MEMSET:
-    case CU_GRAPH_NODE_TYPE_MEMCPY:
-    case CU_GRAPH_NODE_TYPE_CONDITIONAL:
-        return CUDA_SUCCESS;
-    default:
-        break;
-    }
-    for (const struct api_node *node = graph->parent; node != NULL; node = node->graph->parent)
-        if (node->conditional != NULL)
-            return api_set_error(CUDA_ERROR_NOT_SUPPORTED,
-                                 "a node of type %d inside the body of a conditional node", (int)type);
-    return CUDA_SUCCESS;
-}
-
 /* A condition of the graph or of one that it is a part of. */
 static struct api_condition *find(const struct api_graph *graph, CUgraphConditionalHandle handle)
 {
@@ -117,8 +92,8 @@ CUresult CUDAAPI cuGraphConditionalHandleCreate(CUgraphConditionalHandle *pHandl
     struct api_graph *graph = emu_handle_get(EMU_HANDLE_GRAPH, hGraph);
     API_REQUIRE(pHandle_out != NULL && graph != NULL &&
                 (flags & ~(unsigned)CU_GRAPH_COND_ASSIGN_DEFAULT) == 0);
-    struct api_context *context = api_context_get(ctx);
-    if (context == NULL)
+    const struct api_context *context = ctx != NULL ? api_context_get(ctx) : NULL;
+    if (context == NULL) /* the current one is not meant by NULL, on the H200 */
         return api_fail(CUDA_ERROR_INVALID_CONTEXT, "no live context for the condition");
     struct api_condition *condition = api_condition_new(graph, context->handle, defaultLaunchValue,
                                                         (flags & CU_GRAPH_COND_ASSIGN_DEFAULT) != 0);
@@ -190,9 +165,10 @@ CUresult api_conditional_add(CUgraphNode *out_handle, CUgraph hGraph, const CUgr
     if (condition == NULL || condition->used)
         return api_fail(CUDA_ERROR_INVALID_VALUE,
                         "the handle is none of the graph's, or has its node already");
-    const struct api_context *context = api_context_get(params->ctx);
-    if (context == NULL || context->handle != condition->context)
-        return api_fail(CUDA_ERROR_INVALID_VALUE, "the node's context is not the handle's");
+    const struct api_context *context = params->ctx != NULL ? api_context_get(params->ctx) : NULL;
+    if (context == NULL)
+        return api_fail(CUDA_ERROR_INVALID_CONTEXT, "no live context for the node");
+    API_REQUIRE(context->handle == condition->context);
     struct api_conditional *made = conditional_new(params, condition);
     if (made == NULL)
         return api_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for %u graphs", params->size);

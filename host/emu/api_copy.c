@@ -8,7 +8,7 @@ static CUresult copy_linear(const char *call, CUstream handle, uint64_t to, uint
 {
     struct api_context *context;
     struct api_stream *stream;
-    CUresult result = api_enter_context(call, &context);
+    CUresult result = api_enter_for(call, handle, &context);
     if (result != CUDA_SUCCESS)
         return result;
     struct api_copy copy = api_copy_linear(to, from, bytes);
@@ -71,21 +71,23 @@ CUresult CUDAAPI cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t ByteCoun
     return copy_linear(__func__, hStream, dst, src, ByteCount, API_SIDE_UNIFIED, API_SIDE_UNIFIED, false);
 }
 
-/* A context argument of the peer forms: live, or NULL where the manual allows none. */
-static CUresult check_peer(const char *call, CUcontext one, CUcontext other)
+/* What the peer forms ask besides: contexts that live, and a stream that does not capture. */
+static CUresult check_peer(const char *call, CUcontext one, CUcontext other, CUstream handle)
 {
-    CUresult result = api_enter(call);
+    struct api_context *context;
+    CUresult result = api_enter_for(call, handle, &context);
     if (result != CUDA_SUCCESS)
         return result;
     if (api_context_get(one) == NULL || api_context_get(other) == NULL)
-        return api_fail(CUDA_ERROR_INVALID_CONTEXT, "not a live context");
-    return api_leave();
+        return api_fail(api_context_error(api_context_get(one) == NULL ? one : other), "not a live context");
+    struct api_stream *stream = emu_handle_get(EMU_HANDLE_STREAM, handle);
+    return api_result(stream != NULL ? api_capture_refuse(stream) : CUDA_SUCCESS);
 }
 
 CUresult CUDAAPI cuMemcpyPeer(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice,
                               CUcontext srcContext, size_t ByteCount)
 {
-    CUresult result = check_peer(__func__, dstContext, srcContext);
+    CUresult result = check_peer(__func__, dstContext, srcContext, NULL);
     return result != CUDA_SUCCESS ? result
                                   : copy_linear(__func__, NULL, dstDevice, srcDevice, ByteCount,
                                                 API_SIDE_DEVICE, API_SIDE_DEVICE, true);
@@ -94,7 +96,7 @@ CUresult CUDAAPI cuMemcpyPeer(CUdeviceptr dstDevice, CUcontext dstContext, CUdev
 CUresult CUDAAPI cuMemcpyPeerAsync(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice,
                                    CUcontext srcContext, size_t ByteCount, CUstream hStream)
 {
-    CUresult result = check_peer(__func__, dstContext, srcContext);
+    CUresult result = check_peer(__func__, dstContext, srcContext, hStream);
     return result != CUDA_SUCCESS ? result
                                   : copy_linear(__func__, hStream, dstDevice, srcDevice, ByteCount,
                                                 API_SIDE_DEVICE, API_SIDE_DEVICE, false);
@@ -108,7 +110,7 @@ static CUresult copy_box(const char *call, CUstream handle, const CUDA_MEMCPY2D 
     struct api_context *context;
     struct api_stream *stream;
     struct api_copy copy;
-    CUresult result = api_enter_context(call, &context);
+    CUresult result = api_enter_for(call, handle, &context);
     if (result != CUDA_SUCCESS)
         return result;
     if (two == NULL && three == NULL)
@@ -195,12 +197,32 @@ CUresult CUDAAPI cuMemcpyBatchAsync_v2(CUdeviceptr *dsts, CUdeviceptr *srcs, siz
                                        CUmemcpyAttributes *attrs, size_t *attrsIdxs, size_t numAttrs,
                                        CUstream hStream)
 {
-    API_ENTER_CONTEXT(context);
+    struct api_context *context;
+    CUresult result = api_enter(__func__);
+    if (result != CUDA_SUCCESS)
+        return result;
     API_REQUIRE(dsts != NULL && srcs != NULL && sizes != NULL && count > 0);
     API_REQUIRE(attrs != NULL && attrsIdxs != NULL && numAttrs > 0 && numAttrs <= count && attrsIdxs[0] == 0);
     API_REQUIRE(hStream != NULL && hStream != CU_STREAM_LEGACY);
+    for (size_t i = 0; i < numAttrs; i++) {
+        API_REQUIRE(i == 0 || (attrsIdxs[i] > attrsIdxs[i - 1] && attrsIdxs[i] < count));
+        API_REQUIRE(attrs[i].srcAccessOrder > CU_MEMCPY_SRC_ACCESS_ORDER_INVALID &&
+                    attrs[i].srcAccessOrder <= CU_MEMCPY_SRC_ACCESS_ORDER_ANY);
+        API_REQUIRE((attrs[i].flags & ~(unsigned)CU_MEMCPY_FLAG_PREFER_OVERLAP_WITH_COMPUTE) == 0);
+    }
+    for (size_t i = 0; i < count; i++)
+        API_REQUIRE(sizes[i] > 0);
+    /* The arguments come first; and a context must be current, or they are wrong too (H200). */
+    if (api_context_current(&context) == CUDA_ERROR_INVALID_CONTEXT)
+        return api_fail(CUDA_ERROR_INVALID_VALUE, "no context is current");
+    (void)api_leave();
+    result = api_enter_for(__func__, hStream, &context);
+    if (result != CUDA_SUCCESS)
+        return result;
     struct api_stream *stream;
-    CUresult result = api_stream_get(context, hStream, &stream);
+    result = api_stream_get(context, hStream, &stream);
+    if (result == CUDA_SUCCESS && stream->capture != NULL) /* without harm to the capture, on the H200 */
+        return api_fail(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "batches cannot be captured");
     for (size_t i = 0; i < count && result == CUDA_SUCCESS; i++) {
         struct api_copy copy = api_copy_linear(dsts[i], srcs[i], sizes[i]);
         result = api_copy_check(&copy, API_SIDE_UNIFIED, API_SIDE_UNIFIED);

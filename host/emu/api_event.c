@@ -47,6 +47,9 @@ CUresult api_event_record(struct api_event *event, struct api_stream *stream, bo
 {
     if (event->context != stream->context)
         return api_set_error(CUDA_ERROR_INVALID_HANDLE, "event and stream are of different contexts");
+    if (stream->capture != NULL && event->shared != NULL)
+        return api_set_error(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
+                             "an event of several processes cannot be captured");
     if (stream->capture != NULL && !external)
         return api_capture_record(stream, event);
     event->capture = NULL;
@@ -122,23 +125,24 @@ CUresult CUDAAPI cuEventCreate(CUevent *phEvent, unsigned int Flags)
 }
 
 /* Enters with an event argument. Works without a current context, in the event's own. */
-#define ENTER_EVENT(event, argument)                                                    \
-    API_ENTER();                                                                        \
-    struct api_event *event = emu_handle_get(EMU_HANDLE_EVENT, (argument));             \
-    do {                                                                                \
-        if ((event) == NULL)                                                            \
-            return api_fail(CUDA_ERROR_INVALID_HANDLE, "not a live event");             \
-        if ((event)->was_captured)                                                      \
-            return api_fail(CUDA_ERROR_INVALID_VALUE,                                   \
-                            "the event was last recorded in a capture that has ended"); \
-        if ((event)->context->sticky != CUDA_SUCCESS)                                   \
-            return api_fail_with((event)->context->sticky, &(event)->context->fault);   \
+#define ENTER_EVENT(event, argument)                                                                    \
+    CUresult entered_;                                                                                  \
+    struct api_event *event =                                                                           \
+        api_enter_object(__func__, EMU_HANDLE_EVENT, (argument), CUDA_ERROR_INVALID_HANDLE, &entered_); \
+    do {                                                                                                \
+        if ((event) == NULL)                                                                            \
+            return entered_;                                                                            \
+        if ((event)->was_captured)                                                                      \
+            return api_fail(CUDA_ERROR_INVALID_VALUE,                                                   \
+                            "the event was last recorded in a capture that has ended");                 \
+        if ((event)->context->sticky != CUDA_SUCCESS)                                                   \
+            return api_fail_with((event)->context->sticky, &(event)->context->fault);                   \
     } while (0)
 
 static CUresult record(const char *call, CUevent hEvent, CUstream hStream, unsigned flags)
 {
     struct api_context *context;
-    CUresult entered = api_enter_context(call, &context);
+    CUresult entered = api_enter_for(call, hStream, &context);
     if (entered != CUDA_SUCCESS)
         return entered;
     struct api_event *event = emu_handle_get(EMU_HANDLE_EVENT, hEvent);
@@ -147,6 +151,9 @@ static CUresult record(const char *call, CUevent hEvent, CUstream hStream, unsig
     API_REQUIRE((flags & ~(unsigned)CU_EVENT_RECORD_EXTERNAL) == 0);
     struct api_stream *stream;
     CUresult result = api_stream_get(context, hStream, &stream);
+    if (result == CUDA_SUCCESS && (flags & CU_EVENT_RECORD_EXTERNAL) != 0 && stream->capture == NULL)
+        result = api_set_error(CUDA_ERROR_ILLEGAL_STATE,
+                               "CU_EVENT_RECORD_EXTERNAL in a stream that does not capture");
     if (result == CUDA_SUCCESS)
         result = api_event_record(event, stream, (flags & CU_EVENT_RECORD_EXTERNAL) != 0);
     return api_result(result);
@@ -169,10 +176,10 @@ CUresult CUDAAPI cuEventQuery(CUevent hEvent)
         api_capture_invalidate(event->capture);
         return api_fail(CUDA_ERROR_CAPTURED_EVENT, "the event was last recorded in a capture");
     }
-    if (!complete(event)) {
-        api_unlock();
-        return CUDA_ERROR_NOT_READY;
-    }
+    if (!api_capture_permits(NULL))
+        return api_fail(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "a stream is capturing");
+    if (!complete(event))
+        return api_answer(CUDA_ERROR_NOT_READY);
     if (event->stream != NULL && !is_foreign(event))
         api_order_host_after(event->stream, event->issued);
     return api_leave();
@@ -187,6 +194,8 @@ CUresult CUDAAPI cuEventSynchronize(CUevent hEvent)
         api_capture_invalidate(event->capture);
         return api_fail(CUDA_ERROR_CAPTURED_EVENT, "the event was last recorded in a capture");
     }
+    if (!api_capture_permits(NULL))
+        return api_fail(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "a stream is capturing");
     struct api_stream *stream = event->stream;
     uint64_t issued = event->issued;
     if (is_foreign(event)) {
@@ -202,6 +211,7 @@ CUresult CUDAAPI cuEventSynchronize(CUevent hEvent)
         return api_leave();
     stream->refs++;
     struct api_context *context = event->context;
+    api_pin(context);
     while (stream->completed < issued)
         api_wait_for_change();
     api_order_host_after(stream, issued);
@@ -213,13 +223,17 @@ CUresult CUDAAPI cuEventSynchronize(CUevent hEvent)
 
 CUresult CUDAAPI cuEventDestroy_v2(CUevent hEvent)
 {
-    API_ENTER();
-    struct api_event *event = emu_handle_get(EMU_HANDLE_EVENT, hEvent);
+    CUresult result;
+    struct api_event *event =
+        api_enter_object(__func__, EMU_HANDLE_EVENT, hEvent, CUDA_ERROR_INVALID_HANDLE, &result);
     if (event == NULL)
-        return api_fail(CUDA_ERROR_INVALID_HANDLE, "not a live event");
+        return result;
+    const struct api_context *context = event->context;
     emu_handle_free(hEvent);
     event->handle = NULL;
     api_event_release(event);
+    if (context != NULL && context->sticky != CUDA_SUCCESS) /* it is destroyed nevertheless */
+        return api_fail_with(context->sticky, &context->fault);
     return api_leave();
 }
 
@@ -230,8 +244,8 @@ CUresult CUDAAPI cuEventDestroy(CUevent hEvent)
 
 static CUresult elapsed(const char *call, float *pMilliseconds, CUevent hStart, CUevent hEnd)
 {
-    CUresult entered = api_enter(call);
-    if (entered != CUDA_SUCCESS)
+    CUresult entered;
+    if (api_enter_object(call, EMU_HANDLE_EVENT, hStart, CUDA_ERROR_INVALID_HANDLE, &entered) == NULL)
         return entered;
     if (pMilliseconds == NULL) /* INVALID_HANDLE, on the H200 */
         return api_fail(CUDA_ERROR_INVALID_HANDLE, "no place for the result");
@@ -250,10 +264,8 @@ static CUresult elapsed(const char *call, float *pMilliseconds, CUevent hStart, 
                         start->recorded ? "end" : "start");
     if (start->context->sticky != CUDA_SUCCESS)
         return api_fail_with(start->context->sticky, &start->context->fault);
-    if (!complete(start) || !complete(end)) {
-        api_unlock();
-        return CUDA_ERROR_NOT_READY;
-    }
+    if (!complete(start) || !complete(end))
+        return api_answer(CUDA_ERROR_NOT_READY);
     *pMilliseconds = (float)((double)(int64_t)(end->time_ns - start->time_ns) / 1e6);
     return api_leave();
 }

@@ -73,14 +73,17 @@ static CUresult edge_check(const struct api_edge *from, CUgraphNodeType to)
 {
     const CUgraphEdgeData *data = &from->data;
     const bool kernels = from->node->type == CU_GRAPH_NODE_TYPE_KERNEL && to == CU_GRAPH_NODE_TYPE_KERNEL;
-    const bool early = data->from_port == CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC ||
-                       data->from_port == CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER;
+    const bool ordered = data->from_port == CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER,
+               early = data->from_port == CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC;
+    const bool good = data->type == CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC
+                          ? ordered || early
+                          : data->type == CU_GRAPH_DEPENDENCY_TYPE_DEFAULT && ordered; /* so the H200 */
     if (api_edge_is_plain(data))
         return CUDA_SUCCESS;
     for (size_t i = 0; i < sizeof data->reserved; i++)
         if (data->reserved[i] != 0)
             return api_set_error(CUDA_ERROR_INVALID_VALUE, "an edge's reserved bytes are not zero");
-    if (data->type != CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC || data->to_port != 0 || !early || !kernels)
+    if (!good || data->to_port != 0 || !kernels)
         return api_set_error(
             CUDA_ERROR_INVALID_VALUE,
             "an edge of type %u from port %u to port %u: wanted programmatic, from a kernel's "
@@ -169,8 +172,10 @@ CUresult api_graph_order(const struct api_graph *graph, struct api_node ***out_n
     size_t done = 0;
     if (order == NULL)
         return api_set_error(CUDA_ERROR_OUT_OF_MEMORY, "no memory for %zu nodes", graph->n_nodes);
-    for (struct api_node *node = graph->nodes; node != NULL; node = node->next)
+    for (struct api_node *node = graph->nodes; node != NULL; node = node->next) {
         node->mark = 0;
+        node->is_exit = true;
+    }
     /* Most graphs are added in such an order already: then one round does it. */
     for (bool progress = true; progress && done < graph->n_nodes;) {
         progress = false;
@@ -180,6 +185,8 @@ CUresult api_graph_order(const struct api_graph *graph, struct api_node ***out_n
                 ready = node->from[i].node->mark != 0;
             if (!ready)
                 continue;
+            for (size_t i = 0; i < node->n_from; i++)
+                node->from[i].node->is_exit = false;
             order[done++] = node;
             node->mark = done;
             progress = true;
@@ -273,8 +280,10 @@ CUresult CUDAAPI cuGraphDestroy(CUgraph hGraph)
     CUresult result = enter_graph(__func__, hGraph, &graph);
     if (result != CUDA_SUCCESS)
         return result;
-    if (graph->parent != NULL || graph->capture != NULL)
-        return api_fail(CUDA_ERROR_INVALID_VALUE, "the graph belongs to a node or is being captured into");
+    if (graph->capture != NULL)
+        return api_fail(CUDA_ERROR_ILLEGAL_STATE, "the graph is being captured into");
+    if (graph->parent != NULL)
+        return api_fail(CUDA_ERROR_INVALID_VALUE, "the graph belongs to a node");
     api_graph_free(graph);
     return api_leave();
 }
@@ -288,7 +297,8 @@ CUresult CUDAAPI cuGraphClone(CUgraph *phGraphClone, CUgraph originalGraph)
     API_REQUIRE(phGraphClone != NULL);
     if (api_graph_has_memory(graph))
         return api_fail(CUDA_ERROR_NOT_SUPPORTED, "a graph that allocates or frees memory cannot be cloned");
-    if (api_graph_has_conditional(graph) || graph->n_conditions > 0)
+    if (api_graph_has_conditional(graph) || graph->n_conditions > 0 ||
+        (graph->parent != NULL && graph->parent->conditional != NULL))
         return api_fail(CUDA_ERROR_NOT_SUPPORTED, "a graph with conditional nodes cannot be cloned");
     struct api_graph *copy = api_graph_clone(graph);
     if (copy == NULL)
@@ -505,8 +515,8 @@ CUresult CUDAAPI cuGraphNodeGetType(CUgraphNode hNode, CUgraphNodeType *type)
     return api_leave();
 }
 
-/* `data` NULL: every edge from that node. */
-static void edge_remove(struct api_node *node, const struct api_node *from, const CUgraphEdgeData *data)
+/* `data` NULL: every edge from that node. False when there is none. */
+static bool edge_remove(struct api_node *node, const struct api_node *from, const CUgraphEdgeData *data)
 {
     size_t kept = 0;
     for (size_t i = 0; i < node->n_from; i++) {
@@ -514,7 +524,9 @@ static void edge_remove(struct api_node *node, const struct api_node *from, cons
         if (edge->node != from || (data != NULL && memcmp(data, &edge->data, sizeof *data) != 0))
             node->from[kept++] = *edge;
     }
+    const bool found = kept < node->n_from;
     node->n_from = kept;
+    return found;
 }
 
 static CUresult change_edges(const char *call, CUgraph hGraph, const CUgraphNode *from, const CUgraphNode *to,
@@ -535,7 +547,8 @@ static CUresult change_edges(const char *call, CUgraph hGraph, const CUgraphNode
     for (size_t i = 0; i < count && result == CUDA_SUCCESS; i++) {
         struct api_node *target = targets[i].node;
         if (!add) {
-            edge_remove(target, sources[i].node, &sources[i].data);
+            if (!edge_remove(target, sources[i].node, data != NULL ? &sources[i].data : NULL))
+                result = api_set_error(CUDA_ERROR_INVALID_VALUE, "there is no such edge %zu", i);
             continue;
         }
         if (sources[i].node == target || depends_on(target, sources[i].node))

@@ -24,6 +24,7 @@ struct api_node {
     unsigned long long origin; /* of a clone: the id of the node that it was made from */
     void **param_pointers;     /* KERNEL: what cuGraphKernelNodeGetParams lends, made when asked for */
     size_t mark;               /* scratch of the topological order */
+    bool is_exit;              /* likewise: nothing depends on it */
     struct api_node *next;
 };
 
@@ -85,12 +86,6 @@ CUresult api_conditional_add(CUgraphNode *out_handle, CUgraph hGraph, const CUgr
 /* Whether it, or a graph inside it, has a conditional node: such a graph is not cloned, nor a child, and has
    one instance at a time (CUDA Driver API 13.0, CU_GRAPH_NODE_TYPE_CONDITIONAL). */
 bool api_graph_has_conditional(const struct api_graph *graph);
-/* The graph that it is a part of, or itself. */
-struct api_graph *api_graph_root(struct api_graph *graph);
-/* May a node of that type be added? NOT_SUPPORTED inside the body of a conditional node for what it cannot
-   hold. */
-CUresult api_graph_takes(struct api_graph *graph, CUgraphNodeType type);
-
 struct api_graph *api_graph_new(void);
 void api_graph_free(struct api_graph *graph);
 /* A deep copy with handles of its own; NULL when memory is out. */
@@ -134,6 +129,9 @@ CUresult api_event_work(CUevent handle, enum api_work_kind kind, struct api_work
 /* Of a node whose parameters say its kind. NOT_SUPPORTED for kinds that are not emulated. Not for child
  * graphs. */
 CUresult api_any_work(const CUgraphNodeParams *params, struct api_work *out_work);
+/* Of nodes of external semaphores, of which there can be none: no work. INVALID_VALUE for any number of them.
+ */
+CUresult api_external_work(unsigned count);
 CUresult api_batch_work(unsigned count, const CUstreamBatchMemOpParams *ops, unsigned flags,
                         struct api_work *out_work);
 

@@ -32,6 +32,28 @@ static CUresult copy_text(const char *text, size_t bytes, char **out_text, size_
     return CUDA_SUCCESS;
 }
 
+/* Where the first thing after blanks and comments begins: .version, or the text is no PTX to an H200's
+   driver. `length` if there is nothing. */
+static size_t first_token(const char *text, size_t length)
+{
+    size_t at = 0;
+    while (at < length) {
+        if (text[at] == ' ' || text[at] == '\t' || text[at] == '\r' || text[at] == '\n') {
+            at++;
+        } else if (length - at >= 2 && text[at] == '/' && text[at + 1] == '/') {
+            while (at < length && text[at] != '\n')
+                at++;
+        } else if (length - at >= 2 && text[at] == '/' && text[at + 1] == '*') {
+            for (at += 2; at + 1 < length && (text[at] != '*' || text[at + 1] != '/');)
+                at++;
+            at = at + 1 < length ? at + 2 : length;
+        } else {
+            break;
+        }
+    }
+    return at;
+}
+
 CUresult api_image_ptx(const void *image, size_t bytes, const struct emu_model *model, char **out_text,
                        size_t *out_bytes)
 {
@@ -63,8 +85,8 @@ CUresult api_image_ptx(const void *image, size_t bytes, const struct emu_model *
     }
     const char *text = image;
     size_t length = bytes == SIZE_MAX ? strlen(text) : strnlen(text, bytes);
-    size_t blank = strspn(text, " \t\r\n");
-    if (blank >= length || (text[blank] != '.' && text[blank] != '/'))
+    const size_t start = first_token(text, length);
+    if (length - start < strlen(".version") || strncmp(text + start, ".version", strlen(".version")) != 0)
         return api_set_error(CUDA_ERROR_INVALID_IMAGE, "the image is neither PTX nor a fatbin nor a cubin");
     return copy_text(text, length, out_text, out_bytes);
 }

@@ -156,12 +156,9 @@ static CUresult link_text(struct link *link, char **out_text, struct clab_error 
 
 static CUresult enter_link(const char *call, CUlinkState handle, struct link **out_link)
 {
-    struct api_context *context;
-    CUresult result = api_enter_context(call, &context);
-    if (result != CUDA_SUCCESS)
-        return result;
-    *out_link = emu_handle_get(EMU_HANDLE_LINK, handle);
-    return *out_link != NULL ? CUDA_SUCCESS : api_fail(CUDA_ERROR_INVALID_HANDLE, "not a live linker");
+    CUresult result;
+    *out_link = api_enter_object(call, EMU_HANDLE_LINK, handle, CUDA_ERROR_INVALID_HANDLE, &result);
+    return result;
 }
 
 CUresult CUDAAPI cuLinkCreate_v2(unsigned int numOptions, CUjit_option *options, void **optionValues,
@@ -253,6 +250,8 @@ CUresult CUDAAPI cuLinkComplete(CUlinkState state, void **cubinOut, size_t *size
     if (result != CUDA_SUCCESS)
         return result;
     API_REQUIRE(cubinOut != NULL);
+    if (link->output != NULL)
+        return api_fail(CUDA_ERROR_INVALID_HANDLE, "the link was completed already");
     if (link->output == NULL) {
         result = link_text(link, &link->output, &error);
         if (result != CUDA_SUCCESS) {

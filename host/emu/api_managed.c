@@ -7,10 +7,10 @@
 
 static const CUmemLocation nowhere = {.type = CU_MEM_LOCATION_TYPE_INVALID, .id = CU_DEVICE_INVALID};
 
-static CUresult enter_range(const char *call, CUdeviceptr address, size_t bytes,
+static CUresult enter_range(const char *call, CUstream stream, CUdeviceptr address, size_t bytes,
                             struct api_context **out_context, struct api_allocation **out_allocation)
 {
-    CUresult result = api_enter_context(call, out_context);
+    CUresult result = api_enter_for(call, stream, out_context);
     if (result != CUDA_SUCCESS)
         return result;
     struct api_allocation *allocation = api_allocation_find(address);
@@ -29,13 +29,20 @@ static CUmemLocation location_of(CUdevice device)
                                    : (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device};
 }
 
-static bool exists(const CUmemLocation *location)
+/* Is there such a place? One host node is told of. */
+static CUresult check_place(const CUmemLocation *location)
 {
-    return location->type == CU_MEM_LOCATION_TYPE_DEVICE
-               ? location->id == 0
-               : location->type == CU_MEM_LOCATION_TYPE_HOST ||
-                     location->type == CU_MEM_LOCATION_TYPE_HOST_NUMA ||
-                     location->type == CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT;
+    switch (location->type) {
+    case CU_MEM_LOCATION_TYPE_DEVICE:
+        return location->id == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+    case CU_MEM_LOCATION_TYPE_HOST:
+    case CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT:
+        return CUDA_SUCCESS;
+    case CU_MEM_LOCATION_TYPE_HOST_NUMA:
+        return location->id == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    default:
+        return CUDA_ERROR_INVALID_VALUE;
+    }
 }
 
 static CUresult prefetch(const char *call, CUdeviceptr address, size_t bytes, CUmemLocation to,
@@ -44,14 +51,17 @@ static CUresult prefetch(const char *call, CUdeviceptr address, size_t bytes, CU
     struct api_context *context;
     struct api_allocation *allocation = NULL;
     struct api_stream *stream;
-    CUresult result = enter_range(call, address, bytes, &context, &allocation);
+    CUresult result = enter_range(call, handle, address, bytes, &context, &allocation);
     if (result != CUDA_SUCCESS)
         return result;
     API_REQUIRE(flags == 0);
-    if (!exists(&to))
-        return api_fail(CUDA_ERROR_INVALID_DEVICE, "location %d, %d", (int)to.type, to.id);
+    result = check_place(&to);
+    if (result != CUDA_SUCCESS)
+        return api_fail(result, "location %d, %d", (int)to.type, to.id);
     struct api_work work = {.kind = API_WORK_EMPTY};
     result = api_stream_get(context, handle, &stream);
+    if (result == CUDA_SUCCESS)
+        result = api_capture_refuse(stream);
     if (result == CUDA_SUCCESS)
         result = api_submit(stream, &work, API_ASYNC);
     if (result == CUDA_SUCCESS)
@@ -75,15 +85,23 @@ static CUresult advise(const char *call, CUdeviceptr address, size_t bytes, CUme
 {
     struct api_context *context;
     struct api_allocation *allocation = NULL;
-    CUresult result = enter_range(call, address, bytes, &context, &allocation);
+    CUresult result = enter_range(call, NULL, address, bytes, &context, &allocation);
     if (result != CUDA_SUCCESS)
         return result;
     struct api_advice *kept = &allocation->advice;
     const bool needs_place = advice == CU_MEM_ADVISE_SET_PREFERRED_LOCATION ||
                              advice == CU_MEM_ADVISE_SET_ACCESSED_BY ||
                              advice == CU_MEM_ADVISE_UNSET_ACCESSED_BY;
-    if (needs_place && !exists(&location))
-        return api_fail(CUDA_ERROR_INVALID_DEVICE, "location %d, %d", (int)location.type, location.id);
+    const bool by_processor =
+        advice == CU_MEM_ADVISE_SET_ACCESSED_BY || advice == CU_MEM_ADVISE_UNSET_ACCESSED_BY;
+    result = check_place(&location);
+    if (result == CUDA_ERROR_INVALID_DEVICE)
+        result = CUDA_ERROR_INVALID_VALUE; /* what advice gives, unlike a prefetch, on the H200 */
+    if (result != CUDA_SUCCESS && (needs_place || location.type < CU_MEM_LOCATION_TYPE_DEVICE ||
+                                   location.type > CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT))
+        return api_fail(result, "location %d, %d", (int)location.type, location.id);
+    API_REQUIRE(!by_processor || location.type == CU_MEM_LOCATION_TYPE_DEVICE ||
+                location.type == CU_MEM_LOCATION_TYPE_HOST);
     bool *by = location.type == CU_MEM_LOCATION_TYPE_DEVICE ? &kept->by_device : &kept->by_host;
     switch (advice) {
     case CU_MEM_ADVISE_SET_READ_MOSTLY:
@@ -181,7 +199,7 @@ CUresult CUDAAPI cuMemRangeGetAttributes(void **data, size_t *dataSizes, CUmem_r
 {
     struct api_context *context;
     struct api_allocation *allocation = NULL;
-    CUresult result = enter_range(__func__, devPtr, count, &context, &allocation);
+    CUresult result = enter_range(__func__, NULL, devPtr, count, &context, &allocation);
     if (result != CUDA_SUCCESS)
         return result;
     API_REQUIRE(data != NULL && dataSizes != NULL && attributes != NULL && numAttributes > 0);

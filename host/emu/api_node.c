@@ -34,8 +34,8 @@ static CUresult kernel_work(const CUDA_KERNEL_NODE_PARAMS *params, CUcontext han
         .sharedMemBytes = params->sharedMemBytes,
     };
     CUfunction function = params->func != NULL ? params->func : (CUfunction)params->kern;
-    return api_launch_prepare(context, &config, function, params->kernelParams, params->extra, false,
-                              out_work);
+    return api_launch_prepare(context, handle != NULL ? api_green_of(handle) : api_green_current(), &config,
+                              function, params->kernelParams, params->extra, false, out_work);
 }
 
 CUresult api_kernel_work(const CUDA_KERNEL_NODE_PARAMS *params, struct api_work *out_work)
@@ -46,7 +46,11 @@ CUresult api_kernel_work(const CUDA_KERNEL_NODE_PARAMS *params, struct api_work 
 CUresult api_copy_work(const CUDA_MEMCPY3D *params, struct api_work *out_work)
 {
     struct api_copy copy;
-    CUresult result = api_copy_from_3d(params, &copy);
+    CUresult result = params->WidthInBytes == 0 || params->Height == 0 || params->Depth == 0
+                          ? api_set_error(CUDA_ERROR_INVALID_VALUE, "a node that copies nothing")
+                          : api_copy_from_3d(params, &copy);
+    if (result != CUDA_SUCCESS)
+        return result;
     *out_work = (struct api_work){.kind = API_WORK_COPY, .copy = copy};
     return result;
 }
@@ -55,6 +59,8 @@ CUresult api_set_work(const CUDA_MEMSET_NODE_PARAMS *params, struct api_work *ou
 {
     if (params->elementSize != 1 && params->elementSize != 2 && params->elementSize != 4)
         return api_set_error(CUDA_ERROR_INVALID_VALUE, "elements of %u bytes", params->elementSize);
+    if (params->width == 0 || params->height == 0)
+        return api_set_error(CUDA_ERROR_INVALID_VALUE, "a node that sets nothing");
     CUresult result =
         api_set_check(params->dst, params->pitch, params->elementSize, params->width, params->height);
     *out_work = (struct api_work){
@@ -94,8 +100,6 @@ CUresult api_node_add_to(CUgraph hGraph, const CUgraphNode *dependencies, const 
     CUresult result = CUDA_SUCCESS;
     if (graph == NULL)
         result = api_set_error(CUDA_ERROR_INVALID_VALUE, "not a live graph");
-    if (result == CUDA_SUCCESS)
-        result = api_graph_takes(graph, type);
     if (result == CUDA_SUCCESS)
         result = api_edges_get(graph, dependencies, data, count, &from);
     if (result == CUDA_SUCCESS)
@@ -294,9 +298,12 @@ CUresult api_any_work(const CUgraphNodeParams *params, struct api_work *out_work
         return CUDA_SUCCESS;
     case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
         return api_batch_work(params->memOp.count, params->memOp.paramArray, params->memOp.flags, out_work);
+    case CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL:
+        return api_external_work(params->extSemSignal.numExtSems);
+    case CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT:
+        return api_external_work(params->extSemWait.numExtSems);
     default:
-        return api_set_error(CUDA_ERROR_NOT_SUPPORTED, "graph nodes of type %d are not emulated",
-                             (int)params->type);
+        return api_set_error(CUDA_ERROR_INVALID_VALUE, "graph node type %d", (int)params->type);
     }
 }
 
@@ -308,6 +315,8 @@ static CUresult add_any(const char *call, CUgraphNode *out_handle, CUgraph hGrap
     if (result != CUDA_SUCCESS)
         return result;
     API_REQUIRE(params != NULL);
+    API_REQUIRE(params->reserved0[0] == 0 && params->reserved0[1] == 0 && params->reserved0[2] == 0 &&
+                params->reserved2 == 0);
     if (params->type == CU_GRAPH_NODE_TYPE_GRAPH)
         return add_child(out_handle, hGraph, dependencies, data, count, params->graph.graph);
     if (params->type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
@@ -382,7 +391,9 @@ static CUresult read_kernel(struct api_node *node, CUDA_KERNEL_NODE_PARAMS *out)
         .blockDimZ = launch->block[2],
         .sharedMemBytes = launch->dynamic_shared_bytes,
         .kernelParams = node->param_pointers,
-        .ctx = launch->function->module->context != NULL ? launch->function->module->context->handle : NULL,
+        .ctx = launch->green != NULL                       ? (CUcontext)launch->green->handle
+               : launch->function->module->context != NULL ? launch->function->module->context->handle
+                                                           : NULL,
     };
     return CUDA_SUCCESS;
 }
@@ -433,78 +444,6 @@ CUresult CUDAAPI cuGraphKernelNodeSetParams(CUgraphNode hNode, const CUDA_KERNEL
         return result;
     CUDA_KERNEL_NODE_PARAMS wide = widen(nodeParams);
     return api_result(set_kernel(node, &wide));
-}
-
-/* Attributes of a kernel node: the launch attributes of cuLaunchKernelEx, checked again as a launch. */
-CUresult CUDAAPI cuGraphKernelNodeSetAttribute(CUgraphNode hNode, CUkernelNodeAttrID attr,
-                                               const CUkernelNodeAttrValue *value)
-{
-    struct api_node *node;
-    CUresult result = enter_node(__func__, hNode, CU_GRAPH_NODE_TYPE_KERNEL, value, &node);
-    if (result != CUDA_SUCCESS)
-        return result;
-    struct api_launch launch = node->work.launch;
-    CUlaunchAttribute attributes[2] = {{.id = attr, .value = *value}};
-    unsigned count = 1;
-    if (attr != CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION && launch.explicit_cluster) {
-        attributes[1].id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
-        memcpy(&attributes[1].value.clusterDim, launch.cluster, sizeof launch.cluster);
-        count = 2;
-    }
-    result = api_launch_check(api_device(), &launch, attributes, count);
-    if (result == CUDA_SUCCESS)
-        node->work.launch = launch;
-    return api_result(result);
-}
-
-CUresult CUDAAPI cuGraphKernelNodeGetAttribute(CUgraphNode hNode, CUkernelNodeAttrID attr,
-                                               CUkernelNodeAttrValue *value)
-{
-    struct api_node *node;
-    CUresult result = enter_node(__func__, hNode, CU_GRAPH_NODE_TYPE_KERNEL, value, &node);
-    if (result != CUDA_SUCCESS)
-        return result;
-    const struct api_launch *launch = &node->work.launch;
-    memset(value, 0, sizeof *value);
-    switch (attr) {
-    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
-        value->cooperative = launch->cooperative;
-        break;
-    case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
-        if (launch->explicit_cluster)
-            memcpy(&value->clusterDim, launch->cluster, sizeof launch->cluster);
-        break;
-    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
-        value->priority = launch->priority;
-        break;
-    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
-    case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
-    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
-        break;
-    default:
-        return api_fail(CUDA_ERROR_INVALID_VALUE, "attribute %d is none of a kernel node", (int)attr);
-    }
-    return api_leave();
-}
-
-CUresult CUDAAPI cuGraphKernelNodeCopyAttributes(CUgraphNode dst, CUgraphNode src)
-{
-    struct api_node *to;
-    CUresult result = enter_node(__func__, dst, CU_GRAPH_NODE_TYPE_KERNEL, &dst, &to);
-    if (result != CUDA_SUCCESS)
-        return result;
-    const struct api_node *from = emu_handle_get(EMU_HANDLE_NODE, src);
-    API_REQUIRE(from != NULL && from->type == CU_GRAPH_NODE_TYPE_KERNEL);
-    struct api_launch launch = to->work.launch;
-    CUlaunchAttribute attributes[2] = {
-        {.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = from->work.launch.cooperative},
-        {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION},
-    };
-    memcpy(&attributes[1].value.clusterDim, from->work.launch.cluster, sizeof launch.cluster);
-    result = api_launch_check(api_device(), &launch, attributes, from->work.launch.explicit_cluster ? 2 : 1);
-    if (result == CUDA_SUCCESS)
-        to->work.launch = launch;
-    return api_result(result);
 }
 
 CUresult CUDAAPI cuGraphMemcpyNodeGetParams(CUgraphNode hNode, CUDA_MEMCPY3D *nodeParams)
@@ -635,6 +574,8 @@ CUresult CUDAAPI cuGraphNodeSetParams(CUgraphNode hNode, CUgraphNodeParams *node
     struct api_node *node = emu_handle_get(EMU_HANDLE_NODE, hNode);
     struct api_work work = {.kind = API_WORK_EMPTY};
     API_REQUIRE(node != NULL && nodeParams != NULL && nodeParams->type == node->type);
+    if (node->type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
+        return api_fail(CUDA_ERROR_NOT_SUPPORTED, "the parameters of a conditional node do not change");
     CUresult result = api_any_work(nodeParams, &work);
     if (result == CUDA_SUCCESS)
         replace(node, &work);

@@ -49,7 +49,8 @@ CUresult CUDAAPI cuIpcGetMemHandle(CUipcMemHandle *pHandle, CUdeviceptr dptr)
 static struct api_allocation *opened_before(uint64_t file)
 {
     struct api_allocation *found = api_allocation_next(0);
-    while (found != NULL && !(found->kind == API_MEMORY_IPC && found->file == file && found->pool == NULL))
+    while (found != NULL && !(found->kind == API_MEMORY_IPC && found->file == file && found->pool == NULL &&
+                              found->origin == 0))
         found = api_allocation_next(found->base + 1);
     return found;
 }
@@ -100,7 +101,7 @@ CUresult CUDAAPI cuIpcCloseMemHandle(CUdeviceptr dptr)
     API_ENTER_CONTEXT(context);
     struct api_allocation *allocation = api_allocation_find(dptr);
     if (allocation == NULL || allocation->kind != API_MEMORY_IPC || allocation->pool != NULL ||
-        allocation->base != dptr)
+        allocation->origin != 0 || allocation->base != dptr)
         return api_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx was not opened from a handle",
                         (unsigned long long)dptr);
     if (allocation->opened > 1) {

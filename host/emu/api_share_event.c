@@ -91,7 +91,7 @@ CUresult CUDAAPI cuIpcGetEventHandle(CUipcEventHandle *pHandle, CUevent event)
     API_ENTER_CONTEXT(context);
     (void)context;
     struct stat about;
-    API_REQUIRE(pHandle != NULL);
+    API_REQUIRE(pHandle != NULL && event != NULL);
     const struct api_event *found = emu_handle_get(EMU_HANDLE_EVENT, event);
     if (found == NULL)
         return api_fail(CUDA_ERROR_INVALID_HANDLE, "not a live event");
@@ -115,7 +115,7 @@ CUresult CUDAAPI cuIpcOpenEventHandle(CUevent *phEvent, CUipcEventHandle handle)
     API_REQUIRE(phEvent != NULL);
     memcpy(&from, &handle, sizeof from);
     if (memcmp(from.magic, magic, sizeof magic) != 0)
-        return api_fail(CUDA_ERROR_INVALID_HANDLE, "not a handle of an emulated process's event");
+        return api_fail(CUDA_ERROR_MAP_FAILED, "not a handle of an emulated process's event");
     if (from.pid == (int32_t)getpid())
         return api_fail(CUDA_ERROR_INVALID_CONTEXT, "the event is this process's own");
     char path[64];
@@ -132,7 +132,7 @@ CUresult CUDAAPI cuIpcOpenEventHandle(CUevent *phEvent, CUipcEventHandle handle)
     if (page == NULL) {
         if (fd >= 0)
             close(fd);
-        return api_fail(CUDA_ERROR_INVALID_HANDLE, "process %d does not share this event (any more)",
+        return api_fail(CUDA_ERROR_MAP_FAILED, "process %d does not share this event (any more)",
                         (int)from.pid);
     }
     struct api_event *event = api_event_new(context, CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING);

@@ -2,7 +2,8 @@
    cuMemPoolImportFromShareableHandle, cuMemPoolExportPointer, cuMemPoolImportPointer). A pool's descriptor is
    a small file that holds the number by which all processes know the pool. An exported pointer names the
    exporting process and its descriptor of the allocation's pages; who imports it goes through /proc, as
-   api_share.c does. An imported pool gives no memory and counts what was imported through it. */
+   api_share.c does.    An imported pool gives no memory, has no attributes, and stays while memory that was
+   imported through it does. UNVERIFIED: that it can be destroyed afterwards. */
 #include "emu/api.h"
 
 #include <fcntl.h>
@@ -65,8 +66,15 @@ CUresult CUDAAPI cuMemPoolImportFromShareableHandle(CUmemoryPool *pool_out, void
     const int fd = (int)(intptr_t)handle;
     if (pread(fd, &content, sizeof content, 0) != (ssize_t)sizeof content ||
         memcmp(content.magic, magic, sizeof magic) != 0)
-        return api_fail(CUDA_ERROR_INVALID_VALUE, "descriptor %d is not that of an emulated pool", fd);
-    struct api_pool *pool = api_pool_new();
+        return api_fail(CUDA_ERROR_UNKNOWN, "descriptor %d is not that of an emulated pool", fd);
+    size_t cursor = 0;
+    struct api_pool *pool;
+    while ((pool = emu_handle_next(EMU_HANDLE_POOL, &cursor)) != NULL)
+        if (pool->imported && pool->id == content.id) { /* the same handle again */
+            *pool_out = pool->handle;
+            return api_leave();
+        }
+    pool = api_pool_new();
     if (pool == NULL)
         return api_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a pool");
     pool->imported = true;
@@ -81,8 +89,8 @@ CUresult CUDAAPI cuMemPoolExportPointer(CUmemPoolPtrExportData *shareData_out, C
     API_REQUIRE(shareData_out != NULL);
     const struct api_allocation *allocation = api_allocation_find(ptr);
     if (allocation == NULL || allocation->pool == NULL || !allocation->pool->shareable ||
-        allocation->pool->id == 0)
-        return api_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx is not memory of an exported pool",
+        allocation->pool->id == 0 || ptr != allocation->base)
+        return api_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx is not the start of memory of an exported pool",
                         (unsigned long long)ptr);
     const int fd = emu_memory_share(api_device()->machine, allocation->base);
     struct stat about;

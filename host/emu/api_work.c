@@ -50,6 +50,7 @@ static CUresult run_kernel(struct api_context *context, const struct api_launch 
         .cooperative = launch->cooperative,
         .dynamic_shared_bytes = launch->dynamic_shared_bytes,
         .params = launch->params,
+        .model = api_model_of(launch->green),
         .cancel = &context->cancel,
         .hooks = check_hooks(),
         .task = api_thread()->task,
@@ -299,6 +300,8 @@ void api_work_fini(struct api_work *work)
     switch (work->kind) {
     case API_WORK_KERNEL:
         free(work->launch.params);
+        if (work->launch.green != NULL)
+            api_green_release(work->launch.green);
         api_module_release(work->launch.function->module);
         break;
     case API_WORK_COPY:
@@ -336,6 +339,8 @@ CUresult api_work_copy(const struct api_work *work, struct api_work *out_work)
             memcpy(out_work->launch.params, work->launch.params, work->launch.param_bytes);
         }
         work->launch.function->module->refs++;
+        if (work->launch.green != NULL)
+            work->launch.green->refs++;
         break;
     case API_WORK_COPY:
         out_work->copy.staged = false; /* only queued copies are staged, and those are not copied */

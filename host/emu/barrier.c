@@ -64,6 +64,9 @@ static void release(struct emu_cta *cta, uint32_t id)
         release_warp(&cta->warps[w], barrier, id);
         barrier->lanes[w] = 0;
     }
+    for (uint32_t left = cta->run->clocked ? whole | barrier->waiting_warps : 0; left; left &= left - 1) {
+        emu_clock_raise(&cta->warps[__builtin_ctz(left)], barrier->latest);
+    }
     if (whole) {
         cta->ready |= whole;
         cta->polling &= ~whole;
@@ -72,6 +75,7 @@ static void release(struct emu_cta *cta, uint32_t id)
     cta->barriers_active &= ~(UINT32_C(1) << id);
     barrier->expected = barrier->arrived = barrier->waiting = barrier->waiting_warps = barrier->whole_warps =
         0;
+    barrier->latest = 0;
     cta->cluster->thread->barriers++;
 }
 
@@ -90,6 +94,9 @@ const struct emu_op *emu_barrier_whole(struct emu_warp *warp, const struct emu_o
     warp->progress++;
     barrier->arrived += EMU_LANES;
     barrier->waiting += EMU_LANES;
+    if (cta->run->clocked) {
+        barrier->latest = emu_clock_later(warp, op, barrier->latest);
+    }
     if (cta->run->hooks) {
         emu_hook_event(cta, warp, op,
                        &(struct emu_event){
@@ -101,6 +108,9 @@ const struct emu_op *emu_barrier_whole(struct emu_warp *warp, const struct emu_o
             emu_hook_event(cta, warp, op,
                            &(struct emu_event){.kind = EMU_EVENT_BARRIER_COMPLETE, .value = id});
             barrier->lanes[warp->index] = 0;
+        }
+        if (cta->run->clocked) {
+            emu_clock_raise(warp, barrier->latest);
         }
         release(cta, id);
         return op + 1;
@@ -149,6 +159,9 @@ const struct emu_op *emu_barrier_take(struct emu_warp *warp, const struct emu_op
     barrier->reduce_and &= (predicate & lanes) == lanes;
     barrier->reduce_or |= (predicate & lanes) != 0;
     warp->progress++;
+    if (cta->run->clocked) {
+        barrier->latest = emu_clock_later(warp, op, barrier->latest);
+    }
     emu_hook_event(cta, warp, op,
                    &(struct emu_event){.kind = EMU_EVENT_BARRIER_ARRIVE,
                                        .lanes = lanes,
@@ -163,6 +176,9 @@ const struct emu_op *emu_barrier_take(struct emu_warp *warp, const struct emu_op
         barrier->lanes[warp->index] = 0;
         if (out_value) {
             *out_value = reduced(barrier, mode);
+        }
+        if (cta->run->clocked && mode != EMU_BARRIER_ARRIVE) {
+            emu_clock_raise(warp, barrier->latest);
         }
         release(cta, id);
         if (mode != EMU_BARRIER_SYNC || (warp->used & (warp->used - 1)) == 0) {

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "emu/condition.h"
 #include "emu/print.h"
 #include "emu/warp.h"
 
@@ -63,7 +64,7 @@ static bool builtin_free(struct emu_warp *warp, const struct emu_op *op, unsigne
     return false;
 }
 
-/* handle, value. UNVERIFIED: what a GPU does with a handle of no live graph. */
+/* handle, value */
 static bool builtin_set_conditional(struct emu_warp *warp, const struct emu_op *op, unsigned lane,
                                     const uint64_t arguments[EMU_BUILTIN_MAX_ARGUMENTS], uint64_t *out_result)
 {
@@ -73,7 +74,7 @@ static bool builtin_set_conditional(struct emu_warp *warp, const struct emu_op *
     }
     emu_fault_kind_set(warp, EMU_FAULT_ILLEGAL_ADDRESS);
     emu_fault(warp, op, lane, CLAB_FAULT, NULL, 0,
-              "cudaGraphSetConditional: 0x%llx is not the handle of a live graph's condition",
+              "cudaGraphSetConditional: 0x%llx is not the handle of a running graph's condition",
               (unsigned long long)arguments[0]);
     return false;
 }

@@ -12,6 +12,8 @@ static void complete_phase(struct emu_cluster *cluster)
 {
     cluster->barrier_arrived = 0;
     cluster->barrier_phase++;
+    cluster->barrier_before = cluster->barrier_latest;
+    cluster->barrier_latest = 0;
     cluster->thread->cluster_barriers++;
     emu_hook_event(&cluster->ctas[0], NULL, NULL,
                    &(struct emu_event){.kind = EMU_EVENT_CLUSTER_COMPLETE, .value = cluster->barrier_phase});
@@ -52,6 +54,9 @@ const struct emu_op *emu_cluster_arrive(struct emu_warp *warp, const struct emu_
         (cta->cluster_parity[warp->index] & ~lanes) | (cluster->barrier_phase & 1 ? lanes : 0);
     cluster->barrier_arrived += emu_lane_count(lanes);
     warp->progress++;
+    if (cta->run->clocked) {
+        cluster->barrier_latest = emu_clock_later(warp, op, cluster->barrier_latest);
+    }
     emu_hook_event(cta, warp, op, &(struct emu_event){.kind = EMU_EVENT_CLUSTER_ARRIVE, .lanes = lanes});
     check(cluster);
     return op + 1;
@@ -76,6 +81,9 @@ const struct emu_op *emu_cluster_wait(struct emu_warp *warp, const struct emu_op
         return emu_wait(warp, op, EMU_WAIT_CLUSTER_BARRIER, 0);
     }
     cta->cluster_arrived[warp->index] &= ~lanes;
+    if (cta->run->clocked) {
+        emu_clock_raise(warp, cluster->barrier_before);
+    }
     emu_hook_event(cta, warp, op, &(struct emu_event){.kind = EMU_EVENT_CLUSTER_WAIT, .lanes = lanes});
     return op + 1;
 }

@@ -1,12 +1,14 @@
-/* Conditions of graphs (core.h): values that kernels set and conditional nodes read. A handle packs slot and
-   generation, so that a stale one is recognised. */
+/* Conditions of graphs (condition.h): values that kernels set and conditional nodes read. A handle packs slot
+   and generation, so that a stale one is recognised. */
+#include "emu/condition.h"
+
 #include <stdlib.h>
 
 #include "emu/machine.h"
 
 struct emu_conditions {
     struct condition {
-        uint32_t value, generation;
+        uint32_t value, generation, open;
         bool live;
     } * slots;
     uint32_t count;
@@ -55,7 +57,7 @@ uint64_t emu_condition_new(struct emu_machine *machine)
         if (place < conditions->count) {
             struct condition *slot = &conditions->slots[place];
             slot->live = true;
-            slot->value = 0;
+            slot->value = slot->open = 0;
             slot->generation++;
             handle = (uint64_t)slot->generation << 32 | (place + 1);
         }
@@ -74,7 +76,17 @@ void emu_condition_free(struct emu_machine *machine, uint64_t handle)
     pthread_mutex_unlock(&machine->condition_lock);
 }
 
-bool emu_condition_set(struct emu_machine *machine, uint64_t handle, uint32_t value)
+void emu_condition_open(struct emu_machine *machine, uint64_t handle, bool open)
+{
+    pthread_mutex_lock(&machine->condition_lock);
+    struct condition *found = find(machine, handle);
+    if (found) {
+        found->open += open ? 1 : UINT32_MAX;
+    }
+    pthread_mutex_unlock(&machine->condition_lock);
+}
+
+void emu_condition_assign(struct emu_machine *machine, uint64_t handle, uint32_t value)
 {
     pthread_mutex_lock(&machine->condition_lock);
     struct condition *found = find(machine, handle);
@@ -82,7 +94,18 @@ bool emu_condition_set(struct emu_machine *machine, uint64_t handle, uint32_t va
         found->value = value;
     }
     pthread_mutex_unlock(&machine->condition_lock);
-    return found != NULL;
+}
+
+bool emu_condition_set(struct emu_machine *machine, uint64_t handle, uint32_t value)
+{
+    pthread_mutex_lock(&machine->condition_lock);
+    struct condition *found = find(machine, handle);
+    const bool good = found && found->open > 0;
+    if (good) {
+        found->value = value;
+    }
+    pthread_mutex_unlock(&machine->condition_lock);
+    return good;
 }
 
 uint32_t emu_condition_get(struct emu_machine *machine, uint64_t handle)

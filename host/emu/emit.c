@@ -811,13 +811,14 @@ void emu_emit_end(struct emu_emit *emit)
         op->d = after->to;
         op->a = after->from;
     }
-    if (emit->guard_as_branch) {
+    if (emit->guard_as_branch && emit->status == CLAB_OK) {
         const size_t join = emit->n_ops;
         struct emu_op *op =
             emu_push_unguarded(emit, emit->framework->join_full, emit->framework->join_masked);
         op->u8[1] = 1; /* a join: warp.c steps over it */
         op->insn = emit->insn_index + 1;
-        /* decode.c turns the distance into pointers. */
-        emit->ops[emit->guard_op].imm = join - emit->guard_op;
+        if (emit->status == CLAB_OK) { /* decode.c turns the distance into pointers */
+            emit->ops[emit->guard_op].imm = join - emit->guard_op;
+        }
     }
 }

@@ -23,6 +23,24 @@ static inline void emu_count(struct emu_warp *warp, const struct emu_op *op, uin
     warp->count_from = next;
 }
 
+/* On the schedule `fair` a warp's slice runs ahead of the others': where warps meet, none goes on before the
+   latest of them came. The later of `latest` and the time at which the running warp is at `op`. */
+static inline uint64_t emu_clock_later(struct emu_warp *warp, const struct emu_op *op, uint64_t latest)
+{
+    emu_count(warp, op, op->insn, warp->exec, op->insn);
+    const uint64_t now = warp->clock + warp->cycles;
+    return now < latest ? latest : now;
+}
+/* The warp goes on at `time`, if it is not later there already. */
+static inline void emu_clock_raise(struct emu_warp *warp, uint64_t time)
+{
+    const uint64_t now = warp->clock + warp->cycles;
+    if (now < time) {
+        uint64_t *own = warp == warp->cta->cluster->running ? &warp->cycles : &warp->clock;
+        *own += time - now;
+    }
+}
+
 /* The running fragment's lanes part at `op`: `taken` (neither none nor all of exec) go to `target`, the rest
    to op + 1. Lanes that are at `join` already wait there. Counting is done. Sets the fragment's pc and mask,
    exec and lane_mask. Returns the operation that the fragment goes on with. */

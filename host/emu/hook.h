@@ -110,12 +110,24 @@ struct emu_hooks {
                      const struct emu_transfer *transfer);
 };
 
-/* For files that are compiled once: looks at run time. */
+/* For files that are compiled once: looks at run time. What other clusters may see is noted for the schedule
+   of observed launches (sched_seeded.c). */
+static inline void emu_hook_access(const struct emu_warp *warp, const struct emu_op *op,
+                                   const struct emu_access *access)
+{
+    const struct emu_hooks *hooks = warp->cta->run->hooks;
+    if (hooks && hooks->access) {
+        warp->cta->cluster->outside |= access->space == CLAB_SPACE_GLOBAL;
+        hooks->access(hooks->user, warp, op, access);
+    }
+}
 static inline void emu_hook_event(const struct emu_cta *cta, const struct emu_warp *warp,
                                   const struct emu_op *op, const struct emu_event *event)
 {
     const struct emu_hooks *hooks = cta->run->hooks;
     if (hooks && hooks->event) {
+        cta->cluster->outside |=
+            event->kind != EMU_EVENT_BARRIER_ARRIVE && event->kind != EMU_EVENT_BARRIER_COMPLETE;
         hooks->event(hooks->user, cta, warp, op, event);
     }
 }
@@ -124,6 +136,7 @@ static inline void emu_hook_transfer(const struct emu_warp *warp, const struct e
 {
     const struct emu_hooks *hooks = warp->cta->run->hooks;
     if (hooks && hooks->transfer) {
+        warp->cta->cluster->outside = true;
         hooks->transfer(hooks->user, warp, op, transfer);
     }
 }
@@ -136,9 +149,13 @@ static inline void emu_hook_transfer(const struct emu_warp *warp, const struct e
             hooks_->member(hooks_->user, __VA_ARGS__); \
         }                                              \
     } while (0)
+#define EMU_HOOK_ACCESS(warp, op, ...) emu_hook_access(warp, op, __VA_ARGS__)
 #else
 #define EMU_HOOK(run, member, ...) \
     do {                           \
+    } while (0)
+#define EMU_HOOK_ACCESS(warp, op, ...) \
+    do {                               \
     } while (0)
 #endif
 

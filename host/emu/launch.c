@@ -119,7 +119,7 @@ static uint32_t residency(const struct emu_run *run)
     const uint32_t clusters =
         run->machine->options.initial_clusters
             ? run->machine->options.initial_clusters
-            : emu_occupancy_clusters(run->machine, run->launch->kernel, run->threads_per_cta,
+            : emu_occupancy_clusters(run->model, run->launch->kernel, run->threads_per_cta,
                                      run->dynamic_shared_bytes, run->cluster_size);
     return (clusters ? clusters : 1) * run->cluster_size;
 }
@@ -230,7 +230,7 @@ static clab_status run_init(struct emu_run *run, struct clab_error *error)
     run->local_bytes += image->deep ? DEEP_STACK_BYTES : 0;
     run->resident_limit = residency(run);
     run->clocked = machine->options.schedule == EMU_SCHEDULE_FAIR;
-    run->counted = hooks || run->clocked || image->reads_clock;
+    run->counted = (hooks && run->hooks->op) || run->clocked || image->reads_clock;
     run->slice_fuel = slice_fuel(run);
     run->param_bytes = launch->kernel->info.param_bytes;
     if (run->param_bytes) {
@@ -289,7 +289,10 @@ static void run_fini(struct emu_run *run)
 clab_status emu_launch_run(struct emu_machine *machine, const struct emu_launch *launch,
                            struct clab_counters *out_counters, struct clab_error *error)
 {
-    struct emu_run run = {.machine = machine, .launch = launch, .error = error};
+    struct emu_run run = {.machine = machine,
+                          .model = launch->model != NULL ? launch->model : machine->model,
+                          .launch = launch,
+                          .error = error};
     memset(out_counters, 0, sizeof *out_counters);
     if (pthread_mutex_init(&run.lock, NULL) != 0) {
         return clab_error_set(error, CLAB_NO_MEMORY, "out of memory for a launch");

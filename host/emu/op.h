@@ -86,6 +86,7 @@ struct emu_warp {
     uint64_t clock, cycles; /* virtual time at which the slice began, and what it has taken since */
     uint64_t state_hash;    /* registers at an earlier turn: see resident.c */
     uint32_t state_turns, state_limit, short_turns;
+    void *observed;            /* an observer's own state */
     bool state_same;           /* the state had not changed when it was compared last */
     struct emu_gather *gather; /* collective.c; NULL until the warp needs one */
     uint32_t gathered;         /* lanes that have arrived at the warp's open collective */

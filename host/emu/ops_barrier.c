@@ -72,6 +72,9 @@ static const struct emu_op *bar_whole(struct emu_warp *warp, const struct emu_op
     cta->barriers_active |= op->d;
     barrier->arrived += EMU_LANES;
     barrier->waiting = waiting;
+    EMU_HOOK(cta->run, event, cta, warp, op,
+             &(struct emu_event){
+                 .kind = EMU_EVENT_BARRIER_ARRIVE, .lanes = EMU_ALL, .wait = true, .value = op->u8[0]});
     barrier->whole_warps |= bit;
     cta->ready &= ~bit;
     warp->progress++;

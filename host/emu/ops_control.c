@@ -274,6 +274,7 @@ struct argument {
 struct call {
     const struct emu_code *code; /* NULL: op->a holds its address */
     uint32_t n_arguments, n_returns;
+    struct emu_slot *slots;   /* places of the return values, then of the arguments, in the callee's frame */
     uint32_t n_in, n_out;     /* pieces: a vector register has one per member */
     struct argument pieces[]; /* of the return values, then of the arguments */
 };
@@ -290,6 +291,23 @@ static void copy_row(struct emu_warp *warp, const struct argument *argument, uin
     }
 }
 
+/* Does a function that was found at run time take what a call passes, at the same places? (PTX ISA 9.0,
+   "call": undefined when its signature differs from the prototype's.) */
+static bool takes(const struct emu_code *code, const struct call *call)
+{
+    if (code->function->n_params != call->n_arguments || code->function->n_returns != call->n_returns) {
+        return false;
+    }
+    for (uint32_t i = 0; i < call->n_returns + call->n_arguments; i++) {
+        const struct emu_slot *slot =
+            i < call->n_returns ? &code->returns[i] : &code->params[i - call->n_returns];
+        if (slot->offset != call->slots[i].offset || slot->bytes != call->slots[i].bytes) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static const struct emu_op *call(struct emu_warp *warp, const struct emu_op *op)
 {
     const struct call *call = op->extra;
@@ -303,11 +321,10 @@ static const struct emu_op *call(struct emu_warp *warp, const struct emu_op *op)
         const uint64_t *address = EMU_ROW(uint64_t, warp, op->a);
         const unsigned lane = (unsigned)__builtin_ctz(exec);
         code = emu_function_find(image, address[lane]);
-        if (!code || code->function->n_params != call->n_arguments ||
-            code->function->n_returns != call->n_returns) {
+        if (!code || !takes(code, call)) {
             emu_fault_kind_set(warp, code ? EMU_FAULT_ILLEGAL_INSTRUCTION : EMU_FAULT_INVALID_PC);
             return emu_fault(warp, op, lane, CLAB_FAULT, NULL, 0,
-                             code ? "indirect call of '%s' with another number of parameters"
+                             code ? "indirect call of '%s' with other parameters than it has"
                                   : "indirect call of something that is no function%s",
                              code ? code->function->name : "");
         }
@@ -371,6 +388,11 @@ static bool argument_of(struct emu_emit *emit, const struct ptx_operand *operand
             return false;
         }
         if (place == EMU_PLACE_LOCAL) {
+            if (operand->imm || operand->var->bytes < out->bytes) {
+                emu_unsupported(emit, "a call that passes %llu bytes of '%s' for %u",
+                                (unsigned long long)operand->var->bytes, operand->var->name, out->bytes);
+                return false;
+            }
             out->row = EMU_NO_ROW;
             out->source = (uint32_t)(offset + operand->imm);
             return true;
@@ -459,10 +481,12 @@ EMU_EMITTER(emu_call)
     }
     struct call *extra =
         emu_emit_alloc(emit, sizeof *extra + MAX_LANES * (n_arguments + n_returns) * sizeof *extra->pieces);
-    if (!extra) {
+    struct emu_slot *slots = emu_emit_alloc(emit, (n_arguments + n_returns + 1) * sizeof *slots);
+    if (!extra || !slots) {
         return CLAB_NO_MEMORY;
     }
     *extra = (struct call){.code = function ? emu_image_code(emit->image, function) : NULL,
+                           .slots = slots,
                            .n_arguments = n_arguments,
                            .n_returns = n_returns};
     uint64_t offset = 0;
@@ -471,9 +495,8 @@ EMU_EMITTER(emu_call)
         const bool written = i < n_returns;
         const uint32_t k = written ? i : i - n_returns;
         const struct ptx_var *formal = written ? formal_returns[k] : formals[k];
-        struct emu_slot slot;
-        offset = emu_slot_take(offset, formal, &slot);
-        if (!pieces_of(emit, &(written ? returns : arguments)->elements[k], formal, written, &slot,
+        offset = emu_slot_take(offset, formal, &slots[i]);
+        if (!pieces_of(emit, &(written ? returns : arguments)->elements[k], formal, written, &slots[i],
                        extra->pieces, &n_pieces)) {
             return emit->status;
         }

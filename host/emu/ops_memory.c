@@ -266,7 +266,7 @@ ANY(m128, 2, 5)
     {                                                                                      \
         const uint32_t *rows = (n) == 1 ? &op->d : op->extra;                              \
         unsigned char *place;                                                              \
-        if (EMU_HOOKS || !(AT)) {                                                          \
+        if (!(AT)) {                                                                       \
             return NAME##_full(warp, op);                                                  \
         }                                                                                  \
         const T *at = (const T *)(const void *)place;                                      \
@@ -278,7 +278,7 @@ ANY(m128, 2, 5)
     {                                                                                      \
         const uint32_t *rows = (n) == 1 ? &op->b : op->extra;                              \
         unsigned char *place;                                                              \
-        if (EMU_HOOKS || !(AT)) {                                                          \
+        if (!(AT)) {                                                                       \
             return NAME##_full(warp, op);                                                  \
         }                                                                                  \
         T *at = (T *)(void *)place;                                                        \

@@ -5,6 +5,11 @@
 
 #include "emu/collective.h"
 #include "emu/emitting.h"
+#include "emu/hook.h"
+
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
 
 /* Fields: a value row (or predicate word), b and c further rows, d destination, extra the member row and the
    second destination; u8[0] mode. */
@@ -12,6 +17,11 @@ struct collective {
     uint32_t members; /* row, or EMU_NO_ROW: mask */
     uint32_t mask;
     uint32_t pred; /* destination predicate word, or EMU_NO_ROW */
+    /* shfl whose lanes all know their source while decoding: */
+    uint32_t source[EMU_LANES];
+    uint32_t inside;     /* lanes whose source is in range */
+    uint32_t from[4][2]; /* of 8 lanes: the first of the 8 in which their sources are, and of another 8 … */
+    uint32_t other[EMU_LANES]; /* … all ones for those that have it there */
 };
 
 enum mode {
@@ -65,13 +75,10 @@ static void put_pred(struct emu_warp *warp, uint32_t word, uint32_t value)
 
 /* --- shfl.sync: lane arithmetic as the manual's pseudocode. A source lane that does not take part gives what
    its register holds (undefined in the manual). */
-static void shfl_compute(const struct emu_op *op, const struct emu_brought *in, uint32_t participants,
-                         struct emu_got *out)
+static void shfl_sources(uint8_t mode, const uint32_t *b, const uint32_t *c, uint32_t source[EMU_LANES],
+                         uint32_t *out_inside)
 {
-    uint32_t source[EMU_LANES], inside[EMU_LANES];
-    const uint8_t mode = op->u8[0];
-    const uint32_t *b = in->b, *c = in->c;
-    (void)participants;
+    uint32_t inside[EMU_LANES], all = 0;
     for (unsigned i = 0; i < EMU_LANES; i++) {
         const uint32_t by = b[i] & 31, clamp = c[i] & 31, segment = c[i] >> 8 & 31;
         const uint32_t most = (i & segment) | (clamp & ~segment & 31), least = i & segment;
@@ -80,15 +87,83 @@ static void shfl_compute(const struct emu_op *op, const struct emu_brought *in, 
                            : mode == SHFL_BFLY ? (i ^ by)
                                                : (least | (by & ~segment & 31));
         const uint32_t in_range = mode == SHFL_UP ? (int32_t)j >= (int32_t)most : (int32_t)j <= (int32_t)most;
-        source[i] = in_range ? j : i;
+        source[i] = (in_range ? j : i) & 31;
         inside[i] = in_range;
     }
-    uint32_t pred = 0;
     for (unsigned i = 0; i < EMU_LANES; i++) {
-        out->value[i] = in->a[source[i] & 31];
-        pred |= inside[i] << i;
+        all |= inside[i] << i;
     }
-    out->pred = pred;
+    *out_inside = all;
+}
+
+static void shfl_compute(const struct emu_op *op, const struct emu_brought *in, uint32_t participants,
+                         struct emu_got *out)
+{
+    uint32_t source[EMU_LANES];
+    (void)participants;
+    shfl_sources(op->u8[0], in->b, in->c, source, &out->pred);
+    for (unsigned i = 0; i < EMU_LANES; i++) {
+        out->value[i] = in->a[source[i]];
+    }
+}
+
+/* Lanes whose sources are known take them; d may be a. */
+static void shfl_known(uint32_t *d, const uint32_t *a, const struct collective *x)
+{
+#if defined(__AVX512F__)
+    const __m512i low = _mm512_loadu_si512(a), high = _mm512_loadu_si512(a + 16);
+    const __m512i of_low = _mm512_loadu_si512(x->source), of_high = _mm512_loadu_si512(x->source + 16);
+    _mm512_storeu_si512(d, _mm512_permutex2var_epi32(low, of_low, high));
+    _mm512_storeu_si512(d + 16, _mm512_permutex2var_epi32(low, of_high, high));
+#elif defined(__AVX2__)
+    __m256i value[4];
+    for (unsigned k = 0; k < 4; k++) {
+        const __m256i source = _mm256_loadu_si256((const __m256i *)(const void *)(x->source + 8 * k));
+        const __m256i other = _mm256_loadu_si256((const __m256i *)(const void *)(x->other + 8 * k));
+        const __m256i first = _mm256_loadu_si256((const __m256i *)(const void *)(a + x->from[k][0]));
+        const __m256i second = _mm256_loadu_si256((const __m256i *)(const void *)(a + x->from[k][1]));
+        value[k] = _mm256_blendv_epi8(_mm256_permutevar8x32_epi32(first, source),
+                                      _mm256_permutevar8x32_epi32(second, source), other);
+    }
+    for (unsigned k = 0; k < 4; k++) {
+        _mm256_storeu_si256((__m256i *)(void *)(d + 8 * k), value[k]);
+    }
+#else
+    uint32_t value[EMU_LANES];
+    for (unsigned i = 0; i < EMU_LANES; i++) {
+        value[i] = a[x->source[i]];
+    }
+    memcpy(d, value, sizeof value);
+#endif
+}
+
+/* Finds the sources while decoding; false when that cannot be, or lanes of one eight have theirs in three. */
+static bool shfl_know(struct collective *x, uint8_t mode, const struct ptx_operand *b,
+                      const struct ptx_operand *c)
+{
+    uint32_t by[EMU_LANES], clamp[EMU_LANES];
+    if (!x || x->members != EMU_NO_ROW || b->kind != PTX_OPERAND_INT || c->kind != PTX_OPERAND_INT) {
+        return false;
+    }
+    for (unsigned i = 0; i < EMU_LANES; i++) {
+        by[i] = (uint32_t)b->imm;
+        clamp[i] = (uint32_t)c->imm;
+    }
+    shfl_sources(mode, by, clamp, x->source, &x->inside);
+    for (unsigned k = 0; k < 4; k++) {
+        const uint32_t *source = x->source + (size_t)8 * k;
+        x->from[k][0] = x->from[k][1] = source[0] / 8 * 8;
+        for (unsigned i = 0; i < 8; i++) {
+            if (source[i] / 8 * 8 != x->from[k][0]) {
+                if (x->from[k][1] != x->from[k][0] && x->from[k][1] != source[i] / 8 * 8) {
+                    return false;
+                }
+                x->from[k][1] = source[i] / 8 * 8;
+                x->other[8 * k + i] = EMU_ALL;
+            }
+        }
+    }
+    return true;
 }
 
 static const struct emu_op *shfl(struct emu_warp *warp, const struct emu_op *op)
@@ -104,6 +179,22 @@ static const struct emu_op *shfl(struct emu_warp *warp, const struct emu_op *op)
     put_value(warp, op->d, &got);
     if (x->pred != EMU_NO_ROW) {
         put_pred(warp, x->pred, got.pred);
+    }
+    return op + 1;
+}
+
+/* The most frequent shuffle: sources known, all 32 lanes together. */
+static const struct emu_op *shfl_whole(struct emu_warp *warp, const struct emu_op *op)
+{
+    const struct collective *x = op->extra;
+    if (warp->fragment->wake != EMU_WAKE_NONE) { /* some of the lanes were waited for: the value is there */
+        return shfl(warp, op);
+    }
+    EMU_HOOK(warp->cta->run, event, warp->cta, warp, op,
+             &(struct emu_event){.kind = EMU_EVENT_COLLECTIVE, .lanes = EMU_ALL, .value = x->mask});
+    shfl_known(EMU_ROW(uint32_t, warp, op->d), EMU_ROW(uint32_t, warp, op->a), x);
+    if (x->pred != EMU_NO_ROW) {
+        EMU_PRED(warp, x->pred) = x->inside;
     }
     return op + 1;
 }
@@ -140,16 +231,18 @@ EMU_EMITTER(emu_shfl)
     const uint32_t b = emu_source(emit, &insn->operands[2], PTX_U32);
     const uint32_t c = emu_source(emit, &insn->operands[3], PTX_U32);
     const uint32_t d = pair_dest(emit, &insn->operands[0], x);
-    struct emu_op *op = emu_push_unguarded(emit, shfl, shfl);
+    const uint8_t mode = ptx_has(insn, PTX_MOD_UP)     ? SHFL_UP
+                         : ptx_has(insn, PTX_MOD_DOWN) ? SHFL_DOWN
+                         : ptx_has(insn, PTX_MOD_BFLY) ? SHFL_BFLY
+                                                       : SHFL_IDX;
+    const bool known = shfl_know(x, mode, &insn->operands[2], &insn->operands[3]);
+    struct emu_op *op = emu_push_unguarded(emit, known ? shfl_whole : shfl, shfl);
     op->a = a;
     op->b = b;
     op->c = c;
     op->d = d;
     op->extra = x;
-    op->u8[0] = ptx_has(insn, PTX_MOD_UP)     ? SHFL_UP
-                : ptx_has(insn, PTX_MOD_DOWN) ? SHFL_DOWN
-                : ptx_has(insn, PTX_MOD_BFLY) ? SHFL_BFLY
-                                              : SHFL_IDX;
+    op->u8[0] = mode;
     return CLAB_OK;
 }
 
@@ -204,6 +297,32 @@ static const struct emu_op *vote(struct emu_warp *warp, const struct emu_op *op)
     return op + 1;
 }
 
+/* All 32 lanes together, under a member mask known while decoding. */
+static const struct emu_op *vote_whole(struct emu_warp *warp, const struct emu_op *op)
+{
+
+    const uint32_t votes = EMU_PRED(warp, op->a);
+    if (warp->fragment->wake != EMU_WAKE_NONE) {
+        return vote(warp, op);
+    }
+    EMU_HOOK(warp->cta->run, event, warp->cta, warp, op,
+             &(struct emu_event){.kind = EMU_EVENT_COLLECTIVE,
+                                 .lanes = EMU_ALL,
+                                 .value = ((const struct collective *)op->extra)->mask});
+    if (op->u8[0] == VOTE_BALLOT) {
+        uint32_t *d = EMU_ROW(uint32_t, warp, op->d);
+        EMU_EACH_LANE(i)
+        {
+            d[i] = votes;
+        }
+        return op + 1;
+    }
+    const bool all = votes == EMU_ALL, none = votes == 0;
+    const bool result = op->u8[0] == VOTE_ALL ? all : op->u8[0] == VOTE_ANY ? !none : all || none;
+    EMU_PRED(warp, op->d) = result ? EMU_ALL : 0;
+    return op + 1;
+}
+
 EMU_EMITTER(emu_vote)
 {
     emu_guard_branch(emit);
@@ -212,7 +331,8 @@ EMU_EMITTER(emu_vote)
     const uint32_t a = emu_pred_source(emit, &insn->operands[1]);
     const uint32_t d =
         ballot ? emu_dest(emit, &insn->operands[0], PTX_B32) : emu_pred_dest(emit, &insn->operands[0]);
-    struct emu_op *op = emu_push_unguarded(emit, vote, vote);
+    const bool known = x && x->members == EMU_NO_ROW;
+    struct emu_op *op = emu_push_unguarded(emit, known ? vote_whole : vote, vote);
     op->a = a;
     op->d = d;
     op->extra = x;

@@ -78,7 +78,7 @@ static void cta_init(struct emu_cta *cta, struct emu_cluster *cluster, uint32_t 
     }
     cta->linear =
         cta->ctaid[0] + (uint64_t)run->grid[0] * (cta->ctaid[1] + (uint64_t)run->grid[1] * cta->ctaid[2]);
-    cta->sm = (uint32_t)(cta->linear % run->machine->model->sms); /* sched_fair.c knows better */
+    cta->sm = (uint32_t)(cta->linear % run->model->sms); /* sched_fair.c knows better */
     cta->state = run->hooks && run->hooks->whole_lives ? EMU_CTA_RUNNING : EMU_CTA_NOT_STARTED;
     cta->n_warps = run->warps_per_cta;
     cta->n_threads = cta->live_threads = run->threads_per_cta;

@@ -7,15 +7,16 @@
 #include "emu/sched.h"
 
 #define BURST_SLICES        48 /* most slices of one cluster in a row, under an odd seed */
-#define BURST_SLICES_EVEN   2  /* and under an even one, which mixes clusters finely */
-#define WINDOW_CLUSTERS     6  /* most clusters under way by choice */
+#define BURST_SLICES_EVEN   2  /* and under an even one, which mixes clusters finely … */
+#define INSIDE_SLICES       64 /* … but for slices that no other cluster can tell the order of: most in a burst */
+#define WINDOW_CLUSTERS     6 /* most clusters under way by choice */
 #define HOUSEKEEPING_SLICES 64
 #define FAIRNESS_SLICES     512 /* between turns for warps that only polled */
 
 struct seeded {
     struct emu_thread *thread;
     uint64_t random; /* splitmix64 */
-    uint32_t window, burst;
+    uint32_t window, burst, inside;
     unsigned slices;
 };
 
@@ -103,10 +104,17 @@ static bool second_chances(struct seeded *s)
 
 static void burst(struct seeded *s, struct emu_cluster *cluster)
 {
-    const uint32_t n = 1 + choose(s, s->burst);
-    for (uint32_t i = 0; i < n && cluster->ready && !emu_run_stopped(s->thread->run); i++) {
+    uint32_t left = 1 + choose(s, s->burst), inside = s->inside;
+    while (left > 0 && cluster->ready && !emu_run_stopped(s->thread->run)) {
         struct emu_cta *cta = &cluster->ctas[choose_bit(s, cluster->ready)];
-        emu_warp_step(&cta->warps[choose_bit(s, cta->ready & ~cta->polling)]);
+        struct emu_warp *warp = &cta->warps[choose_bit(s, cta->ready & ~cta->polling)];
+        cluster->outside = false;
+        emu_warp_step(warp);
+        if (warp->stop == EMU_STOP_BARRIER && !cluster->outside && inside > 0) {
+            inside--;
+        } else {
+            left--;
+        }
         while (cluster->pending && cluster->pending->due <= cluster->steps) {
             emu_async_complete_first(cluster);
         }
@@ -183,6 +191,7 @@ void emu_thread_run_seeded(struct emu_thread *thread)
     struct seeded s = {.thread = thread, .random = thread->run->machine->options.seed};
     const bool odd = thread->run->machine->options.seed % 2;
     s.burst = odd ? BURST_SLICES : BURST_SLICES_EVEN;
+    s.inside = odd ? 0 : INSIDE_SLICES;
     s.window = odd ? 1 + choose(&s, WINDOW_CLUSTERS) : WINDOW_CLUSTERS;
     run(&s);
     emu_thread_finish(thread);

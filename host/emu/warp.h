@@ -94,6 +94,7 @@ struct emu_barrier {
     uint32_t whole_warps;   /* … unless the warp is one fragment, and the barrier was bar.sync: then here */
     uint32_t reduce_count;  /* bar.red: threads with a true predicate; whether all, whether any */
     bool reduce_and, reduce_or;
+    uint64_t latest;               /* schedule `fair`: when the last one so far arrived */
     uint32_t lanes[EMU_MAX_WARPS]; /* lanes that wait, by warp; of whole_warps all do */
 };
 
@@ -160,10 +161,12 @@ struct emu_cluster {
     uint32_t size;         /* CTAs */
     uint32_t n_all_warps;  /* of the context */
     uint32_t live_threads, live_ctas;
-    uint32_t ready;                     /* bit per CTA with a ready warp */
-    struct emu_cta *ctas;               /* by rank */
-    uint32_t barrier_arrived;           /* live threads that arrived in this phase of barrier.cluster */
-    uint32_t barrier_phase;             /* completed phases */
+    uint32_t ready;           /* bit per CTA with a ready warp */
+    struct emu_cta *ctas;     /* by rank */
+    uint32_t barrier_arrived; /* live threads that arrived in this phase of barrier.cluster */
+    uint32_t barrier_phase;   /* completed phases */
+    uint64_t barrier_latest;  /* schedule `fair`: when the last one so far arrived, and of the phase before */
+    uint64_t barrier_before;
     uint64_t steps;                     /* warp slices run so far */
     uint64_t random;                    /* state of emu_random */
     struct emu_async *pending;          /* the first due, on top of a pairing heap */
@@ -179,6 +182,7 @@ struct emu_cluster {
     bool bounded;             /* some thread may be in a wait that can time out */
     uint64_t progress;        /* as thread->progress, raised also by completions */
     void *observed;           /* an observer's own state */
+    bool outside;             /* while observed: something that other clusters may see was done (hook.h) */
     struct emu_cluster *next;
 };
 
@@ -208,6 +212,7 @@ struct emu_thread {
 /* One launch while it runs; shared by its host threads. */
 struct emu_run {
     struct emu_machine *machine;
+    const struct emu_model *model; /* what the launch may use of it */
     const struct emu_launch *launch;
     const struct emu_code *code;            /* the entry, decoded for the instruction set in use */
     uint32_t grid[3], block[3], cluster[3]; /* in CTAs, threads, CTAs */
@@ -304,10 +309,12 @@ void emu_fault_async(struct emu_cluster *cluster, const struct emu_cta *cta, enu
 /* Implemented in the memory files: frees cta->memory when its cluster ends. */
 void emu_cta_memory_reset(struct emu_cta *cta);
 
-/* Byte of local memory of a lane of the warp at which the running function's variables start. */
+/* Byte of local memory of a lane of the warp at which the running function's variables start. NULL when the
+   kernel has no local memory. */
 static inline unsigned char *emu_local(const struct emu_warp *warp, unsigned lane)
 {
-    return warp->cta->local + (size_t)(warp->index * EMU_LANES + lane) * warp->cta->local_bytes;
+    return (unsigned char *)((uintptr_t)warp->cta->local +
+                             (size_t)(warp->index * EMU_LANES + lane) * warp->cta->local_bytes);
 }
 
 /* Sets exec, and lane_mask to match. */

@@ -153,12 +153,13 @@ static bool list_fits(struct ptx_parser *parser, struct ptx_operand *list, struc
     return true;
 }
 
-/* The ABI of ptxas passes integers of 8 and 16 bits as .b only, where it compiles the call or the function.
- */
-bool ptx_abi_passes(const struct ptx_var *var)
+/* The ABI of ptxas passes no predicates, and integers of 8 and 16 bits as .b only. A function that asks for
+   them may stand there, and cannot be called. */
+static bool abi_passes(const struct ptx_var *var)
 {
-    return var->is_array || (var->space == PTX_SPACE_REG && var->vector > 1) ||
-           !is_integer(ptx_types[var->type].class) || ptx_types[var->type].bits > 16;
+    return var->type != PTX_PRED &&
+           (var->is_array || (var->space == PTX_SPACE_REG && var->vector > 1) ||
+            !is_integer(ptx_types[var->type].class) || ptx_types[var->type].bits > 16);
 }
 
 bool ptx_call_fits(struct ptx_parser *parser, struct ptx_operand operands[3], struct ptx_var *const *params,
@@ -166,7 +167,7 @@ bool ptx_call_fits(struct ptx_parser *parser, struct ptx_operand operands[3], st
 {
     for (uint32_t i = 0; i < n_params + n_returns; i++) {
         const struct ptx_var *var = i < n_params ? params[i] : returns[i - n_params];
-        if (!ptx_abi_passes(var))
+        if (!abi_passes(var))
             return ptx_fail(parser, "a parameter of type .%s cannot be passed to a function",
                             ptx_types[var->type].text);
     }

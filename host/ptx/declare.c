@@ -34,6 +34,13 @@ static bool expect_type(struct ptx_parser *parser, bool memory, enum ptx_type *o
     *out = ptx_type_of(&parser->token);
     if (*out == PTX_NONE)
         return ptx_fail(parser, "expected a type such as .b32");
+    const enum ptx_type_class class = ptx_types[*out].class;
+    if (*out == PTX_SAMPLERREF && !parser->module->target.texmode_independent)
+        return ptx_fail(parser, "a .samplerref needs .target texmode_independent");
+    if ((*out == PTX_B128 && !ptx_needs(parser, PTX_FEATURE_B128)) ||
+        (*out == PTX_F16X2 && !ptx_needs(parser, PTX_FEATURE_F16X2)) ||
+        (class == PTX_CLASS_OPAQUE && !ptx_needs(parser, PTX_FEATURE_OPAQUE)))
+        return false;
     if (!type_declarable(*out, memory))
         return ptx_fail(parser, "a %s cannot have type .%s", memory ? "variable" : "register",
                         ptx_types[*out].text);
@@ -109,16 +116,16 @@ bool ptx_parse_registers(struct ptx_parser *parser)
 /* .attribute(.managed), .attribute(.unified(a, b)) */
 bool ptx_parse_attribute(struct ptx_parser *parser, bool *out_managed)
 {
-    if (!ptx_expect(parser, '(', "after .attribute"))
+    if (!ptx_needs(parser, PTX_FEATURE_ATTRIBUTE) || !ptx_expect(parser, '(', "after .attribute"))
         return false;
     do {
         if (ptx_accept_dot(parser, ".managed")) {
             *out_managed = true;
         } else if (ptx_accept_dot(parser, ".unified")) {
             struct ptx_value id;
-            if (!ptx_expect(parser, '(', "after .unified") || !ptx_constant(parser, &id) ||
-                !ptx_expect(parser, ',', "in .unified") || !ptx_constant(parser, &id) ||
-                !ptx_expect(parser, ')', "after .unified"))
+            if (!ptx_needs(parser, PTX_FEATURE_UNIFIED) || !ptx_expect(parser, '(', "after .unified") ||
+                !ptx_constant(parser, &id) || !ptx_expect(parser, ',', "in .unified") ||
+                !ptx_constant(parser, &id) || !ptx_expect(parser, ')', "after .unified"))
                 return false;
         } else {
             return ptx_fail(parser, "unknown attribute");
@@ -176,7 +183,7 @@ static bool declaration_read(struct ptx_parser *parser, bool param, struct decla
     if (!ptx_accept_dot(parser, ".ptr"))
         return true;
     if (parser->reads_entry)
-        return pointer_read(parser, out);
+        return ptx_needs(parser, PTX_FEATURE_PTR) && pointer_read(parser, out);
     return ptx_fail(parser, ".ptr is for parameters of kernels");
 }
 
@@ -207,6 +214,7 @@ static bool dimensions_read(struct ptx_parser *parser, struct ptx_var *var, uint
             if (value.bits == 0)
                 var->is_unsized = true; /* [0]: like an open one */
         }
+        var->shape = (var->shape ^ (*n_dims ? (uint32_t)value.bits : 1)) * 16777619u;
         dims[(*n_dims)++] = value.bits;
         if (!ptx_expect(parser, ']', "after the dimension"))
             return false;
@@ -256,7 +264,8 @@ static bool var_keep(struct ptx_parser *parser, struct ptx_var *var)
 static bool var_again(struct ptx_parser *parser, struct ptx_var *old, const struct ptx_var *new)
 {
     if (old->space != new->space || old->type != new->type || old->vector != new->vector ||
-        old->is_array != new->is_array || (!old->is_unsized && !new->is_unsized && old->bytes != new->bytes))
+        old->is_array != new->is_array || old->shape != new->shape ||
+        (!old->is_unsized && !new->is_unsized && old->bytes != new->bytes))
         return ptx_fail(parser, "'%s' was declared before with another type", old->name);
     bool old_declares = old->linkage == PTX_LINK_EXTERN, new_declares = new->linkage == PTX_LINK_EXTERN;
     if (!old_declares && !new_declares)
@@ -331,8 +340,6 @@ bool ptx_parse_variables(struct ptx_parser *parser, enum ptx_space space, enum p
                 return false;
         }
         if (ptx_accept(parser, '=')) {
-            if (declaration.type == PTX_SAMPLERREF && !parser->module->target.texmode_independent)
-                return ptx_fail(parser, "a .samplerref needs .target texmode_independent");
             if (linkage == PTX_LINK_EXTERN)
                 return ptx_fail(parser, "an .extern variable cannot be initialised");
             if (!ptx_initialiser(parser, var, dims, n_dims))
@@ -356,6 +363,8 @@ static bool param_read(struct ptx_parser *parser, bool bind, struct ptx_list *li
         return ptx_fail(parser, "expected .param or .reg");
     if (in_register && parser->reads_entry)
         return ptx_fail(parser, "a kernel's parameter is declared .param, not .reg");
+    if (!in_register && !parser->reads_entry && !ptx_needs(parser, PTX_FEATURE_PARAM))
+        return false;
     ptx_next(parser);
     if (in_register ? !register_type(parser, &declaration) : !declaration_read(parser, true, &declaration))
         return false;
@@ -377,6 +386,8 @@ static bool param_read(struct ptx_parser *parser, bool bind, struct ptx_list *li
         return ptx_fail(parser, "a register is no array");
     if (!in_register && declaration.vector > 1 && n_dims == 0)
         return ptx_fail(parser, "a parameter is no vector");
+    if (var->is_unsized && !parser->reads_entry && !ptx_needs(parser, PTX_FEATURE_UNSIZED_PARAM))
+        return false;
     if (var->is_unsized && parser->reads_entry)
         return ptx_fail(parser, "a kernel's parameter must have a size");
     if (list->count > 1 && ((struct ptx_var **)list->items)[list->count - 2]->is_unsized)

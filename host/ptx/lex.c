@@ -290,8 +290,12 @@ void ptx_lex(struct ptx_lexer *lexer, struct ptx_token *token)
         lex_number(lexer, token);
     } else if (*at == '"') {
         const char *quote = at + 1;
-        while (quote < lexer->end && *quote != '"' && *quote != '\n') /* no escapes: ptxas 13.0 */
-            quote++;
+        for (; quote < lexer->end && *quote != '"'; quote++) { /* no escapes: ptxas 13.0 */
+            if (*quote == '\n') {
+                lexer->line++;
+                lexer->line_start = quote + 1;
+            }
+        }
         token->kind = *quote == '"' ? PTX_TOKEN_STRING : PTX_TOKEN_BAD;
         token->what = "string without its end";
         lexer->at = *quote == '"' ? quote + 1 : quote;

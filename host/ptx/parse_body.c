@@ -292,16 +292,10 @@ static bool prototype(struct ptx_parser *parser, struct ptx_table *table)
     ptx_next(parser);
     if (ptx_is(parser, '(') && !ptx_parse_params(parser, false, &table->params, &table->n_params))
         return false;
-    while (parser->token.kind == PTX_TOKEN_DOT) { /* .noreturn, .abi_preserve n, .abi_preserve_control n */
-        bool takes_number =
-            ptx_is_dot(parser, ".abi_preserve") || ptx_is_dot(parser, ".abi_preserve_control");
-        if (!takes_number && !ptx_is_dot(parser, ".noreturn"))
-            return ptx_fail(parser, "unknown directive in a prototype");
-        ptx_next(parser);
-        uint32_t number;
-        if (takes_number && !ptx_constant_u32(parser, 65535, &number))
+    struct ptx_directives directives = {0};
+    while (parser->token.kind == PTX_TOKEN_DOT)
+        if (!ptx_function_directive(parser, &directives))
             return false;
-    }
     return true;
 }
 
@@ -318,6 +312,9 @@ static bool label_read(struct ptx_parser *parser, struct ptx_name *name)
     else
         return ptx_label_define(parser, name, NULL);
     ptx_next(parser);
+    if (kind != PTX_TABLE_BRANCH &&
+        !ptx_needs(parser, kind == PTX_TABLE_CALL ? PTX_FEATURE_CALLTARGETS : PTX_FEATURE_CALLPROTOTYPE))
+        return false;
     struct ptx_table *table = clab_arena_alloc(parser->arena, sizeof *table);
     struct ptx_table **kept = table ? ptx_list_add(parser, &parser->tables, sizeof *kept) : NULL;
     if (!table || !kept)
@@ -347,6 +344,8 @@ static bool directive_read(struct ptx_parser *parser)
         return ptx_parse_loc(parser);
     if (ptx_accept_dot(parser, ".pragma"))
         return ptx_parse_pragma(parser, PTX_PRAGMA_BODY);
+    if (ptx_accept_dot(parser, ".target"))
+        return ptx_parse_target(parser);
     for (size_t i = 0; i < sizeof spaces / sizeof spaces[0]; i++)
         if (ptx_accept_dot(parser, spaces[i].word))
             return ptx_parse_variables(parser, spaces[i].space, PTX_LINK_NONE);

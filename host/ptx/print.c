@@ -537,9 +537,11 @@ void ptx_module_print(const struct ptx_module *module, struct clab_str *out)
                  &taken);
     struct clab_arena scratch = {0};
     char suffix[2] = {module->target.suffix, 0};
-    clab_str_addf(out, ".version %u.%u\n.target sm_%u%s%s\n.address_size %u\n", module->version / 10,
-                  module->version % 10, module->target.sm, suffix,
-                  module->target.texmode_independent ? ", texmode_independent" : "", module->address_size);
+    const unsigned sm = module->target.sm == 110 && module->version < 90 ? 101 : module->target.sm;
+    clab_str_addf(out, ".version %u.%u\n.target sm_%u%s%s\n", module->version / 10, module->version % 10, sm,
+                  suffix, module->target.texmode_independent ? ", texmode_independent" : "");
+    if (module->version >= 23) /* it had none before */
+        clab_str_addf(out, ".address_size %u\n", module->address_size);
     for (uint32_t i = 0; i < module->n_functions;
          i++) { /* prototypes first: variables and bodies may name any of them */
         if (module->functions[i]->entry)

@@ -220,6 +220,7 @@ struct ptx_var {
     uint32_t align_bytes;
     uint64_t bytes; /* 0 for an unsized .extern .shared array */
     bool is_array, is_unsized;
+    uint32_t shape;  /* tells other dimensions, the first one aside */
     bool is_managed; /* .attribute(.managed) */
     bool ptr;        /* .param with .ptr */
     enum ptx_space ptr_space;
@@ -254,6 +255,8 @@ struct ptx_directives {
         noreturn;
     uint32_t reqntid[3], maxntid[3], reqnctapercluster[3];
     uint32_t minnctapersm, maxnctapersm, maxnreg, maxclusterrank; /* 0 absent */
+    uint32_t preserve,
+        preserve_control; /* .abi_preserve, .abi_preserve_control: 1 more than given, 0 absent */
 };
 
 struct ptx_function {

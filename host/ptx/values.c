@@ -378,6 +378,8 @@ static bool address_of(struct ptx_parser *parser, const struct ptx_var *var, str
     }
     reloc->var = binding->var;
     reloc->func = binding->function;
+    if (reloc->func && !ptx_needs(parser, PTX_FEATURE_FUNCTION_ADDRESS))
+        return false;
     if (reloc->var && reloc->var->space != PTX_SPACE_GLOBAL && reloc->var->space != PTX_SPACE_CONST)
         return ptx_fail(parser,
                         "'%s' is a .%s variable; an initialiser takes addresses of .global and .const",
@@ -409,6 +411,8 @@ static bool addend_read(struct ptx_parser *parser, struct ptx_reloc *reloc)
 static bool symbol_value(struct ptx_parser *parser, const struct ptx_var *var, struct ptx_reloc *reloc)
 {
     if (ptx_is_name(parser, "generic")) {
+        if (!ptx_needs(parser, PTX_FEATURE_GENERIC))
+            return false;
         ptx_next(parser);
         reloc->generic = true;
         if (!ptx_expect(parser, '(', "after generic") || !address_of(parser, var, reloc) ||

@@ -203,6 +203,15 @@ static void bodies(void)
                                                       .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE}},
                                         .bytesize = 256};
     SAY("body: alloc", cu.cuGraphAddMemAllocNode(&inside, body, NULL, 0, &alloc));
+    launch("with an alloc", graph, 0, 1);
+    SAY("body: remove the alloc", inside != NULL ? cu.cuGraphDestroyNode(inside) : CUDA_SUCCESS);
+    SAY("destroy all", cu.cuGraphDestroy(graph));
+    graph = new_graph();
+    SAY("new handle",
+        cu.cuGraphConditionalHandleCreate(&handle, graph, context, 1, CU_GRAPH_COND_ASSIGN_DEFAULT));
+    params = conditional(handle, CU_GRAPH_COND_TYPE_IF, 1);
+    SAY("new node", cu.cuGraphAddNode_v2(&node, graph, NULL, NULL, 0, &params));
+    body = params.conditional.phGraph_out[0];
     CUDA_MEMSET_NODE_PARAMS set = {.dst = memory, .elementSize = 4, .width = 2, .height = 1, .value = 5};
     SAY("body: set", cu.cuGraphAddMemsetNode(&inside, body, NULL, 0, &set, context));
     launch("with a set", graph, 1, 3);
@@ -453,6 +462,11 @@ static void edges(void)
     count = 4;
     SAY("dependents with data", cu.cuGraphNodeGetDependentNodes_v2(a, list, read, &count));
     say("count %zu\n", count);
+    data = edge(0, 0, 0);
+    SAY("remove with zero data", cu.cuGraphRemoveDependencies_v2(graph, &a, &b, &data, 1));
+    data = edge(2, 0, 1);
+    SAY("remove with other data", cu.cuGraphRemoveDependencies_v2(graph, &a, &b, &data, 1));
+    say_edges("after removing others", graph);
     SAY("remove plain", cu.cuGraphRemoveDependencies(graph, &a, &b, 1));
     say_edges("after removing plain", graph);
     data = edge(2, 0, 1);
@@ -567,6 +581,7 @@ static void captured_edges(void)
                                                           CU_STREAM_SET_CAPTURE_DEPENDENCIES));
     SAY("set after a programmatic dependency", cu.cuMemsetD32Async(memory, 1, 4, stream));
     SAY("end by hand", cu.cuStreamEndCapture(stream, &graph));
+    say_edges("by hand", graph);
 }
 
 /* ---- updates ---- */
@@ -682,6 +697,30 @@ static CUgraph of_cluster(unsigned size)
     return graph;
 }
 
+static CUgraph of_cooperative(void)
+{
+    CUgraph graph = of_kernels("plain", NULL, false);
+    CUgraphNode node = NULL;
+    size_t count = 1;
+    CUkernelNodeAttrValue value = {.cooperative = 1};
+    cu.cuGraphGetNodes(graph, &node, &count);
+    CUresult result = cu.cuGraphKernelNodeSetAttribute(node, CU_LAUNCH_ATTRIBUTE_COOPERATIVE, &value);
+    if (result != CUDA_SUCCESS)
+        say("cooperative: %d\n", (int)result);
+    return graph;
+}
+
+static CUgraph of_programmatic(void)
+{
+    CUgraph graph = of_kernels("plain", "plain", false);
+    CUgraphNode nodes[2] = {0};
+    size_t count = 2;
+    CUgraphEdgeData data = edge(1, 0, 1);
+    cu.cuGraphGetNodes(graph, nodes, &count);
+    cu.cuGraphAddDependencies_v2(graph, &nodes[0], &nodes[1], &data, 1);
+    return graph;
+}
+
 static void update(void)
 {
     load();
@@ -713,6 +752,12 @@ static void update(void)
     say_update("copy from the host instead", of_copy(false, true, 16, 1), of_copy(true, false, 16, 1));
     say_update("copy 1D to 2D", of_copy(false, false, 16, 1), of_copy(false, false, 16, 2));
     say_update("copy 2D to 2D", of_copy(false, false, 16, 2), of_copy(false, false, 32, 2));
+    say_update("copy 2D the same", of_copy(false, false, 16, 2), of_copy(false, false, 16, 2));
+    say_update("copy 2D to 2D taller", of_copy(false, false, 16, 2), of_copy(false, false, 16, 3));
+    say_update("set 2D to 2D wider", of_set(4, 2, 4, 0), of_set(8, 2, 4, 0));
+    say_update("cooperative", of_kernels("plain", NULL, false), of_cooperative());
+    say_update("not cooperative", of_cooperative(), of_kernels("plain", NULL, false));
+    say_update("programmatic edge", of_kernels("plain", "plain", true), of_programmatic());
     say_update("host", of_host(), of_host());
     say_update("event", of_event(one, false), of_event(two, false));
     say_update("event to wait", of_event(one, false), of_event(one, true));
@@ -787,6 +832,10 @@ static void attributes(void)
             say(" %08x %08x %08x %08x", words[0], words[1], words[2], words[3]);
         memset(&value, 0, sizeof value);
         say(", set zeros %d", (int)cu.cuGraphKernelNodeSetAttribute(a, (CUkernelNodeAttrID)id, &value));
+        if (id == CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE) { /* it would change what follows */
+            say("\n");
+            continue;
+        }
         value.cooperative = 1;
         say(", set 1 %d", (int)cu.cuGraphKernelNodeSetAttribute(b, (CUkernelNodeAttrID)id, &value));
         memset(&value, 0x5a, sizeof value);
@@ -813,8 +862,14 @@ static void attributes(void)
     SAY("copy to an empty node", cu.cuGraphKernelNodeCopyAttributes(empty, a));
     SAY("copy from an empty node", cu.cuGraphKernelNodeCopyAttributes(a, empty));
     SAY("copy from NULL", cu.cuGraphKernelNodeCopyAttributes(a, NULL));
-    SAY("value NULL", cu.cuGraphKernelNodeGetAttribute(a, CU_LAUNCH_ATTRIBUTE_PRIORITY, NULL));
     SAY("of an empty node", cu.cuGraphKernelNodeGetAttribute(empty, CU_LAUNCH_ATTRIBUTE_PRIORITY, &value));
+    CUgraphNode c = add_kernel(graph, NULL, "plain", arguments),
+                d = add_kernel(graph, NULL, "plain", arguments);
+    value.priority = -3;
+    SAY("set priority", cu.cuGraphKernelNodeSetAttribute(c, CU_LAUNCH_ATTRIBUTE_PRIORITY, &value));
+    SAY("copy attributes of a plain node", cu.cuGraphKernelNodeCopyAttributes(d, c));
+    SAY("get priority", cu.cuGraphKernelNodeGetAttribute(d, CU_LAUNCH_ATTRIBUTE_PRIORITY, &value));
+    say("priority %d\n", value.priority);
     /* attributes of a captured launch */
     CUlaunchAttribute priority = {.id = CU_LAUNCH_ATTRIBUTE_PRIORITY, .value.priority = -2};
     CUgraph captured = NULL;
@@ -890,6 +945,14 @@ static void instances(void)
     SAY("begin again", cu.cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
     SAY("upload into a capture", cu.cuGraphUpload(exec, stream));
     SAY("end again", cu.cuStreamEndCapture(stream, &captured));
+    for (unsigned long long asked = 1; asked <= 8; asked *= 2) {
+        CUDA_GRAPH_INSTANTIATE_PARAMS params = {.flags = asked, .hUploadStream = stream};
+        cuuint64_t flags = 99;
+        CUresult made = cu.cuGraphInstantiateWithParams(&exec, graph, &params);
+        CUresult got = cu.cuGraphExecGetFlags(exec, &flags);
+        say("params with flags %llu: %d, get %d %llu\n", asked, (int)made, (int)got,
+            (unsigned long long)flags);
+    }
     /* a graph with an event, a host function or an allocation, to be launched from the device */
     CUevent event;
     cu.cuEventCreate(&event, 0);

@@ -102,7 +102,6 @@ static void green(void)
     SAY("another split", cu.cuDevSmResourceSplitByCount(other, &n, &all, &other_rest, 0, 32));
     SAY("descriptor NULL", cu.cuDevResourceGenerateDesc(NULL, made, 1));
     SAY("descriptor of NULL", cu.cuDevResourceGenerateDesc(&desc, NULL, 1));
-    SAY("descriptor of none", cu.cuDevResourceGenerateDesc(&desc, made, 0));
     CUdevResource zero = {0};
     SAY("descriptor of an invalid resource", cu.cuDevResourceGenerateDesc(&desc, &zero, 1));
     SAY("descriptor of the same twice",
@@ -524,6 +523,8 @@ static void pool_importer(int channel)
     SAY("importer: synchronize", cu.cuStreamSynchronize(stream));
     SAY("importer: read after the free", cu.cuMemcpyDtoH_v2(&word, address, 4));
     SAY("importer: free", cu.cuMemFree_v2(second));
+    SAY("importer: destroy the pool then", cu.cuMemPoolDestroy(pool));
+    SAY("importer: import after that", cu.cuMemPoolImportPointer(&address, pool, &offer.pointer));
     fflush(stdout);
     give(channel, "x", 1);
 }
@@ -627,13 +628,20 @@ static void CUDA_CB hear(void *data, CUlogLevel level, char *message, size_t len
              length == strlen(message), 400, message);
 }
 
+static size_t lines_of(const char *text)
+{
+    size_t lines = 0;
+    for (; *text != '\0'; text++)
+        lines += *text == '\n';
+    return lines;
+}
+
 static void logs(void)
 {
     CUlogsCallbackHandle handle = NULL, second = NULL;
     CUlogIterator iterator = 77, before = 0;
     char buffer[25600];
     size_t size = sizeof buffer;
-    CUcontext bad = (CUcontext)0x10;
     CUdeviceptr memory = 0;
     SAY("register before cuInit", cu.cuLogsRegisterCallback(hear, buffer, &handle));
     SAY("current before cuInit", cu.cuLogsCurrent(&iterator, 0));
@@ -641,17 +649,19 @@ static void logs(void)
     SAY("register NULL", cu.cuLogsRegisterCallback(NULL, NULL, &second));
     SAY("register", cu.cuLogsRegisterCallback(hear, NULL, &second));
     SAY("register without a handle", cu.cuLogsRegisterCallback(hear, NULL, NULL));
-    say("heard %d\n", heard);
+    say("heard something %d\n", heard > 0);
     SAY("current nowhere", cu.cuLogsCurrent(NULL, 0));
     SAY("current flags 1", cu.cuLogsCurrent(&iterator, 1));
     SAY("current", cu.cuLogsCurrent(&iterator, 0));
     before = iterator;
     SAY("failing call", cu.cuMemAlloc_v2(&memory, 0));
-    say("heard %d, last \"%s\", iterator moved %d\n", heard, last, iterator != before);
+    say("last \"%s\", iterator moved %d\n", last, iterator != before);
     SAY("current after it", cu.cuLogsCurrent(&before, 0));
     say("advanced by %u\n", before - iterator);
     SAY("dump", cu.cuLogsDumpToMemory(&iterator, buffer, &size, 0));
-    say("dumped %zu, iterator at the end %d, \"%s\"\n", size, iterator == before, buffer);
+    say("dumped %d, iterator at the end %d, lines %d, returning %d\n", size == strlen(buffer),
+        iterator == before, (int)lines_of(buffer),
+        strstr(buffer, "][CUDA][E] Returning 1 (CUDA_ERROR_INVALID_VALUE) from cuMemAlloc_v2\n") != NULL);
     size = sizeof buffer;
     SAY("dump again", cu.cuLogsDumpToMemory(&iterator, buffer, &size, 0));
     say("dumped %zu\n", size);
@@ -663,8 +673,8 @@ static void logs(void)
     say("size %d\n", size == sizeof buffer);
     SAY("dump without a size", cu.cuLogsDumpToMemory(NULL, buffer, NULL, 0));
     SAY("dump flags 1", cu.cuLogsDumpToMemory(NULL, buffer, &size, 1));
-    SAY("another failing call", cu.cuCtxSetCurrent(bad));
-    say("heard %d, last \"%s\"\n", heard, last);
+    SAY("another failing call", cu.cuMemFree_v2(12345));
+    say("last \"%s\"\n", last);
     for (size = 0; size < 40; size += 13) {
         size_t given = size;
         CUresult result = cu.cuLogsDumpToMemory(NULL, buffer, &given, 0);
@@ -680,7 +690,6 @@ static void logs(void)
     SAY("dump to a file, flags 1", cu.cuLogsDumpToFile(NULL, path, 1));
     unlink(path);
     SAY("unregister", cu.cuLogsUnregisterCallback(second));
-    SAY("unregister again", cu.cuLogsUnregisterCallback(second));
     SAY("unregister NULL", cu.cuLogsUnregisterCallback(NULL));
     int so_far = heard;
     cu.cuMemAlloc_v2(&memory, 0);
@@ -705,7 +714,6 @@ static void logs(void)
     TEXT("shared memory too large", cu.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 1 << 20, NULL, NULL, NULL));
     TEXT("bad PTX", cu.cuModuleLoadData(&module, ".version 8.0\n.target sm_90\nnonsense"));
     TEXT("a free of nonsense", cu.cuMemFree_v2(12345));
-    TEXT("an event query", cu.cuEventQuery((CUevent)buffer));
     TEXT("a device", cu.cuDeviceGet(&(CUdevice){0}, 99));
 }
 
@@ -755,7 +763,6 @@ static void rare(void)
         if (object != 0) {
             SAY("multicast device", cu.cuMulticastAddDevice(object, 0));
             SAY("multicast device again", cu.cuMulticastAddDevice(object, 0));
-            SAY("multicast unbind", cu.cuMulticastUnbind(object, 0, 0, (size_t)2 << 20));
             SAY("multicast release", cu.cuMemRelease(object));
         }
         object = 0;
@@ -868,10 +875,8 @@ static void rare(void)
     CUasyncCallbackHandle callback = NULL;
     SAY("notify NULL", cu.cuDeviceRegisterAsyncNotification(0, NULL, NULL, &callback));
     SAY("notify device 77", cu.cuDeviceRegisterAsyncNotification(77, on_notification, NULL, &callback));
-    SAY("notify nowhere", cu.cuDeviceRegisterAsyncNotification(0, on_notification, NULL, NULL));
     SAY("notify", cu.cuDeviceRegisterAsyncNotification(0, on_notification, NULL, &callback));
     SAY("notify no more", cu.cuDeviceUnregisterAsyncNotification(0, callback));
-    SAY("notify no more again", cu.cuDeviceUnregisterAsyncNotification(0, callback));
     SAY("notify NULL no more", cu.cuDeviceUnregisterAsyncNotification(0, NULL));
     /* the rest */
     char luid[8];
@@ -974,7 +979,6 @@ static void external(void)
     SAY("signal nothing", cu.cuSignalExternalSemaphoresAsync(NULL, NULL, 0, stream));
     SAY("wait for nothing", cu.cuWaitExternalSemaphoresAsync(NULL, NULL, 0, stream));
     SAY("signal NULL", cu.cuSignalExternalSemaphoresAsync(NULL, &signal, 1, stream));
-    SAY("signal no semaphore", cu.cuSignalExternalSemaphoresAsync(&none, &signal, 1, stream));
     SAY("wait for no semaphore", cu.cuWaitExternalSemaphoresAsync(&none, &wait, 1, stream));
     /* graphics */
     CUgraphicsResource resource = NULL;
@@ -1027,7 +1031,7 @@ static void coredump(void)
             say("%s %d: size %d %zu, value %d %zu", form == 0 ? "dump" : "dump global", i, (int)asked, size,
                 (int)got, room);
             if (got == CUDA_SUCCESS && (i == 5 || i == 6))
-                say(" \"%s\"", strncmp(value, "core", 4) == 0 ? "core…" : value);
+                say(" \"%s\"", strncmp(value, "core", 4) == 0 ? "core…" : value[0] > ' ' ? value : "");
             else if (got == CUDA_SUCCESS)
                 say(" %d", value[0]);
             size_t one = 1, four = 4;

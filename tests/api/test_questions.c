@@ -68,13 +68,14 @@ static void test_context(void **state)
     OK(cuCtxGetStreamPriorityRange(&least, &greatest));
     assert_true(least == 0 && greatest < 0);
     OK(cuCtxResetPersistingL2Cache());
-    WANT(CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY,
-         cuCtxGetExecAffinity(&affinity, CU_EXEC_AFFINITY_TYPE_SM_COUNT));
+    OK(cuCtxGetExecAffinity(&affinity, CU_EXEC_AFFINITY_TYPE_SM_COUNT));
+    assert_int_equal(affinity.param.smCount.val, 132);
+    WANT(CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY, cuCtxGetExecAffinity(&affinity, (CUexecAffinityType)7));
     OK(cuCtxSetFlags(CU_CTX_SCHED_SPIN));
     BAD(cuCtxSetFlags(0x40000));
     OK(cuCtxAttach(&same, 0));
     assert_ptr_equal(same, context);
-    WANT(CUDA_ERROR_INVALID_DEVICE, cuCtxEnablePeerAccess(context, 0));
+    WANT(CUDA_ERROR_PEER_ACCESS_UNSUPPORTED, cuCtxEnablePeerAccess(context, 0));
     WANT(CUDA_ERROR_PEER_ACCESS_NOT_ENABLED, cuCtxDisablePeerAccess(context));
 }
 
@@ -139,7 +140,9 @@ static void test_stream(void **state)
     };
     OK(cuStreamBatchMemOp(stream, 4, batch, 0));
     OK(cuStreamSynchronize(stream));
-    OK(cuStreamWaitValue64(stream, word + 8, 0, CU_STREAM_WAIT_VALUE_NOR | CU_STREAM_WAIT_VALUE_FLUSH));
+    WANT(CUDA_ERROR_NOT_SUPPORTED,
+         cuStreamWaitValue64(stream, word + 8, 0, CU_STREAM_WAIT_VALUE_NOR | CU_STREAM_WAIT_VALUE_FLUSH));
+    OK(cuStreamWaitValue64(stream, word + 8, 0, CU_STREAM_WAIT_VALUE_NOR));
     OK(cuStreamWriteValue64(other, word + 8, 1, 0));
     batch[0].operation = (CUstreamBatchMemOpType)77;
     BAD(cuStreamBatchMemOp(stream, 1, batch, 0));
@@ -206,7 +209,10 @@ static void test_function(void **state)
     CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT};
     config.attrs = &attribute;
     config.numAttrs = 1;
+    WANT(CUDA_ERROR_INVALID_HANDLE, cuLaunchKernelEx(&config, function, params, NULL));
+    OK(cuEventCreate(&attribute.value.programmaticEvent.event, CU_EVENT_DISABLE_TIMING));
     WANT(CUDA_ERROR_NOT_SUPPORTED, cuLaunchKernelEx(&config, function, params, NULL));
+    OK(cuEventDestroy(attribute.value.programmaticEvent.event));
     attribute.id = CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT;
     WANT(CUDA_ERROR_NOT_SUPPORTED, cuLaunchKernelEx(&config, function, params, NULL));
     attribute.id = CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE;

@@ -9,8 +9,8 @@
    in the formatted error; may repeat EXPECT-COUNT: warp_instructions = 12   a member of struct clab_counters;
    may repeat
 
-   Every file runs with one host thread and with three, without hooks and with them, and with the schedule
-   `fair`. Usage: emu_kernels FILE. A file without any expectation is an error. */
+   Every file runs with one host thread and with three, without hooks and with them, with each instruction
+   set, and with the schedule `fair`. Usage: emu_kernels FILE. A file without any expectation is an error. */
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -19,6 +19,7 @@
 
 #include "base/error.h"
 #include "base/str.h"
+#include "emu/code.h"
 #include "emu/core.h"
 #include "emu/hook.h"
 
@@ -363,6 +364,15 @@ int main(int argc, char **argv)
         failures += run_once(machine, argv[1], ptx, items[i].text, 1, NULL, 0);
         failures += run_once(machine, argv[1], ptx, items[i].text, 3, NULL, 0);
         failures += run_once(machine, argv[1], ptx, items[i].text, 1, &none, 0);
+        static const char *const sets[] = {"base", "v3", "v4"};
+        for (unsigned k = 0; k < sizeof sets / sizeof *sets; k++) {
+            if (emu_set_get(sets[k], false)) {
+                emu_machine_options(machine)->isa = sets[k];
+                const int failed = run_once(machine, argv[1], ptx, items[i].text, 1, NULL, 0);
+                failures += failed ? fail(argv[1], "with the instruction set %s%s", sets[k], "") : 0;
+            }
+        }
+        emu_machine_options(machine)->isa = NULL;
         for (unsigned seed = 1; seed <= 3; seed++) {
             failures += run_once(machine, argv[1], ptx, items[i].text, 1, NULL, seed);
         }

@@ -409,9 +409,11 @@ static void virtual_memory(void)
         .location = {.type = chance(8) ? (CUmemLocationType)small() : CU_MEM_LOCATION_TYPE_DEVICE,
                      .id = chance(12) ? (int)small() : 0},
         .requestedHandleTypes = chance(2) ? CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR : small()};
-    CUmemAccessDesc access = {.location = props.location,
-                              .flags = chance(8) ? (CUmemAccess_flags)small()
-                                                 : (CUmemAccess_flags)(2 * below(2) + 1)};
+    CUmemAccessDesc access[3];
+    for (unsigned i = 0; i < 3; i++)
+        access[i] = (CUmemAccessDesc){.location = props.location,
+                                      .flags = chance(8) ? (CUmemAccess_flags)small()
+                                                         : (CUmemAccess_flags)(2 * below(2) + 1)};
     uint64_t range = any(RESERVED) + (chance(4) ? below(4) * STEP : 0), steps = 1 + below(RANGE_STEPS),
              bytes = chance(10) ? size() : steps * STEP;
     switch (below(14)) {
@@ -442,7 +444,7 @@ static void virtual_memory(void)
         break;
     case 8:
     case 9:
-        cuMemSetAccess(range, bytes, nullable(&access), chance(6) ? small() & 3 : 1);
+        cuMemSetAccess(range, bytes, nullable(access), chance(6) ? small() & 3 : 1);
         cuMemsetD8(range, 1, bytes);
         break;
     case 10:

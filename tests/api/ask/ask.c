@@ -155,6 +155,7 @@ int main(int argc, char **argv)
 #include "sections.def"
     };
     setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+    setenv("CUDA_VISIBLE_DEVICES", "0", 1); /* one device, on any machine */
     setvbuf(stdout, NULL, _IOLBF, 1 << 12); /* a crash loses no line */
     for (size_t s = 0; s < COUNT(sections); s++) {
         bool wanted = argc == 1;

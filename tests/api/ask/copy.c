@@ -276,6 +276,24 @@ void section_copy(void)
     ASK("batch finish", cuStreamSynchronize(o.stream));
 }
 
+static CUresult set(unsigned size, CUdeviceptr to, size_t count, int how)
+{
+    switch (size * 2 + (unsigned)how) {
+    case 2:
+        return cuMemsetD8(to, 1, count);
+    case 3:
+        return cuMemsetD8Async(to, 1, count, o.stream);
+    case 4:
+        return cuMemsetD16(to, 1, count);
+    case 5:
+        return cuMemsetD16Async(to, 1, count, o.stream);
+    case 8:
+        return cuMemsetD32(to, 1, count);
+    default:
+        return cuMemsetD32Async(to, 1, count, o.stream);
+    }
+}
+
 void section_bad_copy(void)
 {
     if (!ask_setup())
@@ -309,27 +327,11 @@ void section_bad_copy(void)
         ASK(ask_name("finish %s", bad[i].name), cuCtxSynchronize());
     }
     pitches(true);
+    ASK("D8 overflow", set(1, o.device, ~(size_t)0, 0));
+    ASK("finish D8 overflow", cuCtxSynchronize());
 }
 
 /* ---- sets ---- */
-
-static CUresult set(unsigned size, CUdeviceptr to, size_t count, int how)
-{
-    switch (size * 2 + (unsigned)how) {
-    case 2:
-        return cuMemsetD8(to, 1, count);
-    case 3:
-        return cuMemsetD8Async(to, 1, count, o.stream);
-    case 4:
-        return cuMemsetD16(to, 1, count);
-    case 5:
-        return cuMemsetD16Async(to, 1, count, o.stream);
-    case 8:
-        return cuMemsetD32(to, 1, count);
-    default:
-        return cuMemsetD32Async(to, 1, count, o.stream);
-    }
-}
 
 static CUresult set_2d(unsigned size, CUdeviceptr to, size_t pitch, size_t width, size_t height, int how)
 {
@@ -373,7 +375,6 @@ void section_set(void)
             }
             ASK(ask_name("D%u %swhole", 8 * size, kind), set(size, o.device, DEVICE_BYTES / size, how));
             ASK(ask_name("D%u %sbeyond", 8 * size, kind), set(size, o.device, (size_t)1 << 40, how));
-            ASK(ask_name("D%u %soverflow", 8 * size, kind), set(size, o.device, ~(size_t)0, how));
             static const struct {
                 size_t pitch, width, height;
             } shapes[] = {{64, 8, 4},

@@ -133,7 +133,6 @@ void section_capture(void)
     cuMemAllocAsync(&t.pointer, 64, o.stream);
     cuMemFreeAsync(t.pointer, o.stream);
     cuStreamWriteValue32(o.stream, o.device, 1, 0);
-    cuGraphLaunch(o.exec, o.stream);
     cuMemcpyHtoDAsync(o.device, o.pinned, 0, o.stream);
     cuMemsetD8Async(o.device, 1, 0, o.stream);
     graph = NULL;
@@ -298,6 +297,9 @@ void section_graph(void)
         memset(t.bytes, 0, 128);
         for (int value = 0; value < 3; value++) {
             t.bytes[0] = (unsigned char)value;
+            if (attribute ==
+                CU_KERNEL_NODE_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE) /* then the graph cannot be cloned */
+                continue;
             ASK(ask_name("kernel attribute %d set to %d", attribute, value),
                 cuGraphKernelNodeSetAttribute(o.kernel_node, (CUkernelNodeAttrID)attribute,
                                               (CUkernelNodeAttrValue *)t.bytes));

@@ -11,15 +11,15 @@ void section_function(void)
     static const int values[] = {-100, -1,  0,    1,     2,     3,      4,      8,      17,
                                  100,  101, 1024, 49152, 49153, 232448, 232449, 1 << 30};
     for (size_t f = 0; f < COUNT(functions); f++)
-        for (int attribute = -1; attribute < 18; attribute++)
+        for (int attribute = 0; attribute < 18; attribute++)
             for (size_t i = 0; i < COUNT(values); i++) {
                 if (f > 0 && f != 2 && attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)
                     continue;
-                const CUresult result =
-                    cuFuncSetAttribute(functions[f], (CUfunction_attribute)attribute, values[i]);
+                ASK(ask_name("%s attribute %d set to %d", names[f], attribute, values[i]),
+                    cuFuncSetAttribute(functions[f], (CUfunction_attribute)attribute, values[i]));
                 t.i = -9;
-                cuFuncGetAttribute(&t.i, (CUfunction_attribute)attribute, functions[f]);
-                ASKF(ask_name("%s attribute %d set to %d", names[f], attribute, values[i]), result, " %d",
+                ASKF(ask_name("%s attribute %d after %d", names[f], attribute, values[i]),
+                     cuFuncGetAttribute(&t.i, (CUfunction_attribute)attribute, functions[f]), " %d",
                      attribute == CU_FUNC_ATTRIBUTE_NUM_REGS ? 0 : t.i);
             }
     ASK("attribute NULL", cuFuncGetAttribute(NULL, CU_FUNC_ATTRIBUTE_NUM_REGS, o.plain));
@@ -83,9 +83,7 @@ static void launch_with(const char *name, CUlaunchConfig config, CUlaunchAttribu
 {
     config.attrs = attributes;
     config.numAttrs = count;
-    const CUresult result = cuLaunchKernelEx(&config, o.plain, NULL, NULL);
-    const CUresult end = cuStreamSynchronize(o.stream);
-    ASKF(name, result, " %d", (int)end);
+    ASKF(name, cuLaunchKernelEx(&config, o.plain, NULL, NULL), " %d", (int)cuStreamSynchronize(o.stream));
 }
 
 static void attributes(void)
@@ -212,6 +210,29 @@ void section_launch(void)
             cuLaunchKernel(o.plain, 1, 1, 1, 1, 1, 1, 0, o.stream, NULL, extra));
     }
     ASK("finish extras", cuStreamSynchronize(o.stream));
+    static const char counting[] =
+        ".version 8.0\n.target sm_90\n.address_size 64\n"
+        ".visible .entry count(.param .u64 p) .reqntid 32, 2, 1 { .reg .b64 a; .reg .b32 v; ld.param.u64 a, "
+        "[p];\n"
+        "  red.global.add.u32 [a], 1; mov.u32 v, %ntid.x; st.global.u32 [a+4], v; mov.u32 v, %ntid.y; "
+        "st.global.u32 [a+8], v; ret; }\n";
+    static const unsigned blocks[][3] = {{1, 1, 1}, {32, 2, 1}, {64, 1, 1},
+                                         {1, 2, 1}, {32, 1, 1}, {2, 32, 1}};
+    CUfunction count = NULL;
+    MUST(cuModuleLoadData(&t.module, counting));
+    MUST(cuModuleGetFunction(&count, t.module, "count"));
+    for (size_t i = 0; i < COUNT(blocks); i++) {
+        uint32_t found[3] = {0};
+        void *params[] = {&o.device};
+        MUST(cuMemsetD32(o.device, 0, 4));
+        MUST(cuCtxSynchronize());
+        ASK(ask_name("required block, given %u, %u, %u", blocks[i][0], blocks[i][1], blocks[i][2]),
+            cuLaunchKernel(count, 1, 1, 1, blocks[i][0], blocks[i][1], blocks[i][2], 0, o.stream, params,
+                           NULL));
+        MUST(cuStreamSynchronize(o.stream));
+        ASKF(ask_name("required block, ran with %u, %u, %u", blocks[i][0], blocks[i][1], blocks[i][2]),
+             cuMemcpyDtoH(found, o.device, sizeof found), " %u of %u x %u", found[0], found[1], found[2]);
+    }
     attributes();
 }
 

@@ -144,8 +144,6 @@ static void stale_context(const void *argument)
     MUST(cuCtxDestroy(made));
     ASK("current", cuCtxGetCurrent(&t.context));
     ASK("destroy", cuCtxDestroy(made));
-    ASK("push", cuCtxPushCurrent(made));
-    ASK("set current", cuCtxSetCurrent(made));
     cuCtxSetCurrent(o.context);
     ASK("version", cuCtxGetApiVersion(made, &t.u));
     ASK("id", cuCtxGetId(made, &t.id));
@@ -354,6 +352,39 @@ static void notice(const void *argument)
     ASK("release", cuDevicePrimaryCtxRelease(0));
 }
 
+/* After a kernel has failed: in which ways the process gets going again. */
+static void recover(const void *argument)
+{
+    const int how = *(const int *)argument;
+    CUcontext context = NULL;
+    CUmodule module = NULL;
+    CUfunction store = NULL;
+    if (how == 2) {
+        cuInit(0);
+        MUST(cuCtxCreate(&context, NULL, 0, 0));
+    } else if (!ask_context()) {
+        return;
+    }
+    MUST(cuModuleLoadData(&module, ask_ptx));
+    MUST(cuModuleGetFunction(&store, module, "store"));
+    MUST(cuLaunchKernel(store, 1, 1, 1, 1, 1, 1, 0, NULL, ask_params, NULL));
+    ASK("fails", cuCtxSynchronize());
+    if (how == 0) {
+        ASK("reset", cuDevicePrimaryCtxReset(0));
+        ASK("alloc", cuMemAlloc(&t.pointer, 64));
+        ASK("release", cuDevicePrimaryCtxRelease(0));
+    } else if (how == 1) {
+        ASK("release", cuDevicePrimaryCtxRelease(0));
+    } else {
+        ASK("destroy", cuCtxDestroy(context));
+    }
+    ASK("retain", cuDevicePrimaryCtxRetain(&t.context, 0));
+    ASK("set current", cuCtxSetCurrent(t.context));
+    ASK("alloc again", cuMemAlloc(&t.pointer, 64));
+    ASK("create", cuCtxCreate(&context, NULL, 0, 0));
+    ASK("alloc in that", cuMemAlloc(&t.pointer, 64));
+}
+
 void section_faults(void)
 {
     static const int ways[] = {0, 1, 2, 3, 4, 5, 6};
@@ -361,4 +392,6 @@ void section_faults(void)
         ask_child(faults[i].name, fault, &faults[i]);
     for (size_t i = 0; i < COUNT(ways); i++)
         ask_child(ask_name("notice %d", ways[i]), notice, &ways[i]);
+    for (size_t i = 0; i < 3; i++)
+        ask_child(ask_name("recover %d", ways[i]), recover, &ways[i]);
 }

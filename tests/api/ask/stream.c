@@ -182,6 +182,7 @@ void section_stream_memory(void)
     }
     ASK("write on legacy", cuStreamWriteValue32(NULL, o.device, 5, 0));
     ASK("wait on legacy", cuStreamWaitValue32(NULL, o.device, 5, CU_STREAM_WAIT_VALUE_EQ));
+    ASK("finish on legacy", cuStreamSynchronize(NULL));
     for (int operation = 0; operation < 9; operation++) {
         CUstreamBatchMemOpParams one;
         memset(&one, 0, sizeof one);
@@ -284,8 +285,13 @@ static void behind(const char *name, CUstream busy, CUstream then)
     *flag = 0;
     const CUresult launched = cuLaunchKernel(o.spin, 1, 1, 1, 1, 1, 1, 0, busy, params, NULL);
     const CUresult job = cuMemsetD8Async(o.device, 1, 16, then);
-    usleep(30000);
-    const CUresult state = cuStreamQuery(then), first = cuStreamQuery(busy);
+    /* What does not wait for the kernel is soon done. */
+    CUresult state = CUDA_ERROR_NOT_READY;
+    for (int i = 0; i < 30 && state == CUDA_ERROR_NOT_READY; i++) {
+        usleep(5000);
+        state = cuStreamQuery(then);
+    }
+    const CUresult first = cuStreamQuery(busy);
     *flag = 1;
     const CUresult finished = cuCtxSynchronize();
     ask_answer((int)launched);
