@@ -292,6 +292,12 @@ static __attribute__((noinline)) void against_slow(struct touching *t, uint64_t 
                               .site = r->site,
                               .several = r->shift == 0 && (r->lanes & (r->lanes - 1)),
                               .write = write};
+    if (write && !a->write && a->check->sites.list[a->site].read_only && check_ordered(a, lane, &earlier)) {
+        const uint64_t of = address & ~(uint64_t)(t->bytes < 32 ? t->bytes - 1 : 3);
+        check_read_only(a, lane, &earlier, of, t->bytes);
+        t->fine = reference >> 5;
+        return;
+    }
     const bool same = t->record && r->shift && own->shift == r->shift && own->start == r->start &&
                       own->cluster == r->cluster && own->agent == r->agent;
     if ((same && !a->copy) || check_morally_strong(a, &earlier) || check_ordered_all(a, &earlier)) {
@@ -633,6 +639,9 @@ static bool line_touch(struct touching *t, struct line *line)
     const struct actor *a = t->a;
     struct global_shadow *g = t->g;
     if (line->cells || !t->record) {
+        return false;
+    }
+    if (line->w && !a->write && a->check->sites.list[a->site].read_only) {
         return false;
     }
     const struct record *mine = &g->records[t->record];

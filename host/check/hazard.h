@@ -52,6 +52,8 @@ struct clab_hazard_party {
     uint32_t ptx_line, ptx_column; /* 1-based; 0 unknown */
     char source_file[256];         /* from .loc (-lineinfo) */
     uint32_t source_line, source_column;
+    char caller_file[256]; /* where the kernel calls what was inlined there; "" when nothing was */
+    uint32_t caller_line;
 };
 
 /* A barrier's state, where it matters. */

@@ -158,7 +158,7 @@ static void read_note(const struct actor *a, const struct place *p, uint64_t *r)
             if (check_ordered(a, p->lane, &earlier)) {
                 continue;
             }
-            if (earlier.agent == a->agent) {
+            if (earlier.agent == a->agent && earlier.site == a->site) {
                 mine |= SEVERAL;
                 continue;
             }
@@ -177,8 +177,8 @@ static void read_note(const struct actor *a, const struct place *p, uint64_t *r)
     const struct earlier earlier = earlier_of(a, *r, false);
     if (*r == 0 || same_thread(a, p->lane, *r) || check_ordered(a, p->lane, &earlier)) {
         *r = epoch;
-    } else if (earlier.agent == a->agent) {
-        *r = epoch | SEVERAL;
+    } else if (earlier.agent == a->agent && earlier.site == a->site) {
+        *r = epoch | SEVERAL; /* lanes of one warp at one instruction; reports name instructions */
     } else {
         uint32_t index;
         struct readers *list = readers_take(cl, &index);

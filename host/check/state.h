@@ -50,6 +50,7 @@ struct check_warp {
     uint32_t used_cp;
     struct mbarrier *polled; /* its last test of an mbarrier found the phase incomplete, there */
     uint32_t polled_site;
+    uint16_t waits_at[32]; /* where lanes last came to a collective for which others were missing: sites */
     uint32_t clc_declined; /* it saw a declined response: site of the query */
     /* Barriers that want the whole warp at one place. */
     uint32_t aligned_site, aligned_lanes;
@@ -346,6 +347,9 @@ bool check_morally_strong(const struct actor *actor, const struct earlier *earli
 void check_race(const struct actor *actor, unsigned lane, const struct earlier *earlier,
                 enum clab_space_id space, const struct check_cta *owner, uint64_t address, uint32_t bytes,
                 const unsigned char *host);
+/* A load by a read-only path of what the grid has written before. */
+void check_read_only(const struct actor *actor, unsigned lane, const struct earlier *earlier,
+                     uint64_t address, uint32_t bytes);
 
 void check_remote_access(struct check *check, struct check_warp *warp, struct check_cta *owner,
                          const struct emu_access *access, uint32_t site);

@@ -15,8 +15,8 @@
 
        KEY-LAYOUT.pch        LAYOUT: where NVRTC and the C library lie in the process that made
                               it, and whether it was given texts for host headers
-       KEY-LAYOUT.sum        its size and checksum; written last, its time is that of the last use
-       KEY.seen              the key was asked for
+       KEY-LAYOUT.sum        its size, checksum and time, and the system's boot; written last, its own time is
+   that of the last use KEY.seen              the key was asked for
 
    A file that does not fit its sum is removed. Two processes that make the same file at once: the first one's
    stays. What is used longest ago goes when the folder has more than CLUSTERLAB_PCH_LIMIT_MB. */
@@ -322,7 +322,7 @@ static bool sum_of(const char *path, char text[64])
     for (; at < bytes; at++)
         lanes[0] = mix(lanes[0], data[at]);
     munmap((void *)(uintptr_t)data, bytes);
-    snprintf(text, 64, "%zu %016" PRIx64 "\n", bytes, mix(mix(mix(lanes[0], lanes[1]), lanes[2]), lanes[3]));
+    snprintf(text, 64, "%zu %016" PRIx64, bytes, mix(mix(mix(lanes[0], lanes[1]), lanes[2]), lanes[3]));
     return true;
 }
 
@@ -341,31 +341,57 @@ void clab_pch_store_init(struct clab_pch_store *store)
     store->hole = hole != MAP_FAILED ? hole : NULL;
 }
 
-static bool is_verified(struct clab_pch_store *store, const char *path)
+/* What a .sum file holds: "SIZE CHECKSUM TIME BOOT", TIME that of the file's last change in nanoseconds. */
+static void sum_line(const char *sum, const struct stat *info, char *line, size_t bytes)
 {
-    char sum[4440], wanted[64], name[96];
-    const char *slash = strrchr(path, '/');
+    size_t read;
+    char *boot = clab_file_read("/proc/sys/kernel/random/boot_id", 64, &read);
+    snprintf(line, bytes, "%s %lld %.36s\n", sum,
+             (long long)info->st_mtim.tv_sec * 1000000000 + info->st_mtim.tv_nsec, boot != NULL ? boot : "?");
+    free(boot);
+}
+
+/* What was not written to since its sum was made, in this very run of the system, is whole: only a crash of
+   the system cuts files. All else is read. */
+static bool is_whole(const char *path, const char *sum_file, const struct stat *info, const char *kept)
+{
+    char sum[64] = "", line[192], now[64];
+    sscanf(kept, "%31s", sum);
+    sscanf(kept + strlen(sum), "%31s", now);
+    const size_t length = strlen(sum);
+    snprintf(sum + length, sizeof sum - length, " %.31s", now);
+    sum_line(sum, info, line, sizeof line);
+    if (strcmp(line, kept) == 0 && strtoll(sum, NULL, 10) == (long long)info->st_size) {
+        (void)utimensat(AT_FDCWD, sum_file, NULL, 0);
+        return true;
+    }
+    if (!sum_of(path, now) || strcmp(now, sum) != 0)
+        return false;
+    (void)clab_file_write_quick(sum_file, line, strlen(line));
+    return true;
+}
+
+static bool is_verified(const char *path)
+{
+    char sum[4440];
     struct stat info;
     size_t bytes;
     if (stat(path, &info) != 0)
         return false;
-    snprintf(name, sizeof name, "%.40s %lld %lld", slash + 1, (long long)info.st_ino,
-             (long long)info.st_mtim.tv_sec * 1000000000 + info.st_mtim.tv_nsec);
-    for (size_t i = 0; i < sizeof store->verified / sizeof store->verified[0]; i++)
-        if (strcmp(store->verified[i], name) == 0)
-            return true;
     sum_path(path, sum, sizeof sum);
     char *kept = clab_file_read(sum, 4096, &bytes);
-    const bool good = kept != NULL && sum_of(path, wanted) && strcmp(kept, wanted) == 0;
+    const bool good = kept != NULL && is_whole(path, sum, &info, kept);
     /* Without a sum it may be on its way; one that nobody finished goes. */
     if (kept != NULL ? !good : (long long)time(NULL) - (long long)info.st_mtim.tv_sec > 60)
         remove_kept(path);
     free(kept);
-    if (good) {
-        utimensat(AT_FDCWD, sum, NULL, 0);
-        memcpy(store->verified[store->n_verified++ % 8], name, sizeof name);
-    }
     return good;
+}
+
+static bool has_room(const char *dir)
+{
+    struct statvfs info;
+    return statvfs(dir, &info) == 0 && (uint64_t)info.f_bavail * info.f_frsize >= LEAST_FREE_BYTES;
 }
 
 /* Where NVRTC's libraries and the C library lie. */
@@ -376,12 +402,6 @@ static int add_base(struct dl_phdr_info *info, size_t bytes, void *context)
     if (strstr(info->dlpi_name, "nvrtc") != NULL || strstr(info->dlpi_name, "libc.so") != NULL)
         *layout = mix(*layout, (uint64_t)info->dlpi_addr);
     return 0;
-}
-
-static bool has_room(const char *dir)
-{
-    struct statvfs info;
-    return statvfs(dir, &info) == 0 && (uint64_t)info.f_bavail * info.f_frsize >= LEAST_FREE_BYTES;
 }
 
 void clab_pch_choose(struct clab_pch_store *store, const struct clab_pch_plan *plan,
@@ -398,7 +418,7 @@ void clab_pch_choose(struct clab_pch_store *store, const struct clab_pch_plan *p
     dl_iterate_phdr(add_base, &layout);
     snprintf(out->path, sizeof out->path, "%s/%s-%016" PRIx64 ".pch", dir, plan->key, layout);
     if (access(out->path, F_OK) == 0) {
-        if (!out->kept || is_verified(store, out->path))
+        if (!out->kept || is_verified(out->path))
             out->use = CLAB_PCH_USE;
     }
     if (out->use == CLAB_PCH_NONE && plan->make && access(out->path, F_OK) != 0 &&
@@ -416,12 +436,16 @@ void clab_pch_choose(struct clab_pch_store *store, const struct clab_pch_plan *p
 void clab_pch_made(struct clab_pch_store *store, struct clab_pch *pch, bool good)
 {
     (void)store;
-    char sum[4440], text[64];
+    char sum[4440], text[64], line[192];
+    struct stat info;
     if (good && !pch->kept)
         good = rename(pch->part, pch->path) == 0;
     else if (good && sum_of(pch->part, text) && link(pch->part, pch->path) == 0) {
         sum_path(pch->path, sum, sizeof sum);
-        if (clab_file_write_atomic(sum, text, strlen(text)) != 0)
+        bool written = stat(pch->path, &info) == 0;
+        if (written)
+            sum_line(text, &info, line, sizeof line);
+        if (!written || clab_file_write_quick(sum, line, strlen(line)) != 0)
             unlink(pch->path);
         char *slash = strrchr(pch->path, '/');
         *slash = '\0';

@@ -38,11 +38,9 @@ long long clab_pch_limit_bytes(void);
 
 /* One for the life of a worker, from before it loads NVRTC. */
 struct clab_pch_store {
-    bool fixed;           /* addresses are the same in every worker: files can be kept */
-    bool refused;         /* this process's addresses are other ones all the same */
-    void *hole;           /* address space set aside for NVRTC's heap of precompiled headers */
-    char verified[8][96]; /* names of files whose sums were right */
-    size_t n_verified;
+    bool fixed;   /* addresses are the same in every worker: files can be kept */
+    bool refused; /* this process's addresses are other ones all the same */
+    void *hole;   /* address space set aside for NVRTC's heap of precompiled headers */
 };
 void clab_pch_store_init(struct clab_pch_store *store);
 

@@ -120,6 +120,8 @@ static CUresult launch(const char *call, const CUlaunchConfig *config, CUfunctio
     if (result == CUDA_SUCCESS)
         result =
             api_launch_prepare(stream->context, stream->green, config, f, params, extra, cooperative, &work);
+    if (result != CUDA_SUCCESS && api_thread()->error.message[0] != '\0')
+        emu_log_refused("%s returns %s: %s", call, api_error_name(result), api_thread()->error.message);
     const CUevent fires = result == CUDA_SUCCESS ? work.launch.fires : NULL;
     const unsigned char port = fires != NULL ? work.launch.fires_port : 0;
     if (result == CUDA_SUCCESS) {

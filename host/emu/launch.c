@@ -246,6 +246,9 @@ static clab_status run_init(struct emu_run *run, struct clab_error *error)
         if (!run->workspace) {
             return clab_error_set(error, CLAB_NO_MEMORY, "no memory for the barrier of a cooperative grid");
         }
+        /* An H200 (driver 13.0, 2026-11-30): its size, the barrier, and a 1. */
+        const uint32_t words[4] = {EMU_WORKSPACE_BYTES, 0, 1, 0};
+        memcpy((void *)(uintptr_t)run->workspace, words, sizeof words);
     }
     run->n_threads = thread_count(run);
     run->threads = aligned_alloc(_Alignof(struct emu_thread), run->n_threads * sizeof *run->threads);

@@ -211,10 +211,10 @@ EACH_U32(lanemask_le, (UINT32_C(2) << i) - 1)
 EACH_U32(lanemask_ge, ~((UINT32_C(1) << i) - 1))
 EACH_U32(lanemask_gt, ~((UINT32_C(2) << i) - 1))
 EACH_U32(zero, 0)
-EACH_U32(reserved_end, EMU_SHARED_FIRST)
-/* UNVERIFIED: whether %total_smem_size counts the reserved 1 KiB (PTX ISA: "including system use on sm_8x and
- * up"). */
-EACH_U32(total_smem, run->shared_bytes + EMU_SHARED_FIRST)
+/* The reserved shared memory and the sizes: as an H200 answers (driver 13.0, 2026-11-30). */
+EACH_U32(reserved_end, 288)
+EACH_U32(reserved_cap, EMU_SHARED_FIRST)
+EACH_U32(total_smem, run->shared_bytes)
 EACH_U32(aggr_smem, run->shared_bytes + EMU_SHARED_FIRST)
 /* cooperative_groups.h (CUDA 13.0, details/driver_abi.h) finds the words of its grid barrier so. */
 EACH_U32(workspace_high, (uint32_t)(run->workspace >> 32))
@@ -451,7 +451,7 @@ void EMU_SETNAME(emu_framework_fill)(void)
     SREG(GLOBALTIMER_HI, globaltimer_hi)
     SREG(RESERVED_SMEM_BEGIN, zero)
     SREG(RESERVED_SMEM_END, reserved_end)
-    SREG(RESERVED_SMEM_CAP, reserved_end)
+    SREG(RESERVED_SMEM_CAP, reserved_cap)
     SREG(RESERVED_SMEM_0, zero)
     SREG(RESERVED_SMEM_1, zero)
     SREG(TOTAL_SMEM_SIZE, total_smem)

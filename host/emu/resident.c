@@ -489,6 +489,19 @@ bool emu_cluster_second_chance(struct emu_cluster *cluster)
     return any;
 }
 
+bool emu_cluster_parked(const struct emu_cluster *cluster)
+{
+    for (uint32_t i = 0; i < cluster->n_all_warps; i++) {
+        const struct emu_warp *warp = &cluster->ctas[0].warps[i]; /* those of all CTAs follow each other */
+        for (uint32_t used = warp->used; used; used &= used - 1) {
+            if (warp->fragments[__builtin_ctz(used)].state == EMU_FRAGMENT_PARKED) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 bool emu_cluster_sleeper(const struct emu_cluster *cluster, uint64_t *inout_first_ns)
 {
     bool any = false;

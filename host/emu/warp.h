@@ -221,7 +221,7 @@ struct emu_run {
     uint64_t end_cluster; /* clusters from here on were taken out of turn (emu_cluster_take_last) */
     uint64_t clc_random;  /* chooses what becomes of requests to cancel, where a seed explores it */
     uint32_t cluster_size, threads_per_cta, warps_per_cta;
-    uint64_t workspace; /* of a cooperative launch: two words, 0 at the start, where %envreg1 and 2 point */
+    uint64_t workspace; /* of a cooperative launch: four words, where %envreg1 and 2 point */
     uint64_t params;    /* address of the parameter block, readable by generic and param accesses */
     uint32_t param_bytes;
     uint32_t shared_bytes, dynamic_shared_bytes, local_bytes;

@@ -57,25 +57,26 @@ static bool word_expect(struct ptx_parser *parser, const char *word)
     return true;
 }
 
-/* A place that .loc named: inlined_at may name such ones only. */
-static bool loc_seen(const struct ptx_parser *parser, const uint32_t place[3])
+/* A place that .loc named: inlined_at may name such ones only. 1 + index of the last .loc of the place; 0:
+ * none. */
+static uint32_t loc_seen(const struct ptx_parser *parser, const uint32_t place[3])
 {
-    return clab_map_get(&parser->places, (const char *)place, 3 * sizeof *place) != NULL;
+    return (uint32_t)(uintptr_t)clab_map_get(&parser->places, (const char *)place, 3 * sizeof *place);
 }
 
-static bool loc_note(struct ptx_parser *parser, const uint32_t place[3])
+/* The newest .loc, `number` counted from 1, has that place. */
+static bool loc_note(struct ptx_parser *parser, const uint32_t place[3], uint32_t number)
 {
-    if (loc_seen(parser, place))
-        return true;
     uint32_t *key = clab_arena_array(&parser->scratch, 3, sizeof *key);
     if (!key)
         return ptx_no_memory(parser);
     memcpy(key, place, 3 * sizeof *key);
-    return clab_map_set(&parser->places, (const char *)key, 3 * sizeof *key, parser) || ptx_no_memory(parser);
+    return clab_map_set(&parser->places, (const char *)key, 3 * sizeof *key, (void *)(uintptr_t)number) ||
+           ptx_no_memory(parser);
 }
 
 /* , function_name label{+offset}, inlined_at file line column */
-static bool inlined_read(struct ptx_parser *parser)
+static bool inlined_read(struct ptx_parser *parser, uint32_t *out_caller)
 {
     struct ptx_name *label;
     uint32_t ignored, at[3];
@@ -88,7 +89,8 @@ static bool inlined_read(struct ptx_parser *parser)
     for (unsigned i = 0; i < 3; i++)
         if (!ptx_number_u32(parser, UINT32_MAX, &at[i]))
             return false;
-    if (!loc_seen(parser, at))
+    *out_caller = loc_seen(parser, at);
+    if (*out_caller == 0)
         return ptx_fail_at(parser, line, column, NULL, "inlined_at %u %u %u: no .loc before has that place",
                            (unsigned)at[0], (unsigned)at[1], (unsigned)at[2]);
     if (label->in_section || label->is_awaited)
@@ -103,17 +105,34 @@ static bool inlined_read(struct ptx_parser *parser)
 /* .loc file line column{, function_name label{+offset}, inlined_at file line column} */
 bool ptx_parse_loc(struct ptx_parser *parser)
 {
-    uint32_t place[3];
+    uint32_t place[3], caller = 0;
     for (unsigned i = 0; i < 3; i++)
         if (!ptx_number_u32(parser, UINT32_MAX, &place[i]))
             return false;
-    if (ptx_accept(parser, ',') && !inlined_read(parser))
+    if (ptx_accept(parser, ',') && !inlined_read(parser, &caller))
         return false;
     struct ptx_loc *kept = ptx_list_add(parser, &parser->module_locs, sizeof *kept);
-    if (!kept || !loc_note(parser, place))
-        return false;
-    *kept = (struct ptx_loc){place[0], place[1], place[2]};
     parser->loc = (uint32_t)parser->module_locs.count;
+    if (!kept || !loc_note(parser, place, parser->loc))
+        return false;
+    *kept = (struct ptx_loc){place[0], place[1], place[2], caller};
+    return true;
+}
+
+bool ptx_insn_place(const struct ptx_module *module, const struct ptx_insn *insn, unsigned level,
+                    const char **out_file, uint32_t *out_line, uint32_t *out_column)
+{
+    uint32_t at = insn->loc;
+    for (; level > 0 && at > 0 && at <= module->n_locs; level--)
+        at = module->locs[at - 1].caller;
+    if (at == 0 || at > module->n_locs)
+        return false;
+    const struct ptx_loc *loc = &module->locs[at - 1];
+    if (loc->line == 0 || loc->file >= module->n_files || module->files[loc->file] == NULL)
+        return false;
+    *out_file = module->files[loc->file];
+    *out_line = loc->line;
+    *out_column = loc->column;
     return true;
 }
 

@@ -92,6 +92,8 @@ bool ptx_parse_registers(struct ptx_parser *parser)
     struct declaration declaration;
     if (!register_type(parser, &declaration))
         return false;
+    if (ptx_accept(parser, ';')) /* none at all: ptxas 13.0 takes it */
+        return true;
     do {
         struct ptx_name *name;
         uint32_t count = 0;

@@ -151,12 +151,13 @@ static enum ptx_space plain_space(enum ptx_space space)
 static bool space_fits(struct ptx_attempt *attempt, unsigned index, const struct ptx_operand *symbol)
 {
     const struct ptx_insn *insn = attempt->insn;
-    if (insn->n_spaces > 1)
+    const bool copies = strcmp(ptx_rows[attempt->row].section, "cp.async") == 0; /* its spaces: of a, of b */
+    if (insn->n_spaces > 1 && !copies)
         return true;
     bool is_shared = attempt->row == PTX_MAPA || attempt->row == PTX_GETCTARANK;
     enum ptx_space named = is_shared ? PTX_SPACE_SHARED : PTX_SPACE_NONE;
     if (insn->n_spaces)
-        named = plain_space((enum ptx_space)insn->spaces[0]);
+        named = plain_space((enum ptx_space)insn->spaces[insn->n_spaces > 1 && index ? 1 : 0]);
     enum ptx_space of = symbol->var ? plain_space(symbol->var->space) : PTX_SPACE_NONE;
     bool generic = of == PTX_SPACE_GLOBAL || of == PTX_SPACE_SHARED || of == PTX_SPACE_LOCAL;
     char text[200];
@@ -240,16 +241,20 @@ static bool scalar_fits(struct ptx_attempt *attempt, unsigned index, const struc
     case PTX_OPERAND_SYMBOL:
     case PTX_OPERAND_INDEXED:
     case PTX_OPERAND_FUNCTION:
-        if (role->letter != 'e' && role->letter != 'y')
+        /* ptxas takes a sum for a constant, where it refuses the bare name */
+        if (role->letter != 'e' && role->letter != 'y' &&
+            !((role->letter == 'r' || role->letter == 's') && operand->is_sum))
             return refuse(attempt, index,
                           "a register is needed here, not the address of a variable or function");
         if (role->letter == 'y' && !space_fits(attempt, index, operand))
             return false;
         if (operand->func && operand->imm)
             return refuse(attempt, index, "the address of a function takes no offset");
+        if (type == PTX_NONE && operand->is_sum)
+            return true;
         if (type == PTX_PRED ||
             (ptx_types[type].class != PTX_CLASS_BITS && !is_integer(ptx_types[type].class)) ||
-            ptx_types[type].bits < (role->letter == 'e' ? 16 : 32) || ptx_types[type].bits > 64)
+            ptx_types[type].bits < (role->letter == 'y' ? 32 : 16) || ptx_types[type].bits > 64)
             return mismatch(attempt, index, type, operand);
         return true;
     case PTX_OPERAND_SINK:
@@ -287,6 +292,11 @@ static bool vector_fits(struct ptx_attempt *attempt, unsigned index, const struc
     }
     struct ptx_role element = *role;
     element.sinks = role->letter == 'w';
+    bool any = false;
+    for (uint32_t i = 0; i < operand->n_elements; i++)
+        any |= operand->elements[i].kind != PTX_OPERAND_SINK;
+    if (!any)
+        return refuse(attempt, index, "a part of the vector must be a register");
     for (uint32_t i = 0; i < operand->n_elements; i++)
         if (!scalar_fits(attempt, index, &element, &operand->elements[i]))
             return false;
@@ -325,9 +335,9 @@ static bool address_fits(struct ptx_attempt *attempt, unsigned index, unsigned r
     if (base->kind == PTX_OPERAND_REG) {
         const struct ptx_type_info *type = &ptx_types[attempt->context->regs[base->reg].type];
         if ((type->class != PTX_CLASS_BITS && !is_integer(type->class)) ||
-            (type->bits < 16 || type->bits > 64))
+            (type->bits < 8 || type->bits > 64))
             return refuse(attempt, index,
-                          "an address register must be an integer or .b register of 16 to 64 bits");
+                          "an address register must be an integer or .b register of 8 to 64 bits");
     }
     const struct ptx_insn *insn = attempt->insn;
     const char *why = ptx_check_address(attempt->context, insn, attempt->row, role_index, operand);
@@ -346,6 +356,12 @@ static bool operand_fits(struct ptx_attempt *attempt, unsigned index, unsigned r
     if (operand->kind == PTX_OPERAND_PAIR) {
         if (!role->pair)
             return refuse(attempt, index, "a pair d|p is not allowed here");
+        const bool no_first = operand->elements[0].kind == PTX_OPERAND_SINK;
+        const bool no_second = operand->elements[1].kind == PTX_OPERAND_SINK;
+        if ((no_first && no_second) ||
+            (no_first && strcmp(ptx_rows[attempt->row].section, "shfl.sync") == 0) ||
+            (no_second && attempt->row == PTX_ELECT_SYNC))
+            return refuse(attempt, index, "this result cannot be discarded");
         struct ptx_role first = *role, second = *role;
         first.sinks = second.sinks = true;
         first.pair = 0;

@@ -275,7 +275,7 @@ void ptx_lex(struct ptx_lexer *lexer, struct ptx_token *token)
         token->kind = closed ? PTX_TOKEN_END : PTX_TOKEN_BAD;
         token->what = "comment without its end";
         lexer->at = lexer->end;
-    } else if (is(*at, START) && !(*at == '%' && !is(at[1], NAME))) {
+    } else if (is(*at, START) && !((*at == '%' || *at == '$') && !is(at[1], NAME))) {
         token->kind = PTX_TOKEN_NAME;
         for (at++; is(*at, NAME); at++)
             ;

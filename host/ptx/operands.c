@@ -54,6 +54,8 @@ static bool elements_read(struct ptx_parser *parser, int close, struct ptx_opera
         struct ptx_operand operand;
         good = parser->operands.count - first < MAX_OPERANDS || ptx_fail(parser, "too many operands");
         good = good && ptx_parse_operand(parser, &operand) && no_label(parser, &operand);
+        if (good && operand.is_sum)
+            good = ptx_fail(parser, "an address with an offset cannot be part of a list");
         struct ptx_operand *kept = good ? ptx_list_add(parser, &parser->operands, sizeof *kept) : NULL;
         good = kept != NULL;
         if (good)
@@ -124,6 +126,7 @@ static uint8_t member_accept(struct ptx_parser *parser, uint64_t *out_digits)
 static bool symbol_offset(struct ptx_parser *parser, struct ptx_operand *out)
 {
     while (ptx_accept(parser, '+')) {
+        out->is_sum = true;
         struct ptx_value offset;
         if (!ptx_constant(parser, &offset))
             return false;
@@ -289,8 +292,8 @@ static bool address_read(struct ptx_parser *parser, struct ptx_operand *out)
     if (parser->token.kind == PTX_TOKEN_NAME && !ptx_is_name(parser, "WARP_SZ")) {
         good = name_base(parser, &base, true);
         good = good && no_label(parser, &base);
-        if (good && (base.kind == PTX_OPERAND_SINK || base.kind == PTX_OPERAND_VECTOR ||
-                     base.kind == PTX_OPERAND_SREG))
+        const bool members = base.kind == PTX_OPERAND_SREG && ptx_sregs[base.sreg].components > 1;
+        if (good && (base.kind == PTX_OPERAND_SINK || base.kind == PTX_OPERAND_VECTOR || members))
             good = ptx_fail(parser, "an address starts with a register, a variable or a number");
         if (good && base.func)
             good = ptx_fail(parser, "'%s' is a function", base.func->name);
@@ -393,9 +396,11 @@ bool ptx_parse_label(struct ptx_parser *parser, struct ptx_operand *out)
     const struct ptx_binding *binding = name ? ptx_lookup(parser, name) : NULL;
     if (parser->failed)
         return false;
-    if (!binding || (binding->depth && binding->depth == parser->depth))
+    const bool known = name && name->label && !name->label->table;
+    const bool percent = name && name->text[0] == '%' && ptx_sreg_get(parser, name) == PTX_SREG_COUNT;
+    if (binding ? binding->depth && binding->depth == parser->depth : !known && !percent)
         return ptx_parse_operand(parser, out);
-    if (!name->label) /* ptxas takes it for the other thing as long as it knows no label */
+    if (binding && !name->label) /* ptxas takes it for the other thing as long as it knows no label */
         return ptx_fail(parser, "'%s' is no label yet, and the name of something else", name->text);
     *out = (struct ptx_operand){.kind = PTX_OPERAND_LABEL, .component = PTX_COMPONENT_NONE};
     if (!ptx_label_use(parser, name, out, NULL))

@@ -5,6 +5,76 @@
 
 #include "ptx/parser.h"
 
+/* Names of which a part is no instruction, or another one: no white space may stand inside (ptxas 13.0.88).
+   `glued`: qualifiers before the first white space. */
+static bool is_glued(const char *text, size_t bytes, unsigned glued)
+{
+    static const char *const names[] = {"mul.lo",
+                                        "mul.hi",
+                                        "mul.wide",
+                                        "mad.lo",
+                                        "mad.hi",
+                                        "mad.wide",
+                                        "madc.lo",
+                                        "madc.hi",
+                                        "div.full",
+                                        "bar.warp",
+                                        "barrier.cluster.arrive",
+                                        "barrier.cluster.wait",
+                                        "fence.proxy",
+                                        "membar.proxy",
+                                        "createpolicy.range",
+                                        "st.async",
+                                        "red.async",
+                                        "mbarrier.init",
+                                        "mbarrier.inval",
+                                        "mbarrier.expect_tx",
+                                        "mbarrier.complete_tx",
+                                        "mbarrier.arrive",
+                                        "mbarrier.arrive.expect_tx",
+                                        "mbarrier.arrive_drop.expect_tx",
+                                        "cvta.to",
+                                        "dp2a.lo",
+                                        "dp2a.hi",
+                                        "shf.l",
+                                        "shf.r",
+                                        "bar.red",
+                                        "barrier.red",
+                                        "barrier.cta",
+                                        "mul24.lo",
+                                        "mul24.hi",
+                                        "mad24.lo",
+                                        "mad24.hi",
+                                        "createpolicy.fractional",
+                                        "pmevent.mask",
+                                        "mbarrier.arrive_drop",
+                                        "mbarrier.test_wait",
+                                        "mbarrier.test_wait.parity",
+                                        "mbarrier.try_wait",
+                                        "mbarrier.try_wait.parity",
+                                        "mbarrier.pending_count",
+                                        "cp.async",
+                                        "cp.async.commit_group",
+                                        "cp.async.wait_group",
+                                        "cp.async.wait_all",
+                                        "cp.async.mbarrier.arrive",
+                                        "cp.async.bulk",
+                                        "cp.async.bulk.commit_group",
+                                        "cp.async.bulk.wait_group",
+                                        "cp.async.bulk.prefetch"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const size_t length = strlen(names[i]);
+        unsigned dots = 0;
+        if (length > bytes || memcmp(text, names[i], length) != 0 || (length < bytes && text[length] != '.'))
+            continue;
+        for (const char *at = names[i]; *at; at++)
+            dots += *at == '.' ? 1u : 0u;
+        if (glued < dots)
+            return false;
+    }
+    return true;
+}
+
 /* The opcode at the current name: its text up to the last dotted qualifier, white space between them left
    out. Leaves the token after it current. */
 static struct ptx_opcode *opcode_read(struct ptx_parser *parser)
@@ -14,6 +84,7 @@ static struct ptx_opcode *opcode_read(struct ptx_parser *parser)
     char joined[512];
     size_t bytes = parser->token.bytes;
     const char *text = start;
+    unsigned glued = 0; /* qualifiers before the first white space */
     for (;;) {
         const char *at = lexer->at;
         while (*at == '.' || ptx_name_char(*at) || (at[0] == ':' && at[1] == ':'))
@@ -38,6 +109,8 @@ static struct ptx_opcode *opcode_read(struct ptx_parser *parser)
             }
             memcpy(joined, start, bytes);
             text = joined;
+            for (size_t i = 0; i < bytes; i++)
+                glued += joined[i] == '.' ? 1u : 0u;
         }
     }
     struct ptx_name *name = ptx_intern(parser, text, bytes);
@@ -55,6 +128,10 @@ static struct ptx_opcode *opcode_read(struct ptx_parser *parser)
     if (!name->opcode->root) {
         parser->suggestions++;
         ptx_fail(parser, "%s", name->opcode->fault);
+        return NULL;
+    }
+    if (text == joined && !is_glued(text, bytes, glued)) {
+        ptx_fail(parser, "no white space may stand in the instruction's name before its qualifiers");
         return NULL;
     }
     ptx_next(parser);

@@ -176,6 +176,8 @@ static void print_operand(struct printer *p, const struct ptx_operand *operand)
             print_var_name(p, operand->var);
         else
             clab_str_add(p->out, operand->func->name);
+        if (operand->is_sum && !operand->imm)
+            clab_str_add(p->out, "+0");
         print_offset(p, operand->imm);
         break;
     case PTX_OPERAND_INDEXED:

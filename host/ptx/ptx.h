@@ -151,6 +151,7 @@ struct ptx_operand {
     bool negated;      /* !p */
     bool is_f32_bits;  /* FLOAT written as 0fXXXXXXXX */
     bool is_indexed;   /* SYMBOL written as sym[n] */
+    bool is_sum;       /* SYMBOL written as sym + n */
     bool is_exact;     /* FLOAT written as 0f… or 0d… */
     bool is_unsigned;  /* INT with U suffix or above INT64_MAX */
     uint8_t component; /* PTX_COMPONENT_NONE when there is none */
@@ -286,6 +287,7 @@ struct ptx_function {
 
 struct ptx_loc {
     uint32_t file, line, column; /* file: index into module->files by .file number */
+    uint32_t caller; /* inlined_at: 1 + index of the call's .loc, an earlier one; 0: not inlined */
 };
 
 struct ptx_target {
@@ -332,6 +334,11 @@ clab_status ptx_parse(const char *text, size_t bytes, const char *name,
 void ptx_module_free(struct ptx_module *module);
 /* Function (entry or not) by name, or NULL. */
 struct ptx_function *ptx_function_get(const struct ptx_module *module, const char *name);
+/* Where an instruction stands in the source, by .loc: its own line (level 0), that of the call which was
+   inlined there (1), that of the call which was inlined around it (2) and so on. False when there is none.
+   *out_file is borrowed. */
+bool ptx_insn_place(const struct ptx_module *module, const struct ptx_insn *insn, unsigned level,
+                    const char **out_file, uint32_t *out_line, uint32_t *out_column);
 /* Copies the statement's text, white space folded, NUL-terminated, truncated to `size`. */
 void ptx_insn_text(const struct ptx_module *module, const struct ptx_insn *insn, char *out_text, size_t size);
 

@@ -224,14 +224,13 @@ static bool apply(struct ptx_parser *parser, int sign, const struct ptx_value *l
             *out = from_bits((uint64_t)(sign == '/' ? sa / sb : sa % sb), false);
         return true;
     case PTX_PUNCT_SHL:
-        *out = from_bits(b > 63 ? 0 : a << b, left->is_unsigned);
+        *out = from_bits(a << (b & 63), left->is_unsigned); /* ptxas folds shifts as x86 does */
         return true;
     case PTX_PUNCT_SHR:
         if (left->is_unsigned)
-            *out = from_bits(b > 63 ? 0 : a >> b, true);
+            *out = from_bits(a >> (b & 63), true);
         else
-            *out =
-                from_bits((uint64_t)(sa < 0 ? ~(~sa >> (b > 63 ? 63 : b)) : sa >> (b > 63 ? 63 : b)), false);
+            *out = from_bits((uint64_t)(sa < 0 ? ~(~sa >> (b & 63)) : sa >> (b & 63)), false);
         return true;
     case '<':
         *out = from_bits(is_unsigned ? a < b : sa < sb, false);
