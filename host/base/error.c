@@ -268,6 +268,8 @@ char *clab_error_format(const struct clab_error *error)
         if (error->instruction[0])
             clab_str_addf(&out, "instruction `%s`", error->instruction);
     }
+    if (error->origin[0])
+        clab_str_addf(&out, "\n  from: %s", error->origin);
     add_place(&out, error);
     if (error->native_call[0]) {
         clab_str_addf(&out, "\n  driver: %s returned ", error->native_call);

@@ -33,6 +33,7 @@ struct clab_error {
     uint32_t line, column; /* 1-based; 0 unknown */
     char source_line[256]; /* the text of that line, for the caret */
     char kernel[256];
+    char origin[512];      /* where it stands in the CUDA source: "k.cu:12, inlined at k.cu:40"; "" unknown */
     char instruction[256]; /* PTX text of the instruction */
     struct clab_where where;
     char space[24]; /* state space of a memory access, "" none */

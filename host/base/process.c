@@ -13,7 +13,9 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/personality.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -22,6 +24,7 @@
 
 enum {
     LINE_LIMIT_BYTES = 64 * 1024 * 1024, /* a peer that never ends its line is an error, not a memory hog */
+    STACK_BYTES = 8 * 1024 * 1024,       /* Linux's default */
     KILL_WAIT_MS = 10000, /* a task stuck inside a kernel driver may outlive SIGKILL for long */
 };
 
@@ -104,11 +107,24 @@ static void keep_descriptors_here(void)
         fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
+/* The stack's limit decides where the kernel maps libraries; the hard limit stays. */
+static void fix_stack_limit(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_STACK, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max < STACK_BYTES ? limit.rlim_max : STACK_BYTES;
+        (void)setrlimit(RLIMIT_STACK, &limit);
+    }
+}
+
 /* The child's side: never returns; a failure goes through the start pipe as its errno. */
 static _Noreturn void run_child(const char *const *argv, char **environment, int pipes[PIPES][2],
-                                pid_t parent)
+                                pid_t parent, bool fixed)
 {
     int failure = 0;
+    const int persona = fixed ? personality(0xffffffff) : -1;
+    if (persona != -1 && personality((unsigned long)persona | ADDR_NO_RANDOMIZE) != -1)
+        fix_stack_limit();
     setpgid(0, 0);
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
         failure = errno;
@@ -142,8 +158,8 @@ static void close_pipes(int pipes[PIPES][2])
     }
 }
 
-int clab_process_start(struct clab_process *process, const char *const *argv, const char *const *extra_env,
-                       bool capture_stderr)
+static int start(struct clab_process *process, const char *const *argv, const char *const *extra_env,
+                 bool capture_stderr, bool fixed)
 {
     *process = (struct clab_process){.pid = 0, .to_fd = -1, .from_fd = -1, .error_fd = -1};
     int pipes[PIPES][2] = {{-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}};
@@ -164,7 +180,7 @@ int clab_process_start(struct clab_process *process, const char *const *argv, co
         pthread_sigmask(SIG_SETMASK, &all, &saved_mask);
         pid = fork();
         if (pid == 0)
-            run_child(argv, environment, pipes, parent);
+            run_child(argv, environment, pipes, parent, fixed);
         failure = pid < 0 ? errno : 0;
         pthread_sigmask(SIG_SETMASK, &saved_mask, NULL);
     }
@@ -196,6 +212,18 @@ int clab_process_start(struct clab_process *process, const char *const *argv, co
         return -1;
     }
     return 0;
+}
+
+int clab_process_start(struct clab_process *process, const char *const *argv, const char *const *extra_env,
+                       bool capture_stderr)
+{
+    return start(process, argv, extra_env, capture_stderr, false);
+}
+
+int clab_process_start_fixed(struct clab_process *process, const char *const *argv,
+                             const char *const *extra_env, bool capture_stderr)
+{
+    return start(process, argv, extra_env, capture_stderr, true);
 }
 
 int clab_process_wait(struct clab_process *process, int timeout_ms, int *out_status)

@@ -20,6 +20,10 @@ struct clab_process {
    NULL-terminated "NAME=value" list added to the environment. 0, or -1 with errno. */
 int clab_process_start(struct clab_process *process, const char *const *argv, const char *const *extra_env,
                        bool capture_stderr);
+/* The same, without address space randomisation in the child (personality(2), ADDR_NO_RANDOMIZE) where the
+   system allows that: some containers do not, and the child runs as always. */
+int clab_process_start_fixed(struct clab_process *process, const char *const *argv,
+                             const char *const *extra_env, bool capture_stderr);
 /* Waits up to timeout_ms (-1: for ever) for the end. 1 ended (*out_status as waitpid gives it), 0 still
  * running. */
 int clab_process_wait(struct clab_process *process, int timeout_ms, int *out_status);

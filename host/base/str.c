@@ -152,7 +152,7 @@ static int write_and_close(int fd, const void *data, size_t bytes, bool durable)
     return close(fd);
 }
 
-int clab_file_write_atomic(const char *path, const void *data, size_t bytes)
+static int write_file(const char *path, const void *data, size_t bytes, bool sync)
 {
     /* A device, a pipe or a link is written through, never replaced: rename would take /dev/null's place. */
     struct stat status;
@@ -176,7 +176,7 @@ int clab_file_write_atomic(const char *path, const void *data, size_t bytes)
         if (fd < 0 && errno != EEXIST)
             break;
     }
-    int result = fd < 0 ? -1 : write_and_close(fd, data, bytes, true);
+    int result = fd < 0 ? -1 : write_and_close(fd, data, bytes, sync);
     if (result == 0)
         result = rename(temporary, path);
     int saved = errno;
@@ -185,6 +185,16 @@ int clab_file_write_atomic(const char *path, const void *data, size_t bytes)
     free(temporary);
     errno = saved;
     return result;
+}
+
+int clab_file_write_atomic(const char *path, const void *data, size_t bytes)
+{
+    return write_file(path, data, bytes, true);
+}
+
+int clab_file_write_quick(const char *path, const void *data, size_t bytes)
+{
+    return write_file(path, data, bytes, false);
 }
 
 enum { NAME_LIMIT = 64 };

@@ -29,6 +29,9 @@ void clab_str_free(struct clab_str *str);
 char *clab_file_read(const char *path, size_t limit_bytes, size_t *out_bytes);
 /* Writes atomically: temporary file in the same folder, fsync, rename. 0, or -1 with errno. */
 int clab_file_write_atomic(const char *path, const void *data, size_t bytes);
+/* The same without fsync (5 ms on our disk): for what can be made again and has a checksum, as in caches, and
+   for temporary files. After a crash of the system it may be empty or cut. */
+int clab_file_write_quick(const char *path, const void *data, size_t bytes);
 /* The path as a record shows it: without the current folder in front when it lies below that, else as it is.
    A pointer into `path`. */
 const char *clab_path_shown(const char *path);

@@ -356,7 +356,7 @@ void check_cluster_end(struct check *check, struct emu_cluster *cluster)
     check_mbarriers_free(cl);
     for (uint32_t rank = 0; rank < cl->size; rank++) {
         for (uint32_t w = 0; w < cl->n_warps; w++) {
-            warp_end(&cl->ctas[rank].warps[w]);
+            warp_end(&cl->warps[(size_t)rank * cl->n_warps + w]);
         }
         cta_end(&cl->ctas[rank]);
     }

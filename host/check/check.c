@@ -12,49 +12,48 @@
 
 #include "check/state.h"
 #include "emu/machine.h"
+#include "emu/report.h"
 
 static struct {
     pthread_mutex_t launch, lock;
     _Atomic int enabled;
     _Atomic unsigned char off[CLAB_HAZARD_KINDS];
     _Atomic uint64_t launches;
+    _Atomic int lost; /* since hazards were taken last */
     struct clab_hazard *hazards;
     size_t n;
     int log; /* 1 + descriptor of the log; 0 none */
     struct check check;
 } all = {.launch = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER};
 
-void *check_alloc(size_t bytes)
-{
-    void *memory = calloc(1, bytes ? bytes : 1);
-    if (!memory) {
-        fputs("clusterlab: out of memory for the hazard checker\n", stderr);
-        abort();
-    }
-    return memory;
-}
-
-void *check_grow(void *memory, size_t bytes)
-{
-    void *grown = realloc(memory, bytes ? bytes : 1);
-    if (!grown) {
-        fputs("clusterlab: out of memory for the hazard checker\n", stderr);
-        abort();
-    }
-    return grown;
-}
-
 bool check_kind_enabled(unsigned kind)
 {
     return !atomic_load_explicit(&all.off[kind], memory_order_relaxed);
 }
 
+/* --- memory is out */
+
+void check_lost(void)
+{
+    if (!atomic_exchange(&all.lost, 1) && all.log) {
+        fputs("clusterlab: out of memory for the hazard checker: not everything was checked\n", stderr);
+    }
+}
+
+/* A launch that is no longer checked does not go on: it would look clean. */
+static void give_up(struct check *check)
+{
+    check->lost = true;
+    check_lost();
+    clocks_abandon();
+    emu_run_fail(check->run, CLAB_NO_MEMORY, "out of memory for the hazard checker");
+}
+
 /* --- accesses */
 
-static void on_access(void *user, const struct emu_warp *emu_warp, const struct emu_op *op,
-                      const struct emu_access *access)
+CHECK_APART static void access_seen(struct check *check, const struct emu_warp *emu_warp,
+                                    const struct emu_op *op, const struct emu_access *access)
 {
-    struct check *check = user;
     if (access->space != CLAB_SPACE_SHARED && access->space != CLAB_SPACE_REMOTE &&
         access->space != CLAB_SPACE_GLOBAL) {
         return;
@@ -118,12 +117,28 @@ static void on_access(void *user, const struct emu_warp *emu_warp, const struct 
     }
 }
 
-/* --- events */
-
-static void on_event(void *user, const struct emu_cta *emu_cta, const struct emu_warp *emu_warp,
-                     const struct emu_op *op, const struct emu_event *event)
+static void on_access(void *user, const struct emu_warp *emu_warp, const struct emu_op *op,
+                      const struct emu_access *access)
 {
     struct check *check = user;
+    struct check_attempt attempt;
+    if (check->lost) {
+        return;
+    }
+    if (CHECK_ATTEMPT(attempt)) {
+        access_seen(check, emu_warp, op, access);
+    } else {
+        give_up(check);
+    }
+    check_attempt_end(&attempt);
+}
+
+/* --- events */
+
+CHECK_APART static void event_seen(struct check *check, const struct emu_cta *emu_cta,
+                                   const struct emu_warp *emu_warp, const struct emu_op *op,
+                                   const struct emu_event *event)
+{
     if (event->kind == EMU_EVENT_CLUSTER_START) {
         check_cluster_start(check, emu_cta->cluster);
         return;
@@ -206,14 +221,43 @@ static void on_event(void *user, const struct emu_cta *emu_cta, const struct emu
     }
 }
 
+static void on_event(void *user, const struct emu_cta *emu_cta, const struct emu_warp *emu_warp,
+                     const struct emu_op *op, const struct emu_event *event)
+{
+    struct check *check = user;
+    struct check_attempt attempt;
+    if (check->lost) {
+        if (event->kind == EMU_EVENT_CLUSTER_END) {
+            check_cluster_end(check, emu_cta->cluster);
+        }
+        return;
+    }
+    if (CHECK_ATTEMPT(attempt)) {
+        event_seen(check, emu_cta, emu_warp, op, event);
+    } else {
+        give_up(check);
+        if (event->kind == EMU_EVENT_CLUSTER_END) {
+            check_cluster_end(check, emu_cta->cluster);
+        }
+    }
+    check_attempt_end(&attempt);
+}
+
 static void on_transfer(void *user, const struct emu_warp *emu_warp, const struct emu_op *op,
                         const struct emu_transfer *transfer)
 {
     struct check *check = user;
-    if (check_cluster_of(emu_warp->cta->cluster)) {
+    struct check_attempt attempt;
+    if (check->lost || !check_cluster_of(emu_warp->cta->cluster)) {
+        return;
+    }
+    if (CHECK_ATTEMPT(attempt)) {
         check_transfer(check, emu_warp, site_of(&check->sites, emu_warp->fragment->frame->code, op->insn),
                        transfer);
+    } else {
+        give_up(check);
     }
+    check_attempt_end(&attempt);
 }
 
 /* --- launches */
@@ -233,8 +277,14 @@ static void on_begin(void *user, struct emu_run *run)
         check->shape.cluster[k] = run->cluster[k];
     }
     check->shape.threads_per_cta = run->threads_per_cta;
-    check_global_new(check);
-    check_grids_begin(check);
+    struct check_attempt attempt;
+    if (CHECK_ATTEMPT(attempt)) {
+        check_global_new(check);
+        check_grids_begin(check);
+    } else {
+        give_up(check);
+    }
+    check_attempt_end(&attempt);
 }
 
 bool check_log_to(const char *path)
@@ -258,15 +308,28 @@ static void log_write(struct clab_check_log *entry)
     }
 }
 
+/* Room for `more` hazards behind those that wait to be taken; NULL when memory is out. */
+static struct clab_hazard *room(size_t more)
+{
+    struct clab_hazard *hazards = realloc(all.hazards, (all.n + more) * sizeof *all.hazards);
+    if (!hazards) {
+        check_lost();
+        return NULL;
+    }
+    all.hazards = hazards;
+    return hazards + all.n;
+}
+
 void check_add(const struct clab_hazard *hazard)
 {
     pthread_mutex_lock(&all.lock);
+    struct clab_hazard *at;
     if (all.log) {
         struct clab_check_log entry = {.hazard = *hazard};
         log_write(&entry);
-    } else {
-        all.hazards = check_grow(all.hazards, (all.n + 1) * sizeof *all.hazards);
-        all.hazards[all.n++] = *hazard;
+    } else if ((at = room(1)) != NULL) {
+        *at = *hazard;
+        all.n++;
     }
     pthread_mutex_unlock(&all.lock);
 }
@@ -275,19 +338,23 @@ static void keep(struct check *check)
 {
     pthread_mutex_lock(&all.lock);
     const size_t more = check_found_give(check, NULL);
+    struct clab_hazard *at;
     if (all.log) {
-        struct clab_hazard *found = check_alloc((more ? more : 1) * sizeof *found);
+        struct clab_hazard *found = calloc(more ? more : 1, sizeof *found);
         struct clab_check_log entry = {.is_launch = 1};
-        check_found_give(check, found);
         log_write(&entry);
-        for (size_t i = 0; i < more; i++) {
+        if (found) {
+            check_found_give(check, found);
+        } else {
+            check_lost();
+        }
+        for (size_t i = 0; found && i < more; i++) {
             entry = (struct clab_check_log){.hazard = found[i]};
             log_write(&entry);
         }
         free(found);
-    } else if (more) {
-        all.hazards = check_grow(all.hazards, (all.n + more) * sizeof *all.hazards);
-        check_found_give(check, all.hazards + all.n);
+    } else if (more && (at = room(more)) != NULL) {
+        check_found_give(check, at);
         all.n += more;
     }
     pthread_mutex_unlock(&all.lock);
@@ -299,13 +366,25 @@ static void on_end(void *user, struct emu_run *run, clab_status status, const st
     if (check->run != run) {
         return; /* the launch failed before it began */
     }
-    check_faults(check, run, status, error);
-    check_clc_end(check);
+    struct check_attempt attempt;
+    if (CHECK_ATTEMPT(attempt)) {
+        if (!check->lost) {
+            check_faults(check, run, status, error);
+            check_clc_end(check);
+        }
+    } else {
+        check->lost = true;
+        check_lost();
+        clocks_abandon();
+    }
+    check_attempt_end(&attempt);
     check_grids_end(check);
+    check_memory_freed(run->workspace, run->workspace ? EMU_WORKSPACE_BYTES : 0);
     keep(check);
     check_found_free(check);
     check_global_free(check);
     check_clusters_free(check);
+    clocks_end();
     sites_free(&check->sites);
     check->run = NULL;
     pthread_mutex_unlock(&all.launch);
@@ -341,6 +420,12 @@ static void enable_kind(uint32_t kind, int on)
 static int take(struct clab_hazard **out, size_t *out_count)
 {
     pthread_mutex_lock(&all.lock);
+    if (atomic_exchange(&all.lost, 0)) {
+        *out = NULL;
+        *out_count = 0;
+        pthread_mutex_unlock(&all.lock);
+        return -1;
+    }
     *out = all.hazards;
     *out_count = all.n;
     all.hazards = NULL;

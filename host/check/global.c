@@ -49,8 +49,8 @@ void check_shadow_free(struct global_shadow *g)
         return;
     }
     for (size_t i = 0; i < g->n_used; i++) {
-        free(g->pages[g->used[i]]->reads);
-        free(g->pages[g->used[i]]);
+        free(g->used[i].page->reads);
+        free(g->used[i].page);
     }
     if (g->pages) {
         munmap(g->pages, g->reserved);
@@ -75,8 +75,9 @@ static struct page *page_new(struct global_shadow *g, uint64_t number)
         g->used_capacity = g->used_capacity ? 2 * g->used_capacity : 256;
         g->used = check_grow(g->used, g->used_capacity * sizeof *g->used);
     }
-    g->used[g->n_used++] = number;
-    return g->pages[number] = check_alloc(sizeof(struct page));
+    struct page *page = check_alloc(sizeof *page);
+    g->used[g->n_used++] = (struct used_page){number, page};
+    return g->pages[number] = page;
 }
 
 /* NULL outside the arena. */
@@ -148,7 +149,7 @@ static void each_reference(const struct global_shadow *g, unsigned char *live, c
 {
 #define ONE(r, shift) (live ? mark(g, live, *(r), shift) : renumber(g, numbers, r, shift))
     for (size_t i = 0; i < g->n_used; i++) {
-        struct page *page = g->pages[g->used[i]];
+        struct page *page = g->used[i].page;
         for (uint32_t k = 0; k < page->n_reads; k++) {
             ONE(&page->reads[k].reference, 5);
         }
@@ -291,6 +292,12 @@ static __attribute__((noinline)) void against_slow(struct touching *t, uint64_t 
                               .site = r->site,
                               .several = r->shift == 0 && (r->lanes & (r->lanes - 1)),
                               .write = write};
+    if (write && !a->write && a->check->sites.list[a->site].read_only && check_ordered(a, lane, &earlier)) {
+        const uint64_t of = address & ~(uint64_t)(t->bytes < 32 ? t->bytes - 1 : 3);
+        check_read_only(a, lane, &earlier, of, t->bytes);
+        t->fine = reference >> 5;
+        return;
+    }
     const bool same = t->record && r->shift && own->shift == r->shift && own->start == r->start &&
                       own->cluster == r->cluster && own->agent == r->agent;
     if ((same && !a->copy) || check_morally_strong(a, &earlier) || check_ordered_all(a, &earlier)) {
@@ -632,6 +639,9 @@ static bool line_touch(struct touching *t, struct line *line)
     const struct actor *a = t->a;
     struct global_shadow *g = t->g;
     if (line->cells || !t->record) {
+        return false;
+    }
+    if (line->w && !a->write && a->check->sites.list[a->site].read_only) {
         return false;
     }
     const struct record *mine = &g->records[t->record];

@@ -64,7 +64,10 @@ struct global_shadow {
     uint32_t n_lists, lists_capacity, free_lists; /* free ones: linked through n, 1 + number */
     struct bytes *bytes;
     uint32_t n_bytes, bytes_capacity, free_bytes; /* linked through b[0].w */
-    size_t *used;                                 /* pages that have lines */
+    struct used_page {
+        size_t number;
+        struct page *page;
+    } * used; /* pages that have lines; `pages` is no heap memory */
     size_t n_used, used_capacity;
 };
 

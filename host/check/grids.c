@@ -37,6 +37,7 @@ struct footprint {
     uint32_t launch;
     uint64_t stream, number, seed;
     bool dependents, in_use; /* in_use: `prior` of the launch that runs */
+    bool spoilt;             /* memory was out while its shadow was looked at: only to be freed */
     size_t bytes;
     struct check_range ranges[2]; /* instead of a shadow: a copy or set by the driver */
     unsigned n_ranges;
@@ -61,9 +62,18 @@ static size_t bytes_of(const struct global_shadow *g)
                    (size_t)g->cells_capacity * WORDS * sizeof *g->cells +
                    g->lists_capacity * sizeof *g->lists + g->bytes_capacity * sizeof *g->bytes;
     for (size_t i = 0; i < g->n_used; i++) {
-        bytes += g->pages[g->used[i]]->reads_capacity * sizeof(struct read);
+        bytes += g->used[i].page->reads_capacity * sizeof(struct read);
     }
     return bytes;
+}
+
+/* Memory was out while shadows were looked at: nobody may look again. With the lock. */
+static void spoil(void)
+{
+    for (struct footprint *f = past.newest; f; f = f->next) {
+        f->spoilt = true;
+    }
+    check_lost();
 }
 
 /* Lets go of all for which `drop` is true. */
@@ -116,14 +126,10 @@ void check_launches_settled(void)
     drop_if(any, NULL, 0);
 }
 
-void check_memory_freed(uint64_t address, uint64_t bytes)
+CHECK_APART static void memory_freed(uint64_t address, uint64_t bytes)
 {
-    if (!atomic_load(&past.n) || bytes == 0) {
-        return;
-    }
-    pthread_mutex_lock(&past.lock);
     for (struct footprint *f = past.newest; f; f = f->next) {
-        struct global_shadow *g = f->shadow;
+        struct global_shadow *g = f->spoilt ? NULL : f->shadow;
         const uint64_t end = address + bytes;
         for (unsigned i = 0; i < f->n_ranges; i++) {
             if (f->ranges[i].address - address < bytes) {
@@ -145,6 +151,21 @@ void check_memory_freed(uint64_t address, uint64_t bytes)
             }
         }
     }
+}
+
+void check_memory_freed(uint64_t address, uint64_t bytes)
+{
+    struct check_attempt attempt;
+    if (!atomic_load(&past.n) || bytes == 0) {
+        return;
+    }
+    pthread_mutex_lock(&past.lock);
+    if (CHECK_ATTEMPT(attempt)) {
+        memory_freed(address, bytes);
+    } else {
+        spoil();
+    }
+    check_attempt_end(&attempt);
     pthread_mutex_unlock(&past.lock);
 }
 
@@ -282,9 +303,9 @@ static void compare(struct check *check, struct footprint *f)
     struct comparison c = {.check = check, .f = f};
     c.may_synchronise = any_release(&f->sites) && any_acquire(&check->sites);
     for (size_t i = 0; i < g->n_used; i++) {
-        const uint64_t start = g->base + ((uint64_t)g->used[i] << PAGE_SHIFT);
-        struct page *mine = g->pages[g->used[i]],
-                    *theirs = g->used[i] < h->n_pages ? h->pages[g->used[i]] : NULL;
+        const uint64_t start = g->base + ((uint64_t)g->used[i].number << PAGE_SHIFT);
+        struct page *mine = g->used[i].page,
+                    *theirs = g->used[i].number < h->n_pages ? h->pages[g->used[i].number] : NULL;
         if (!theirs || !(mine->written || theirs->written)) {
             continue;
         }
@@ -349,10 +370,12 @@ static void compare_ranges(struct check *check, const struct footprint *f)
     for (unsigned i = 0; i < f->n_ranges; i++) {
         uint64_t at;
         const uint32_t mine = in_range(check->global, &f->ranges[i], &at);
+        if (!mine) { /* there may be no records at all */
+            continue;
+        }
         const struct record *r = &check->global->records[mine >> 5];
         struct clab_hazard *h =
-            mine ? check_report(check, CLAB_HAZARD_RACE_LAUNCHES, r->site, SITE_OF_PAST, f->ranges[i].write)
-                 : NULL;
+            check_report(check, CLAB_HAZARD_RACE_LAUNCHES, r->site, SITE_OF_PAST, f->ranges[i].write);
         if (h) {
             check_party(check, &h->parties[0], r->cluster, r->agent, lanes_of(r, mine), r->site, NULL);
             h->within = CLAB_WITHIN_GRID;
@@ -416,11 +439,11 @@ static void driver_report(const struct footprint *f, const struct check_range *r
     free(h);
 }
 
-void check_driver_access(const struct check_task *task, const struct check_range *ranges, unsigned n)
+CHECK_APART static void driver_access(const struct check_task *task, const struct check_range *ranges,
+                                      unsigned n)
 {
-    pthread_mutex_lock(&past.lock);
     for (const struct footprint *f = past.newest; f; f = f->next) {
-        for (unsigned i = 0; f->shadow && !ordered(task, f) && i < n; i++) {
+        for (unsigned i = 0; f->shadow && !f->spoilt && !ordered(task, f) && i < n; i++) {
             uint64_t at;
             const uint32_t theirs = in_range(f->shadow, &ranges[i], &at);
             if (theirs && check_kind_enabled(CLAB_HAZARD_RACE_LAUNCHES)) {
@@ -439,6 +462,18 @@ void check_driver_access(const struct check_task *task, const struct check_range
     f->next = past.newest;
     past.newest = f;
     atomic_fetch_add(&past.n, 1);
+}
+
+void check_driver_access(const struct check_task *task, const struct check_range *ranges, unsigned n)
+{
+    struct check_attempt attempt;
+    pthread_mutex_lock(&past.lock);
+    if (CHECK_ATTEMPT(attempt)) {
+        driver_access(task, ranges, n);
+    } else {
+        spoil();
+    }
+    check_attempt_end(&attempt);
     pthread_mutex_unlock(&past.lock);
 }
 
@@ -450,7 +485,7 @@ void check_grids_begin(struct check *check)
     }
     pthread_mutex_lock(&past.lock);
     for (struct footprint *f = past.newest; f; f = f->next) {
-        if (f->stream == task->stream && f->number + 1 == task->number && f->dependents) {
+        if (f->stream == task->stream && f->number + 1 == task->number && f->dependents && !f->spoilt) {
             f->in_use = true;
             check->prior = f;
         }
@@ -458,18 +493,11 @@ void check_grids_begin(struct check *check)
     pthread_mutex_unlock(&past.lock);
 }
 
-void check_grids_end(struct check *check)
+/* Against all launches before it; then it is one of them. */
+CHECK_APART static void grids_end(struct check *check)
 {
-    if (!check->task) {
-        return;
-    }
-    pthread_mutex_lock(&past.lock);
-    if (check->prior) {
-        check->prior->in_use = false;
-        check->prior = NULL;
-    }
     for (struct footprint *f = past.newest; f; f = f->next) {
-        if (!ordered(check->task, f)) {
+        if (!f->spoilt && !ordered(check->task, f)) {
             if (f->shadow) {
                 compare(check, f);
             } else {
@@ -494,6 +522,27 @@ void check_grids_end(struct check *check)
     atomic_fetch_add(&past.n, 1);
     check->global = NULL;
     check->sites = (struct sites){0};
+}
+
+void check_grids_end(struct check *check)
+{
+    struct check_attempt attempt;
+    if (!check->task) {
+        return;
+    }
+    pthread_mutex_lock(&past.lock);
+    if (check->prior) {
+        check->prior->in_use = false;
+        check->prior = NULL;
+    }
+    if (CHECK_ATTEMPT(attempt)) {
+        if (!check->lost) {
+            grids_end(check);
+        }
+    } else {
+        spoil();
+    }
+    check_attempt_end(&attempt);
     pthread_mutex_unlock(&past.lock);
 }
 
@@ -516,7 +565,7 @@ void check_grid_dependency(struct check *check, struct check_warp *warp, uint32_
     }
 }
 
-void check_grids_early(const struct actor *a, unsigned lane, uint64_t address, uint64_t bytes)
+CHECK_APART static void early(const struct actor *a, unsigned lane, uint64_t address, uint64_t bytes)
 {
     struct footprint *f = a->check->prior;
     const struct global_shadow *g = f->shadow;
@@ -541,5 +590,25 @@ void check_grids_early(const struct actor *a, unsigned lane, uint64_t address, u
                    a->warp->self.agent, UINT32_C(1) << (a->copy ? a->same_lane : lane), theirs);
             return;
         }
+    }
+}
+
+void check_grids_early(const struct actor *a, unsigned lane, uint64_t address, uint64_t bytes)
+{
+    struct check_attempt attempt;
+    volatile bool done = false;     /* over the jump out of an attempt */
+    pthread_mutex_lock(&past.lock); /* a copy may be compared with the same launch meanwhile */
+    if (CHECK_ATTEMPT(attempt)) {
+        if (!a->check->prior->spoilt) {
+            early(a, lane, address, bytes);
+        }
+        done = true;
+    } else {
+        spoil();
+    }
+    check_attempt_end(&attempt);
+    pthread_mutex_unlock(&past.lock);
+    if (!done) {
+        check_give_up();
     }
 }

@@ -52,6 +52,8 @@ struct clab_hazard_party {
     uint32_t ptx_line, ptx_column; /* 1-based; 0 unknown */
     char source_file[256];         /* from .loc (-lineinfo) */
     uint32_t source_line, source_column;
+    char caller_file[256]; /* where the kernel calls what was inlined there; "" when nothing was */
+    uint32_t caller_line;
 };
 
 /* A barrier's state, where it matters. */
@@ -106,7 +108,8 @@ struct clab_hazards {
     /* Turns one kind on or off (all are on at first). Never fails; unknown numbers are ignored. */
     void (*enable_kind)(uint32_t kind, int on);
     /* Gives what was found since the last call: *out is malloc'ed (NULL when none), the caller frees it.
-       Worst first. 0, or -1 when memory is out (nothing is lost then). */
+       Worst first. 0, or -1 when memory was out since the last call, so that not everything was checked: what
+       was found is then given by the next call. A launch that the checker had no memory for fails. */
     int (*take)(struct clab_hazard **out, size_t *out_count);
     /* Launches checked so far in this process. */
     uint64_t (*launches)(void);

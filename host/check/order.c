@@ -15,16 +15,46 @@ struct clock *clock_ref(struct clock *clock)
     return clock;
 }
 
+/* One launch is checked at a time. */
+static struct {
+    struct clock *first;
+    bool abandoned;
+} clocks;
+
 void clock_drop(struct clock *clock)
 {
-    if (clock && --clock->refs == 0) {
+    if (clock && !clocks.abandoned && --clock->refs == 0) {
+        *(clock->before ? &clock->before->after : &clocks.first) = clock->after;
+        if (clock->after) {
+            clock->after->before = clock->before;
+        }
         free(clock);
     }
+}
+
+void clocks_abandon(void)
+{
+    clocks.abandoned = true;
+}
+
+void clocks_end(void)
+{
+    while (clocks.first) {
+        struct clock *clock = clocks.first;
+        clocks.first = clock->after;
+        free(clock);
+    }
+    clocks.abandoned = false;
 }
 
 static struct clock *clock_new(uint32_t capacity)
 {
     struct clock *clock = check_alloc(sizeof *clock + capacity * sizeof clock->e[0]);
+    clock->after = clocks.first;
+    if (clock->after) {
+        clock->after->before = clock;
+    }
+    clocks.first = clock;
     clock->refs = 1;
     clock->n = 0;
     clock->capacity = capacity;

@@ -45,14 +45,20 @@ struct clock_entry {
     uint32_t lanes, time;
 };
 struct clock {
+    struct clock *before, *after; /* all that there are, for clocks_end */
     uint32_t refs, n, capacity;
     struct clock_entry e[];
 };
 
-/* Memory that cannot be had ends the process's checks: see check_failed in state.h. All take and give NULL
-   for "knows nothing". */
+/* Without memory they give up (check_attempt in state.h). All take and give NULL for "knows nothing". Clocks
+   belong to the launch that is checked. */
 struct clock *clock_ref(struct clock *clock);
 void clock_drop(struct clock *clock);
+/* Somebody gave up with references in his hands, so that their numbers say nothing any more: from here on
+   clock_drop does nothing. */
+void clocks_abandon(void);
+/* The launch is over: frees every clock that is left. */
+void clocks_end(void);
 /* *inout = *inout joined with `more`, which is only read. */
 void clock_join(struct clock **inout, const struct clock *more);
 /* The same; takes over the pointer itself when *inout is NULL or already knows nothing else. */

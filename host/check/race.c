@@ -313,3 +313,21 @@ void check_race(const struct actor *a, unsigned lane, const struct earlier *e, e
     }
     check_say(h->missing, sizeof h->missing, "%s", missing_of(a, kind, e));
 }
+
+void check_read_only(const struct actor *a, unsigned lane, const struct earlier *e, uint64_t address,
+                     uint32_t bytes)
+{
+    struct clab_hazard *h = check_report(a->check, CLAB_HAZARD_READ_ONLY_PATH, a->site, e->site, 0);
+    if (!h) {
+        return;
+    }
+    check_party(a->check, &h->parties[0], a->cl->index, a->warp->self.agent, UINT32_C(1) << lane, a->site,
+                NULL);
+    check_party(a->check, &h->parties[1], e->cluster, e->agent, check_earlier_lanes(a->check, e), e->site,
+                e->agent >= CHECK_WARP_AGENTS ? "copy writes" : a->check->sites.list[e->site].action);
+    check_within(h);
+    check_place_global(a->check, h, address, bytes);
+    check_say(h->missing, sizeof h->missing,
+              "the two are ordered, but this path may hold what was there before the grid began: ordinary "
+              "loads (ld.global, __ldcg) see the write");
+}

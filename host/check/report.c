@@ -113,13 +113,13 @@ static void party_code(const struct sites *sites, struct clab_hazard_party *part
     snprintf(party->ptx_file, sizeof party->ptx_file, "%s", ptx->name ? ptx->name : "");
     party->ptx_line = insn->line;
     party->ptx_column = insn->column;
-    if (insn->loc && insn->loc <= ptx->n_locs) {
-        const struct ptx_loc *loc = &ptx->locs[insn->loc - 1];
-        party->source_line = loc->line;
-        party->source_column = loc->column;
-        if (loc->file < ptx->n_files && ptx->files[loc->file]) {
-            snprintf(party->source_file, sizeof party->source_file, "%s", ptx->files[loc->file]);
-        }
+    const char *file = "";
+    if (ptx_insn_place(ptx, insn, 0, &file, &party->source_line, &party->source_column)) {
+        snprintf(party->source_file, sizeof party->source_file, "%s", file);
+    }
+    uint32_t column;
+    for (unsigned level = 1; ptx_insn_place(ptx, insn, level, &file, &party->caller_line, &column); level++) {
+        snprintf(party->caller_file, sizeof party->caller_file, "%s", file);
     }
 }
 
@@ -192,6 +192,10 @@ static void shared_symbol(struct check *check, struct clab_hazard *h, uint32_t o
 void check_place_shared(struct check *check, struct clab_hazard *h, const struct check_cta *actor,
                         const struct check_cta *owner, uint32_t offset, uint32_t bytes)
 {
+    const uint32_t room = owner->cta->room_bytes;
+    if (room != owner->cta->shared_bytes && offset >= room) { /* the reserved 1 KiB, which lies behind */
+        offset -= room;
+    }
     h->space = actor == owner ? CLAB_SPACE_SHARED : CLAB_SPACE_REMOTE;
     h->has_address = 1;
     h->owner_rank = owner->rank;

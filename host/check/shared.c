@@ -32,9 +32,10 @@ struct split {
 
 void check_shared_init(struct check_cta *cta)
 {
-    cta->n_cells = (cta->cta->shared_bytes + 15) / 16 * 4;
+    cta->n_cells = (cta->cta->room_bytes + 15) / 16 * 4;
     if (cta->n_cells > cta->cells_capacity) {
         free(cta->cell_w);
+        cta->cell_w = NULL;
         cta->cell_w = check_alloc(2 * (size_t)cta->n_cells * sizeof *cta->cell_w);
         cta->cell_r = cta->cell_w + cta->n_cells;
         cta->cells_capacity = cta->n_cells;
@@ -157,7 +158,7 @@ static void read_note(const struct actor *a, const struct place *p, uint64_t *r)
             if (check_ordered(a, p->lane, &earlier)) {
                 continue;
             }
-            if (earlier.agent == a->agent) {
+            if (earlier.agent == a->agent && earlier.site == a->site) {
                 mine |= SEVERAL;
                 continue;
             }
@@ -176,8 +177,8 @@ static void read_note(const struct actor *a, const struct place *p, uint64_t *r)
     const struct earlier earlier = earlier_of(a, *r, false);
     if (*r == 0 || same_thread(a, p->lane, *r) || check_ordered(a, p->lane, &earlier)) {
         *r = epoch;
-    } else if (earlier.agent == a->agent) {
-        *r = epoch | SEVERAL;
+    } else if (earlier.agent == a->agent && earlier.site == a->site) {
+        *r = epoch | SEVERAL; /* lanes of one warp at one instruction; reports name instructions */
     } else {
         uint32_t index;
         struct readers *list = readers_take(cl, &index);
@@ -232,7 +233,7 @@ static inline bool is_weak_write(const struct actor *a, uint64_t epoch)
 
 static inline void touch(const struct actor *a, const struct place *p, uint64_t *w, uint64_t *r, bool loads)
 {
-    if (loads && *w == 0) {
+    if (loads && *w == 0 && p->at < p->owner->cta->shared_bytes) { /* not of the reserved 1 KiB, which is 0 */
         uninitialized(a, p);
     }
     if (*w) {

@@ -3,6 +3,7 @@
 #include "check/site.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "check/state.h"
 
@@ -109,6 +110,7 @@ static void fill(struct site *site)
     case PTX_LDMATRIX_M8N8:
         site->load = true;
         site->action = "load";
+        site->read_only = insn->row == PTX_LD_NC;
         memory(site, insn);
         site->polls = site->is_volatile && polls(site);
         break;
@@ -247,6 +249,15 @@ static void fill(struct site *site)
             site->action = "copy";
             site->strong = ptx_has(insn, PTX_MOD_REDUCE) || syntax[0] == 'r'; /* cp.reduce, red.async */
             site->scope = SCOPE_GPU;
+        } else if (strcmp(class, "TEXTURE") == 0) { /* tex, tld4 */
+            site->load = site->read_only = true;
+            site->action = "texture fetch";
+        } else if (strcmp(class, "SURFACE") == 0) { /* suld, sust, sured */
+            site->load = site->read_only = strncmp(syntax, "suld", 4) == 0;
+            site->store = strncmp(syntax, "sust", 4) == 0;
+            site->atomic = site->strong = strncmp(syntax, "sured", 5) == 0;
+            site->scope = SCOPE_GPU;
+            site->action = site->load ? "surface load" : site->store ? "surface store" : "surface reduction";
         } else if (class[0] == 'W') {
             site->action = "warp operation";
         }

@@ -18,6 +18,7 @@ struct site {
     bool strong, acquire, release, is_volatile;
     bool polls; /* a volatile load in a loop that branches on its value */
     bool cp_async;
+    bool read_only; /* a load by a path that need not see what the grid itself has written */
     uint8_t scope;  /* enum check_scope */
     bool has_scope; /* written, not the default */
     bool aligned;   /* wants the whole warp */

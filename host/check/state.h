@@ -3,6 +3,8 @@
 #ifndef CLAB_CHECK_STATE_H
 #define CLAB_CHECK_STATE_H
 
+#include <setjmp.h>
+
 #include "check/hazard.h"
 #include "check/order.h"
 #include "check/site.h"
@@ -48,6 +50,7 @@ struct check_warp {
     uint32_t used_cp;
     struct mbarrier *polled; /* its last test of an mbarrier found the phase incomplete, there */
     uint32_t polled_site;
+    uint16_t waits_at[32]; /* where lanes last came to a collective for which others were missing: sites */
     uint32_t clc_declined; /* it saw a declined response: site of the query */
     /* Barriers that want the whole warp at one place. */
     uint32_t aligned_site, aligned_lanes;
@@ -179,7 +182,7 @@ typedef bool check_row_access(uint64_t *restrict w, uint64_t *restrict r, uint32
 check_row_access *check_shared_row(void);
 
 struct check {
-    const struct emu_run *run;
+    struct emu_run *run;
     check_row_access *shared_row;
     struct check_shape shape;
     struct sites sites;
@@ -198,11 +201,37 @@ struct check {
     struct footprint *prior;          /* the grid that this one may overlap; NULL none */
     bool dependents;                  /* griddepcontrol.launch_dependents was executed */
     struct check_cluster *live;
+    bool lost; /* memory was out: nothing more is checked */
 };
 
-/* Memory for the checker: never NULL (the process cannot go on without, and says so). Zeroed. */
+/* --- memory.c. Inside an attempt:
+
+       struct check_attempt attempt;
+       if (CHECK_ATTEMPT(attempt)) {
+           … may call check_alloc …
+       } else {
+           … memory was out …
+       }
+       check_attempt_end(&attempt);
+
+   Attempts nest. What changes locals belongs into a function of its own (setjmp). */
+struct check_attempt {
+    jmp_buf place;
+    struct check_attempt *outer;
+};
+/* A function that runs in an attempt must not become part of the one that makes it. */
+#define CHECK_APART            __attribute__((noinline))
+#define CHECK_ATTEMPT(attempt) (check_attempt_begin(&(attempt)), setjmp((attempt).place) == 0)
+void check_attempt_begin(struct check_attempt *attempt);
+void check_attempt_end(const struct check_attempt *attempt);
+/* Leaves the innermost attempt, as one that found no memory. Ends it first (check_attempt_end) who gives up
+   from the branch that found none. */
+_Noreturn void check_give_up(void);
+/* Never NULL; without memory they give up. Zeroed; check_grow is as realloc. */
 void *check_alloc(size_t bytes);
 void *check_grow(void *memory, size_t bytes);
+/* Something was not checked, because memory was out: the next taker of hazards is told (check.c). */
+void check_lost(void);
 
 /* --- agents.c */
 /* NULL: not followed. */
@@ -318,6 +347,9 @@ bool check_morally_strong(const struct actor *actor, const struct earlier *earli
 void check_race(const struct actor *actor, unsigned lane, const struct earlier *earlier,
                 enum clab_space_id space, const struct check_cta *owner, uint64_t address, uint32_t bytes,
                 const unsigned char *host);
+/* A load by a read-only path of what the grid has written before. */
+void check_read_only(const struct actor *actor, unsigned lane, const struct earlier *earlier,
+                     uint64_t address, uint32_t bytes);
 
 void check_remote_access(struct check *check, struct check_warp *warp, struct check_cta *owner,
                          const struct emu_access *access, uint32_t site);

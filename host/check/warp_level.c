@@ -42,6 +42,24 @@ static uint32_t shfl_inactive(const struct emu_warp *warp, const struct emu_op *
     return inactive;
 }
 
+/* ptxas makes of elect.sync an election among the lanes that happen to be there, whatever the mask says
+   (13.0, sm_90): lanes that elect at two places have two leaders. Lanes that only come later to the same
+   place are for the compiler to bring together. */
+static void elect(struct check *check, const struct emu_warp *emu_warp, struct check_warp *warp,
+                  uint32_t lanes, uint32_t mask, uint32_t site)
+{
+    uint32_t elsewhere = 0;
+    for (uint32_t left = lanes & mask & ~emu_warp->exec; left; left &= left - 1) {
+        const unsigned lane = (unsigned)__builtin_ctz(left);
+        elsewhere |= warp->waits_at[lane] != site ? UINT32_C(1) << lane : 0;
+    }
+    if (elsewhere) {
+        report(check, warp, CLAB_HAZARD_ELECT_MISUSE, lanes & ~elsewhere, site,
+               "lanes %08x of the member mask elect at another place: all of them must elect together",
+               elsewhere);
+    }
+}
+
 void check_collective(struct check *check, const struct emu_warp *emu_warp, struct check_warp *warp,
                       const struct emu_op *op, const struct emu_event *event, uint32_t site)
 {
@@ -57,14 +75,15 @@ void check_collective(struct check *check, const struct emu_warp *emu_warp, stru
                mask & warp->exited);
     }
     if (event->wait) {
-        if (insn && insn->row == PTX_ELECT_SYNC) {
-            report(check, warp, CLAB_HAZARD_ELECT_MISUSE, lanes, site,
-                   "lanes %08x of the member mask are elsewhere: all of them must elect together",
-                   mask & ~lanes & warp->present & ~warp->exited);
+        for (uint32_t left = lanes; left; left &= left - 1) {
+            warp->waits_at[__builtin_ctz(left)] = (uint16_t)site;
         }
         return;
     }
-    if (insn && insn->row == PTX_SHFL_SYNC && lanes == emu_warp->exec && !(lanes & ~mask)) {
+    if (insn && insn->row == PTX_ELECT_SYNC) {
+        elect(check, emu_warp, warp, lanes, mask, site);
+    }
+    if (insn && insn->row == PTX_SHFL_SYNC && !(lanes & ~emu_warp->exec) && !(lanes & ~mask)) {
         uint32_t sources = 0;
         const uint32_t inactive = shfl_inactive(emu_warp, op, insn, lanes, mask, &sources);
         if (inactive) {

@@ -249,6 +249,7 @@ int clab_cmd_check(struct clab_cli *cli, int argc, char **argv, struct clab_erro
         {.name = "--grid", .kind = CLAB_OPTION_TEXT},
         {.name = "--block", .kind = CLAB_OPTION_TEXT},
         {.name = "--smem", .kind = CLAB_OPTION_TEXT},
+        {.name = "--cooperative", .kind = CLAB_OPTION_FLAG},
         {.name = "--arg", .kind = CLAB_OPTION_LIST},
         {.name = "--arch", .kind = CLAB_OPTION_TEXT},
         {.name = "--include", .kind = CLAB_OPTION_LIST},

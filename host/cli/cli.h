@@ -78,9 +78,9 @@ int clab_cli_width(const struct clab_cli *cli);
 
 /* --- one launch from the command line (launch_options.c)
  * ------------------------------------------------------------------------------------------ */
-/* What --grid, --block, --cluster, --smem and --arg ask for, as a plan row {"launch", "args"} and a buffer
-   list (new references, also on failure). CLAB_USAGE for a malformed one, or one that no device takes;
-   whether --grid and --block are there is the caller's to ask. */
+/* What --grid, --block, --cluster, --smem, --cooperative and --arg ask for, as a plan row {"launch", "args"}
+   and a buffer list (new references, also on failure). CLAB_USAGE for a malformed one, or one that no device
+   takes; whether --grid and --block are there is the caller's to ask. */
 clab_status clab_cli_launch_row(const struct clab_option *options, json_t **out_row, json_t **out_buffers,
                                 struct clab_error *error);
 

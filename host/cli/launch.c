@@ -75,7 +75,7 @@ static clab_status make_image(struct clab_cli *cli, const struct clab_session *s
     snprintf(device_arch, sizeof device_arch, "sm_%lld%lld",
              (long long)clab_json_int(session->facts, "cc_major", 9),
              (long long)clab_json_int(session->facts, "cc_minor", 0));
-    struct clab_compile_request request = {.source_path = file, .entry = entry};
+    struct clab_compile_request request = {.source_path = file, .entry = entry, .line_info = true};
     const char *arch = clab_option_get(o, "--arch")->text;
     request.arch = arch != NULL ? arch : device_arch;
     clab_cli_compiler_words(o, &request);
@@ -117,6 +117,7 @@ int clab_cmd_launch(struct clab_cli *cli, int argc, char **argv, struct clab_err
         {.name = "--block", .kind = CLAB_OPTION_TEXT},
         {.name = "--cluster", .kind = CLAB_OPTION_TEXT},
         {.name = "--smem", .kind = CLAB_OPTION_TEXT},
+        {.name = "--cooperative", .kind = CLAB_OPTION_FLAG},
         {.name = "--arg", .kind = CLAB_OPTION_LIST},
         {.name = "--device", .kind = CLAB_OPTION_TEXT},
         {.name = "--arch", .kind = CLAB_OPTION_TEXT},

@@ -1,5 +1,6 @@
-/* One launch as the command line describes it: --grid, --block, --cluster, --smem and --arg, of `launch` and
-   of `check` for a bare file, as the plan row and the buffer list that an experiment would have given. */
+/* One launch as the command line describes it: --grid, --block, --cluster, --smem, --cooperative and --arg,
+   of `launch` and of `check` for a bare file, as the plan row and the buffer list that an experiment would
+   have given. */
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
@@ -184,6 +185,8 @@ static clab_status parse_argument(const char *text, size_t index, json_t *argume
         spec = equals + 1;
     const size_t n = strcspn(spec, "[:");
     snprintf(type, sizeof type, "%.*s", (int)(n < sizeof type ? n : sizeof type - 1), spec);
+    if (type[0] == 'i' && strchr("8136", type[1]) != NULL && type[1] != '\0') /* i32, as others call s32 */
+        type[0] = 's';
     if (clab_element_get(type) == CLAB_ELEMENT_COUNT) {
         clab_error_set(error, CLAB_USAGE, "--arg '%s': unknown type '%s'", text, type);
         return clab_error_remedy(
@@ -251,6 +254,7 @@ clab_status clab_cli_launch_row(const struct clab_option *options, json_t **out_
     for (size_t i = 0; i < list->count && status == CLAB_OK; i++)
         status = parse_argument(list->list[i], i, arguments, buffers, error);
     json_object_set_new(shape, "smem_bytes", json_integer(shared));
+    json_object_set_new(shape, "cooperative", json_boolean(clab_option_get(options, "--cooperative")->set));
     *out_row = json_pack("{s:o,s:o}", "launch", shape, "args", arguments);
     *out_buffers = buffers;
     return status;

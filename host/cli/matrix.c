@@ -314,9 +314,9 @@ int clab_cmd_matrix(struct clab_cli *cli, int argc, char **argv, struct clab_err
         status = clab_matrix_collect(&matrix, words, count, session.facts, error);
         clab_session_close(&session);
     }
+    const bool collected = status == CLAB_OK;
     if (status == CLAB_OK)
         status = clab_matrix_compile(&matrix, compiler, error);
-    const bool compiled = status == CLAB_OK; /* else a cell that was not reached would look refused */
     if (status == CLAB_OK && clab_option_get(o, "--forward")->set)
         status = clab_matrix_forward(&matrix, compiler, error);
     if (status == CLAB_OK && !clab_option_get(o, "--no-run")->set)
@@ -327,7 +327,7 @@ int clab_cmd_matrix(struct clab_cli *cli, int argc, char **argv, struct clab_err
     if (matrix.progress_shown)
         fputs("\r\033[K", cli->err);
     int exit_status = clab_status_exit(status);
-    if (status == CLAB_OK || (status == CLAB_INTERRUPTED && compiled)) {
+    if (status == CLAB_OK || (status == CLAB_INTERRUPTED && collected)) {
         json_t *run = clab_run_record(cli->argc, cli->argv, NULL);
         clab_record_write(&writer, "run", NULL, run);
         json_decref(run);

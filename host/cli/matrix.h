@@ -24,6 +24,7 @@ struct clab_cell {
     enum clab_stage stage;
     bool declared;    /* the kernel says itself that it needs another target: not tried */
     bool driver_call; /* complete by driver calls in place of native instructions */
+    bool unreached;   /* interrupted before it was compiled */
     bool waived;      /* the experiment cannot run on that device */
     int failed;       /* exit status of a run that was wrong, failed or timed out; 0 none */
     char *reason;     /* why it came no further, or a remark; heap, NULL none */
@@ -89,8 +90,8 @@ bool clab_matrix_is(const char *name, const char *ending);
 
 /* Whether the kernel says itself that it is not for this target. */
 bool clab_matrix_declared_out(const struct clab_subject_row *row, const struct clab_target *arch);
-/* Compiles, assembles and judges every cell that no kernel declares away. NO_TOOLKIT, INTERRUPTED, NO_MEMORY;
-   what a kernel is refused for is in its cell. */
+/* Compiles, assembles and judges every cell that no kernel declares away. NO_TOOLKIT, INTERRUPTED (what was
+   done is judged, the rest `unreached`), NO_MEMORY; what a kernel is refused for is in its cell. */
 clab_status clab_matrix_compile(struct clab_matrix *matrix, struct clab_compiler *compiler,
                                 struct clab_error *error);
 /* A request for the row with its entry and options; `options` (room for CLAB_MATRIX_OPTIONS) must outlive it.

@@ -151,13 +151,14 @@ clab_status clab_matrix_compile(struct clab_matrix *matrix, struct clab_compiler
     struct batch again = {0};
     if (status == CLAB_OK && !batch_new(&again, batch.count))
         status = clab_error_set(error, CLAB_NO_MEMORY, "no memory for the matrix");
-    for (size_t i = 0; i < batch.count && status == CLAB_OK; i++) {
+    for (size_t i = 0; i < batch.count && (status == CLAB_OK || status == CLAB_INTERRUPTED); i++) {
         struct clab_compile_result *result = &batch.results[i];
         if (result->status == CLAB_OK)
             clab_matrix_judge(result, batch.cells[i]);
-        else if (result->status == CLAB_INTERRUPTED || result->status == CLAB_NO_TOOLKIT)
+        else if (result->status == CLAB_INTERRUPTED || result->status == CLAB_NO_TOOLKIT) {
             status = (clab_error_copy(error, &result->error), result->status);
-        else {
+            batch.cells[i]->unreached = true;
+        } else {
             batch.cells[i]->reason = clab_matrix_cause(&result->error, batch.requests[i].arch);
             /* A wrapper of CUDA's headers that is not for this target: NVRTC went along, the assembler would
                not. */
@@ -172,9 +173,15 @@ clab_status clab_matrix_compile(struct clab_matrix *matrix, struct clab_compiler
     }
     if (status == CLAB_OK)
         clab_compile_all(compiler, again.requests, again.count, again.results, on_compiled, matrix);
-    for (size_t i = 0; i < again.count && status == CLAB_OK; i++)
-        if (again.results[i].status == CLAB_OK)
+    for (size_t i = 0; i < again.count; i++) {
+        const clab_status second = again.results[i].status;
+        if (status == CLAB_OK && second == CLAB_INTERRUPTED)
+            status = (clab_error_copy(error, &again.results[i].error), second);
+        again.cells[i]->unreached =
+            status == CLAB_INTERRUPTED && again.results[i].image.kind == CLAB_IMAGE_NONE;
+        if (second == CLAB_OK && again.results[i].image.kind != CLAB_IMAGE_NONE)
             again.cells[i]->stage = CLAB_STAGE_COMPILED;
+    }
     batch_free(&batch);
     batch_free(&again);
     return status;

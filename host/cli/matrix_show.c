@@ -1,13 +1,20 @@
 /* The matrix as people read it: a letter for each cell, the legend. */
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/str.h"
 #include "cli/matrix.h"
 #include "report/table.h"
+
+#define NEARLY_ALL   6 /* from so many targets on, those left out are named: */
+#define FEW_LEFT_OUT 3
 
 char clab_matrix_letter(const struct clab_cell *cell)
 {
     if (cell->declared)
         return '-';
+    if (cell->unreached)
+        return '.';
     if (cell->failed != 0)
         return '!';
     switch (cell->stage) {
@@ -41,6 +48,7 @@ static const struct meaning meanings[] = {
     {'C', "\033[31m", "compiles, does not assemble"},
     {'x', "\033[31m", "does not compile, or is no image for this target"},
     {'!', "\033[1;31m", "ran and was wrong, or failed"},
+    {'.', "\033[2m", "not reached: interrupted"},
     {'-', "\033[2m", "not for this target, as the kernel declares"},
 };
 #define N_MEANINGS (sizeof meanings / sizeof *meanings)
@@ -61,7 +69,7 @@ const char *clab_matrix_colour(char letter)
 const char *clab_matrix_stage(const struct clab_cell *cell)
 {
     static const char *const names[] = {"none", "compiled", "assembled", "complete", "verified", "gpu"};
-    return cell->declared ? "declared" : names[cell->stage];
+    return cell->declared ? "declared" : cell->unreached ? "unreached" : names[cell->stage];
 }
 
 static void print_grid(const struct clab_matrix *matrix, bool colour, bool seen[N_MEANINGS])
@@ -89,14 +97,47 @@ static void print_grid(const struct clab_matrix *matrix, bool colour, bool seen[
     }
 }
 
+/* Where a row has the reason of its cell j: the targets' names, or those that are left out of nearly all. */
+static char *places_of(const struct clab_matrix *matrix, const struct clab_subject_row *row, size_t j)
+{
+    size_t count = 0;
+    for (size_t k = 0; k < matrix->n_archs; k++)
+        count += row->cells[k].reason != NULL && strcmp(row->cells[k].reason, row->cells[j].reason) == 0;
+    struct clab_str text = {0};
+    const bool most = count >= NEARLY_ALL && count + FEW_LEFT_OUT >= matrix->n_archs;
+    if (most)
+        clab_str_add(&text, count == matrix->n_archs ? "every target" : "every target but ");
+    size_t named = 0;
+    for (size_t k = 0; k < matrix->n_archs; k++) {
+        const bool has =
+            row->cells[k].reason != NULL && strcmp(row->cells[k].reason, row->cells[j].reason) == 0;
+        if (has != most)
+            clab_str_addf(&text, "%s%s", named++ > 0 ? ", " : "", matrix->archs[k]->name);
+    }
+    return clab_str_take(&text);
+}
+
+static bool said_before(const struct clab_subject_row *row, size_t j)
+{
+    for (size_t k = 0; k < j; k++)
+        if (row->cells[k].reason != NULL && strcmp(row->cells[k].reason, row->cells[j].reason) == 0)
+            return true;
+    return false;
+}
+
 static void print_reasons(const struct clab_matrix *matrix)
 {
     struct clab_reasons reasons = {0};
     for (size_t i = 0; i < matrix->n_rows; i++)
-        for (size_t j = 0; j < matrix->n_archs; j++)
-            if (matrix->rows[i].cells[j].reason != NULL)
-                clab_reasons_add(&reasons, matrix->rows[i].cells[j].reason, matrix->rows[i].label, ", ",
-                                 matrix->archs[j]->name);
+        for (size_t j = 0; j < matrix->n_archs; j++) {
+            const struct clab_subject_row *row = &matrix->rows[i];
+            if (row->cells[j].reason == NULL || said_before(row, j))
+                continue;
+            char *places = places_of(matrix, row, j);
+            if (places != NULL)
+                clab_reasons_add(&reasons, row->cells[j].reason, row->label, ", ", places);
+            free(places);
+        }
     clab_reasons_print(&reasons, matrix->cli->out, matrix->all);
 }
 

@@ -277,7 +277,7 @@ static bool write_part(struct clab_cache *cache, const char *folder, const char 
 {
     char path[5000];
     snprintf(path, sizeof path, "%s/%s", folder, name);
-    if (clab_file_write_atomic(path, data, bytes) == 0)
+    if (clab_file_write_quick(path, data, bytes) == 0)
         return true;
     snprintf(cache->note, sizeof cache->note, "cannot write %s: %s", path, strerror(errno));
     return false;

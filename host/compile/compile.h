@@ -80,9 +80,16 @@ void clab_compile_result_free(struct clab_compile_result *result);
 int clab_compile_worker(int in_fd, int out_fd);
 
 /* The compilers themselves, in this process, without cache: what the worker calls. A crash in NVRTC takes the
-   caller along. `pch_dir`: folder for precompiled headers, or NULL for none. */
+   caller along. */
 clab_status clab_nvrtc_compile(const struct clab_toolkit *toolkit, const struct clab_compile_request *request,
-                               const char *pch_dir, struct clab_image *out, struct clab_error *error);
+                               struct clab_image *out, struct clab_error *error);
+/* The same with precompiled headers (pch.h). */
+struct clab_pch_plan;
+struct clab_pch_store;
+clab_status clab_nvrtc_compile_pch(const struct clab_toolkit *toolkit,
+                                   const struct clab_compile_request *request,
+                                   const struct clab_pch_plan *plan, struct clab_pch_store *store,
+                                   struct clab_image *out, struct clab_error *error);
 clab_status clab_link_ptx(const struct clab_toolkit *toolkit, const struct clab_compile_request *request,
                           const char *ptx, size_t ptx_bytes, struct clab_image *out,
                           struct clab_error *error);

@@ -10,12 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/process.h"
 #include "base/temporary.h"
 #include "compile/cache.h"
 #include "compile/compile.h"
+#include "compile/pch.h"
 #include "compile/target.h"
 #include "compile/wire.h"
 
@@ -26,9 +28,9 @@ struct worker {
     bool busy;
     size_t task;              /* index while busy */
     uint64_t deadline_ns;     /* while busy */
-    char arch[16];            /* of its last task: its precompiled headers fit that */
-    char pch_dir[4096];       /* "" : none */
-    bool pch_made;            /* it has precompiled headers for `arch` */
+    char arch[16];            /* of its last task */
+    char scratch[4096];       /* folder for its precompiled headers, where they cannot be kept; "" none */
+    char scratch_pch[65];     /* key of the one that it made there last */
     bool pch_used;            /* by the task at hand */
     struct clab_str received; /* of the answer so far */
 };
@@ -41,6 +43,8 @@ struct clab_compiler {
     const volatile sig_atomic_t *interrupted;
     struct worker workers[MOST_WORKERS];
     size_t compiled;
+    char pch_dir[4120]; /* "" : none are kept */
+    time_t started;
 };
 
 /* One request on its way. */
@@ -51,6 +55,8 @@ struct task {
     char *text;                          /* owned source text, or NULL when the caller's is used */
     char arch[16];
     char key[65];
+    char pch[65]; /* key of its precompiled header, "" none; known once it may matter */
+    bool pch_known;
     size_t alias; /* index of the earlier task with the same key */
     bool retried;
 };
@@ -72,8 +78,11 @@ struct clab_compiler *clab_compiler_new(const struct clab_compiler_options *opti
     struct clab_compiler *compiler = calloc(1, sizeof *compiler);
     if (compiler == NULL)
         return NULL;
+    compiler->started = time(NULL);
     clab_toolkit_find(&compiler->toolkit);
     clab_cache_init(&compiler->cache, options->cache_dir);
+    if (compiler->cache.dir[0] != '\0' && clab_pch_limit_bytes() > 0)
+        snprintf(compiler->pch_dir, sizeof compiler->pch_dir, "%s/pch", compiler->cache.dir);
     if (options->program != NULL)
         compiler->program = strdup(options->program);
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
@@ -96,12 +105,12 @@ static void stop_worker(struct worker *worker)
 {
     clab_process_kill(&worker->process);
     worker->process.pid = 0;
-    worker->busy = worker->pch_made = worker->pch_used = false;
-    worker->arch[0] = '\0';
+    worker->busy = worker->pch_used = false;
+    worker->arch[0] = worker->scratch_pch[0] = '\0';
     clab_str_free(&worker->received);
-    if (worker->pch_dir[0] != '\0')
-        nftw(worker->pch_dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
-    worker->pch_dir[0] = '\0';
+    if (worker->scratch[0] != '\0')
+        nftw(worker->scratch, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    worker->scratch[0] = '\0';
 }
 
 void clab_compiler_free(struct clab_compiler *compiler)
@@ -282,11 +291,11 @@ static clab_status start_worker(struct clab_compiler *compiler, struct worker *w
     const char *program = compiler->program != NULL ? compiler->program : "/proc/self/exe";
     const char *const argv[] = {program, "--compile-worker", NULL};
     memset(worker, 0, sizeof *worker);
-    if (clab_process_start(&worker->process, argv, NULL, false) != 0)
+    if (clab_process_start_fixed(&worker->process, argv, NULL, false) != 0)
         return clab_error_set(error, CLAB_WORKER, "cannot start the compile worker %s: %s", program,
                               strerror(errno));
-    (void)clab_temporary_folder("pch", worker->pch_dir,
-                                sizeof worker->pch_dir); /* without: slower, nothing else */
+    (void)clab_temporary_folder("pch", worker->scratch,
+                                sizeof worker->scratch); /* without: slower, nothing else */
     return CLAB_OK;
 }
 
@@ -329,21 +338,28 @@ static void finish_with_aliases(struct batch *batch, size_t index, clab_status s
     }
 }
 
-/* Making a precompiled header costs half a compile and pays from the second on: worth it when this worker has
-   one for the architecture, or when another source for it waits. */
-static bool want_pch(const struct batch *batch, const struct worker *worker, size_t index)
+static const char *pch_key(struct batch *batch, struct task *task)
 {
-    const struct task *task = &batch->tasks[index];
-    if (task->request.no_pch || worker->pch_dir[0] == '\0' || has_ending(task->request.source_path, ".ptx"))
-        return false;
-    if (worker->pch_made && strcmp(worker->arch, task->arch) == 0)
-        return true;
-    for (size_t i = 0; i < batch->count; i++)
-        if (i != index && batch->tasks[i].state == TASK_WAITING &&
-            strcmp(batch->tasks[i].arch, task->arch) == 0 &&
-            !has_ending(batch->tasks[i].request.source_path, ".ptx"))
-            return true;
-    return false;
+    if (!task->pch_known && !has_ending(task->request.source_path, ".ptx") && !task->request.no_pch)
+        clab_pch_key(&batch->compiler->toolkit, &task->request, task->pch);
+    task->pch_known = true;
+    return task->request.no_pch ? "" : task->pch;
+}
+
+/* Whether a precompiled header pays (pch.c has the figures): two more sources wait for it, or an earlier run
+   asked for it. */
+static bool want_pch_made(struct batch *batch, size_t index)
+{
+    struct task *task = &batch->tasks[index];
+    const char *key = pch_key(batch, task);
+    size_t others = 0;
+    for (size_t i = 0; i < batch->count && key[0] != '\0' && others < 2; i++)
+        others += i != index && batch->tasks[i].state == TASK_WAITING &&
+                  strcmp(batch->tasks[i].arch, task->arch) == 0 &&
+                  strcmp(pch_key(batch, &batch->tasks[i]), key) == 0;
+    const bool seen =
+        key[0] != '\0' && clab_pch_seen(batch->compiler->pch_dir, key, batch->compiler->started);
+    return others == 2 || seen;
 }
 
 static void send_task(struct batch *batch, struct worker *worker, size_t index)
@@ -356,13 +372,21 @@ static void send_task(struct batch *batch, struct worker *worker, size_t index)
     worker->busy = true;
     worker->task = index;
     worker->deadline_ns = clab_now_ns() + (uint64_t)compiler->timeout_ms * 1000000u;
-    worker->pch_used = want_pch(batch, worker, index);
-    worker->pch_made = worker->pch_used || (worker->pch_made && strcmp(worker->arch, task->arch) == 0);
     snprintf(worker->arch, sizeof worker->arch, "%s", task->arch);
+    const struct clab_pch_plan plan = {.make = want_pch_made(batch, index),
+                                       .key = pch_key(batch, task),
+                                       .kept_dir = compiler->pch_dir,
+                                       .scratch_dir = worker->scratch};
+    worker->pch_used = plan.key[0] != '\0';
+    /* Its last one there is of no more use to it, and takes 70 MB. */
+    if (plan.key[0] != '\0' && strcmp(plan.key, worker->scratch_pch) != 0) {
+        clab_pch_forget(worker->scratch, worker->scratch_pch);
+        snprintf(worker->scratch_pch, sizeof worker->scratch_pch, "%s", plan.key);
+    }
     if (job != NULL) {
         job->request = task->request;
         job->toolkit = compiler->toolkit;
-        job->pch_dir = worker->pch_used ? worker->pch_dir : "";
+        job->pch = plan;
         clab_wire_put_job(&message, job);
     }
     /* A worker that is already dead shows up as the end of its pipe, like one that dies later. */
@@ -384,6 +408,7 @@ static void lose_worker(struct batch *batch, struct worker *worker, bool timed_o
     bool had_pch = worker->pch_used;
     stop_worker(worker);
     if (!timed_out && had_pch && !task->retried) {
+        clab_pch_forget(batch->compiler->pch_dir, task->pch);
         task->retried = true;
         task->request.no_pch = true;
         task->state = TASK_WAITING;

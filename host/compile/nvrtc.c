@@ -3,8 +3,7 @@
    GPU; compute_ gives PTX only. The entry is always looked up as a name expression, which works for extern
    "C" names too.
 
-   Precompiled headers take a repeated header from 1.0-2.0 s to 0.16-0.24 s with a bit-identical cubin, but
-   only within one process, and fail the compile where their folder cannot be written: then it is tried once
+   Precompiled headers (pch.c) can fail a compile, where the disk is full for example: then it is tried once
    more without. */
 #include <ctype.h>
 #include <errno.h>
@@ -18,6 +17,7 @@
 #include "base/str.h"
 #include "compile/compile.h"
 #include "compile/host_headers.h"
+#include "compile/pch.h"
 #include "compile/ptxas_log.h"
 #include "compile/sha256.h"
 #include "compile/target.h"
@@ -34,6 +34,7 @@ struct job {
     size_t option_count, option_capacity;
     bool out_of_memory;
     bool host_headers; /* NVRTC is given texts for host headers */
+    bool own_unroll;   /* CCCL's unrolling is left as its header sets it */
 };
 
 static void add_option(struct job *job, const char *format, ...) CLAB_PRINTF(2, 3);
@@ -64,7 +65,25 @@ static bool user_sets(const struct clab_compile_request *request, const char *op
     return false;
 }
 
-static void add_options(struct job *job, const char *pch_dir)
+/* CCCL 3.0's cuda/std/__type_traits/type_list.h, which cooperative_groups.h and nearly all of libcu++
+   include, unrolls its type lists 16 deep; the front end takes twice as long for each step of depth, 0.42 s
+   of the 0.72 s that cooperative_groups.h costs. Under nvcc the header takes 10, but it does not count NVRTC
+   as nvcc. The lists, and all that is made of them, are the same. Measured: NVRTC 13.0.88, CCCL 3.0.1,
+   2026-11-30. */
+#define UNROLL_LIMIT "_CCCL_META_UNROLL_LIMIT"
+
+static bool says_unroll_limit(const struct job *job)
+{
+    const struct clab_compile_request *request = job->request;
+    bool said = strstr(job->text, UNROLL_LIMIT) != NULL;
+    for (size_t i = 0; i < request->define_count; i++)
+        said = said || strstr(request->defines[i], UNROLL_LIMIT) != NULL;
+    for (size_t i = 0; i < request->option_count; i++)
+        said = said || strstr(request->options[i], UNROLL_LIMIT) != NULL;
+    return said;
+}
+
+static void add_options(struct job *job, const struct clab_pch *pch)
 {
     const struct clab_compile_request *request = job->request;
     const struct clab_part *cuda = &job->toolkit->parts[CLAB_PART_CUDA_INCLUDE];
@@ -89,14 +108,16 @@ static void add_options(struct job *job, const char *pch_dir)
         add_option(job, "-I%s", cuda->path);
     if (cccl->found && strcmp(cccl->path, cuda->path) != 0)
         add_option(job, "-I%s", cccl->path);
+    if (!job->own_unroll)
+        add_option(job, "-D" UNROLL_LIMIT "=10");
     for (size_t i = 0; i < request->define_count; i++)
         add_option(job, "-D%s", request->defines[i]);
     for (size_t i = 0; i < request->option_count; i++)
         add_option(job, "%s", request->options[i]);
-    if (pch_dir != NULL) {
-        add_option(job, "--pch");
-        add_option(job, "--pch-dir=%s", pch_dir);
-    }
+    if (pch->use == CLAB_PCH_USE)
+        add_option(job, "--use-pch=%s", pch->path);
+    else if (pch->use == CLAB_PCH_MAKE)
+        add_option(job, "--create-pch=%s", pch->part);
 }
 
 /* A lowered name, as our own lists of entries have them, is no expression that NVRTC resolves. */
@@ -216,11 +237,21 @@ static clab_status refuse_gated(const struct job *job, const char *text, struct 
     static const char prefix[] = "__cuda_ptx_";
     if (strncmp(start, prefix, sizeof prefix - 1) == 0)
         start += sizeof prefix - 1;
+    /* "90a_SM_100a_SM_101a__" */
     const char *least = gate + strlen("_is_not_supported_before_SM_");
+    struct clab_str targets = {0};
+    while (least < end) {
+        const size_t bytes = strcspn(least, "_");
+        clab_str_addf(&targets, "%ssm_%.*s", targets.bytes > 0 ? ", " : "", (int)bytes, least);
+        least += bytes + strspn(least + bytes, "_");
+        least += strncmp(least, "SM_", 3) == 0 ? 3 : 0;
+    }
     clab_error_set(error, CLAB_PTX_TARGET,
-                   "the kernel uses cuda::ptx::%.*s, which CUDA's headers offer for SM_%.*s only, "
-                   "not for %s",
-                   (int)(gate - start), start, (int)(end - least), least, job->target->name);
+                   "the kernel uses cuda::ptx::%.*s, which CUDA's headers offer for %s%s, not for %s",
+                   (int)(gate - start), start, targets.text != NULL ? targets.text : "others",
+                   targets.text != NULL && strpbrk(targets.text, ",af") != NULL ? " only" : " and later",
+                   job->target->name);
+    clab_str_free(&targets);
     clab_error_at(error, job->request->source_path, 0, 0);
     return clab_error_remedy(error,
                              "compile for an architecture of that list (--arch), or write the instruction as "
@@ -236,6 +267,15 @@ static bool blames_pch(const char *log)
                  strstr(probe.message, "precompiled") == NULL && strstr(probe.message, "write") == NULL;
     clab_error_clear(&probe);
     return !plain;
+}
+
+/* Whether what NVRTC said, of a failed compile or a good one, may come of our unrolling limit: the user's
+   headers set another, or a list is so long that lists of 10 nest too deep. */
+static bool blames_unroll_limit(nvrtcResult result, const char *log)
+{
+    return log != NULL &&
+           (strstr(log, UNROLL_LIMIT) != NULL ||
+            (result != NVRTC_SUCCESS && (strstr(log, "recursi") != NULL || strstr(log, "depth") != NULL)));
 }
 
 /* An entry that the source does not have: compiled once more without asking for it, to name those that it
@@ -276,7 +316,40 @@ static void copy_error(struct clab_error *to, const struct clab_error *from)
         clab_error_copy(to, from);
 }
 
-static clab_status report_failure(struct job *job, nvrtcResult result, const char *log,
+/* What the assembler says of a line of the PTX, which nobody has seen: told of the source's line, else with
+   the instruction. */
+static void place_in_source(const struct job *job, nvrtcProgram program, struct clab_error *located)
+{
+    const struct clab_nvrtc *nvrtc = job->nvrtc;
+    const char *path = job->request->source_path, *slash = strrchr(path, '/');
+    char file[4096], message[sizeof located->message];
+    uint32_t line = 0, column = 0;
+    const uint32_t ptx_line = located->line;
+    size_t bytes = 0;
+    char *ptx = NULL;
+    if (ptx_line == 0)
+        return;
+    if (nvrtc->nvrtcGetPTXSize(program, &bytes) == NVRTC_SUCCESS && (ptx = calloc(1, bytes + 1)) != NULL &&
+        nvrtc->nvrtcGetPTX(program, ptx) != NVRTC_SUCCESS)
+        ptx[0] = '\0';
+    snprintf(message, sizeof message, "%.900s (line %u of its PTX)", located->message, ptx_line);
+    snprintf(located->message, sizeof located->message, "%s", message);
+    clab_error_at(located, path, 0, 0);
+    if (ptx != NULL && clab_ptx_source_place(ptx, ptx_line, file, sizeof file, &line, &column)) {
+        const char *name = strrchr(file, '/');
+        const bool own = strcmp(name != NULL ? name + 1 : file, slash != NULL ? slash + 1 : path) == 0;
+        clab_error_at(located, own ? path : file, line, own ? column : 0);
+        if (own)
+            clab_text_line(job->text, line, located->source_line, sizeof located->source_line);
+    } else if (ptx != NULL) {
+        clab_text_line(ptx, ptx_line, message, sizeof message);
+        snprintf(located->instruction, sizeof located->instruction, "%.255s",
+                 message + strspn(message, " \t"));
+    }
+    free(ptx);
+}
+
+static clab_status report_failure(struct job *job, nvrtcProgram program, nvrtcResult result, const char *log,
                                   struct clab_error *error)
 {
     const struct clab_compile_request *request = job->request;
@@ -290,6 +363,7 @@ static clab_status report_failure(struct job *job, nvrtcResult result, const cha
     if (log != NULL && clab_nvrtc_log_error(log, &located)) {
         copy_error(error, &located);
     } else if (log != NULL && clab_ptxas_log_error(log, request->source_path, NULL, &located)) {
+        place_in_source(job, program, &located);
         copy_error(error, &located);
     } else if (log != NULL && log[0] != '\0') {
         clab_error_set(error, CLAB_COMPILE, "NVRTC: %.*s", (int)strcspn(log, "\n"), log);
@@ -370,12 +444,15 @@ static clab_status collect(struct job *job, nvrtcProgram program, const char *lo
     return status;
 }
 
-static clab_status compile(struct job *job, const char *pch_dir, struct clab_image *out,
-                           struct clab_error *error)
+static clab_status compile(struct job *job, const struct clab_pch_plan *plan, struct clab_pch_store *store,
+                           struct clab_image *out, struct clab_error *error)
 {
     nvrtcProgram program = NULL;
     char *log = NULL;
-    add_options(job, pch_dir);
+    struct clab_pch pch = {0};
+    if (store != NULL)
+        clab_pch_choose(store, plan, job->nvrtc, job->host_headers ? 1 : 0, &pch);
+    add_options(job, &pch);
     if (job->out_of_memory)
         return clab_error_set(error, CLAB_NO_MEMORY, "no memory for the options of %s",
                               job->request->source_path);
@@ -385,26 +462,42 @@ static clab_status compile(struct job *job, const char *pch_dir, struct clab_ima
     clab_status status;
     /* Only a source that names a host header is given ours: the others compile as they always did. */
     const bool wants_headers = result != NVRTC_SUCCESS && !job->host_headers && clab_host_header_missing(log);
-    bool again = wants_headers || (result != NVRTC_SUCCESS && pch_dir != NULL && blames_pch(log));
+    const bool wants_own = !job->own_unroll && blames_unroll_limit(result, log);
+    if (pch.use == CLAB_PCH_MAKE)
+        clab_pch_made(store, &pch,
+                      result == NVRTC_SUCCESS &&
+                          job->nvrtc->nvrtcGetPCHCreateStatus(program) == NVRTC_SUCCESS);
+    const bool refused = store != NULL && clab_pch_refused(store, &pch, log);
+    bool again = wants_headers || wants_own || refused ||
+                 (result != NVRTC_SUCCESS && pch.use != CLAB_PCH_NONE && blames_pch(log));
     job->host_headers = job->host_headers || wants_headers;
+    job->own_unroll = job->own_unroll || wants_own;
     if (again)
         status = CLAB_OK;
     else if (result != NVRTC_SUCCESS)
-        status = report_failure(job, result, log, error);
+        status = report_failure(job, program, result, log, error);
     else
         status = collect(job, program, log, out, error);
     if (program != NULL)
         job->nvrtc->nvrtcDestroyProgram(&program);
     free(log);
     if (again)
-        return compile(job, NULL, out, error);
+        return compile(job, plan, wants_headers ? store : NULL, out, error);
     if (status == CLAB_OK)
         out->compile_ns = clab_now_ns() - start;
     return status;
 }
 
 clab_status clab_nvrtc_compile(const struct clab_toolkit *toolkit, const struct clab_compile_request *request,
-                               const char *pch_dir, struct clab_image *out, struct clab_error *error)
+                               struct clab_image *out, struct clab_error *error)
+{
+    return clab_nvrtc_compile_pch(toolkit, request, NULL, NULL, out, error);
+}
+
+clab_status clab_nvrtc_compile_pch(const struct clab_toolkit *toolkit,
+                                   const struct clab_compile_request *request,
+                                   const struct clab_pch_plan *plan, struct clab_pch_store *store,
+                                   struct clab_image *out, struct clab_error *error)
 {
     struct job job = {.toolkit = toolkit, .request = request, .text = request->source_text};
     const struct clab_part *part = &toolkit->parts[CLAB_PART_NVRTC];
@@ -433,8 +526,9 @@ clab_status clab_nvrtc_compile(const struct clab_toolkit *toolkit, const struct 
         status = clab_error_set(error, CLAB_NO_MEMORY, "no memory to load NVRTC");
     else
         status = clab_nvrtc_load(part->path, job.nvrtc, error);
+    job.own_unroll = says_unroll_limit(&job);
     if (status == CLAB_OK)
-        status = compile(&job, request->no_pch ? NULL : pch_dir, out, error);
+        status = compile(&job, plan, request->no_pch ? NULL : store, out, error);
     clab_arena_free(&job.arena);
     free(job.nvrtc);
     free(read);

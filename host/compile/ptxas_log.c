@@ -92,8 +92,7 @@ char *clab_compile_log_strip(const char *log)
     return text;
 }
 
-/* The n-th line (1-based) of a text. */
-static void nth_line(const char *text, uint32_t n, char *line, size_t bytes)
+void clab_text_line(const char *text, uint32_t n, char *line, size_t bytes)
 {
     line[0] = '\0';
     for (const char *at = text; at != NULL && n > 0; n--)
@@ -126,7 +125,7 @@ bool clab_ptxas_log_error(const char *log, const char *source_path, const char *
         clab_error_set(error, status, "%s", text);
         clab_error_at(error, source_path, place != NULL ? (uint32_t)strtoul(place + 7, NULL, 10) : 0, 0);
         if (error != NULL && error->line > 0 && ptx != NULL)
-            nth_line(ptx, error->line, error->source_line, sizeof error->source_line);
+            clab_text_line(ptx, error->line, error->source_line, sizeof error->source_line);
         return true;
     }
     return false;
@@ -162,6 +161,35 @@ bool clab_nvrtc_log_error(const char *log, struct clab_error *error)
         clab_error_at(error, line, (uint32_t)strtoul(open + 1, NULL, 10), column);
         if (error != NULL && column > 0 && strncmp(source, "  ", 2) == 0)
             snprintf(error->source_line, sizeof error->source_line, "%.255s", source + 2);
+        return true;
+    }
+    return false;
+}
+
+bool clab_ptx_source_place(const char *ptx, uint32_t line, char *file, size_t bytes, uint32_t *out_line,
+                           uint32_t *out_column)
+{
+    char text[4096];
+    unsigned int number = 0, row = 0, column = 0, id;
+    const char *at = ptx;
+    for (uint32_t n = 1; n < line && at != NULL; n++) {
+        at = take_line(at, text, sizeof text);
+        const char *word = text + strspn(text, " \t");
+        if (word[0] == '}' && word == text)
+            number = 0; /* a function's end */
+        else if (strncmp(word, ".loc", 4) == 0 && sscanf(word, ".loc %u %u %u", &id, &row, &column) == 3)
+            number = id;
+    }
+    for (at = number > 0 ? ptx : NULL; at != NULL && *at != '\0';) {
+        at = take_line(at, text, sizeof text);
+        const char *word = text + strspn(text, " \t");
+        const char *open = strchr(word, '"'), *close = open != NULL ? strchr(open + 1, '"') : NULL;
+        if (close == NULL || sscanf(word, ".file %u", &id) != 1 || id != number)
+            continue;
+        snprintf(file, bytes, "%.*s", (int)(close - open - 1), open + 1);
+        clab_unescape(file);
+        *out_line = row;
+        *out_column = column;
         return true;
     }
     return false;

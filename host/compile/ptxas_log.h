@@ -20,4 +20,11 @@ bool clab_ptxas_log_error(const char *log, const char *source_path, const char *
 /* Likewise from NVRTC's "FILE(LINE): error: text", its source line and caret. Status COMPILE. */
 bool clab_nvrtc_log_error(const char *log, struct clab_error *error);
 
+/* The n-th line (1-based) of a text, "" where there is none. */
+void clab_text_line(const char *text, uint32_t n, char *line, size_t bytes);
+/* Where the source has what PTX line `line` (1-based) was made of, by the .loc before it in the same function
+   and its .file (PTX ISA 9.0, "Debugging Directives"); false where the PTX has no line information there. */
+bool clab_ptx_source_place(const char *ptx, uint32_t line, char *file, size_t bytes, uint32_t *out_line,
+                           uint32_t *out_column);
+
 #endif

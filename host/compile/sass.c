@@ -79,7 +79,7 @@ static clab_status disassemble(const struct clab_toolkit *toolkit, const struct 
         return clab_error_set(error, CLAB_OUTPUT, "cannot make a temporary file in %s: %s",
                               clab_temporary_root(), strerror(errno));
     clab_status status = CLAB_OK;
-    if (clab_file_write_atomic(path, image->data, image->bytes) != 0)
+    if (clab_file_write_quick(path, image->data, image->bytes) != 0)
         status = clab_error_set(error, CLAB_OUTPUT, "cannot write %s: %s", path, strerror(errno));
     const char *const with_lines[] = {nvdisasm->path, "-c", "-g", "-gi", "-gp", path, NULL};
     const char *const plain[] = {nvdisasm->path, "-c", path, NULL};
@@ -150,7 +150,7 @@ clab_status clab_sass_lines(const struct clab_toolkit *toolkit, const char *cach
     (void)mkdir(path, 0777); /* a failure shows in the write, and costs only speed */
     *slash = '/';
     if (!text.failed)
-        (void)clab_file_write_atomic(path, text.text, text.bytes);
+        (void)clab_file_write_quick(path, text.text, text.bytes);
     clab_str_free(&text);
     return CLAB_OK;
 }

@@ -158,7 +158,10 @@ void clab_wire_put_job(struct clab_str *out, const struct clab_wire_job *job)
     put_list(out, request->options, request->option_count);
     for (int i = 0; i < CLAB_PART_COUNT; i++)
         put_text(out, job->toolkit.parts[i].found ? job->toolkit.parts[i].path : NULL);
-    put_text(out, job->pch_dir);
+    put_text(out, job->pch.key);
+    put_text(out, job->pch.kept_dir);
+    put_text(out, job->pch.scratch_dir);
+    put_u64(out, job->pch.make);
     end(out, start);
 }
 
@@ -187,9 +190,10 @@ bool clab_wire_get_job(const char *payload, size_t bytes, struct clab_arena *are
         if (path != NULL && strlen(path) < sizeof part->path)
             strcpy(part->path, path);
     }
-    out->pch_dir = get_text(&in, arena);
-    if (out->pch_dir == NULL)
-        out->pch_dir = "";
+    out->pch.key = get_text(&in, arena);
+    out->pch.kept_dir = get_text(&in, arena);
+    out->pch.scratch_dir = get_text(&in, arena);
+    out->pch.make = get_u64(&in) != 0;
     return !in.bad && in.left == 0 && request->source_path != NULL;
 }
 

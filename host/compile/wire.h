@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "base/str.h"
 #include "compile/compile.h"
+#include "compile/pch.h"
 
 /* Before each message: a mark that changes with the layout, and the payload's length. */
 struct clab_wire_head {
@@ -24,7 +25,7 @@ struct clab_wire_head {
 struct clab_wire_job {
     struct clab_compile_request request;
     struct clab_toolkit toolkit; /* only `found` and `path` of the parts */
-    const char *pch_dir;         /* "" none */
+    struct clab_pch_plan pch;
 };
 
 /* Appends a whole message, head and all. str->failed when memory ran out. */

@@ -1,6 +1,7 @@
 /* The compile worker: reads jobs from a pipe, compiles, writes answers, until the pipe ends. It lives long,
-   because NVRTC's precompiled headers only help inside one process. Nothing else may reach the answers' pipe:
-   NVRTC and the assembler inside it may print, so standard output is turned over to standard error. */
+   because loading NVRTC takes time, and because where addresses cannot be kept the same its precompiled
+   headers only help inside one process (pch.c). Nothing else may reach the answers' pipe: NVRTC and the
+   assembler inside it may print, so standard output is turned over to standard error. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 
 #include "base/process.h"
 #include "compile/compile.h"
+#include "compile/pch.h"
 #include "compile/wire.h"
 
 /* Reads exactly `bytes`; false at the end of the pipe. */
@@ -25,7 +27,8 @@ static bool read_all(int fd, void *to, size_t bytes)
     return true;
 }
 
-static void answer(const struct clab_wire_job *job, struct clab_compile_result *out)
+static void answer(const struct clab_wire_job *job, struct clab_pch_store *store,
+                   struct clab_compile_result *out)
 {
     const struct clab_compile_request *request = &job->request;
     size_t length = strlen(request->source_path);
@@ -34,8 +37,8 @@ static void answer(const struct clab_wire_job *job, struct clab_compile_result *
         out->status = clab_link_ptx(&job->toolkit, request, request->source_text,
                                     strlen(request->source_text), &out->image, &out->error);
     else
-        out->status = clab_nvrtc_compile(
-            &job->toolkit, request, job->pch_dir[0] != '\0' ? job->pch_dir : NULL, &out->image, &out->error);
+        out->status =
+            clab_nvrtc_compile_pch(&job->toolkit, request, &job->pch, store, &out->image, &out->error);
 }
 
 int clab_compile_worker(int in_fd, int out_fd)
@@ -43,6 +46,8 @@ int clab_compile_worker(int in_fd, int out_fd)
     int to = fcntl(out_fd, F_DUPFD_CLOEXEC, 3);
     if (to < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
         return 6;
+    struct clab_pch_store store;
+    clab_pch_store_init(&store);
     for (;;) {
         struct clab_wire_head head;
         if (!read_all(in_fd, &head, sizeof head))
@@ -58,7 +63,7 @@ int clab_compile_worker(int in_fd, int out_fd)
                     read_all(in_fd, payload, (size_t)head.bytes) &&
                     clab_wire_get_job(payload, (size_t)head.bytes, &arena, job);
         if (good) {
-            answer(job, result);
+            answer(job, &store, result);
             clab_wire_put_result(&message, result);
             good = !message.failed && clab_write_all(to, message.text, message.bytes) == 0;
         }

@@ -118,6 +118,10 @@ static unsigned char *lane_shared(const struct lane_access *x, uint32_t address,
                  own->ctaid[2], own->rank);
         return lane_fault(x, EMU_FAULT_LAUNCH_FAILED, text);
     }
+    if (offset < EMU_SHARED_FIRST && peer->room_bytes != peer->shared_bytes) {
+        *out_space = rank == own->rank ? CLAB_SPACE_SHARED : CLAB_SPACE_REMOTE;
+        return peer->shared + (peer->room_bytes - EMU_SHARED_FIRST) + offset;
+    }
     if (offset < EMU_SHARED_FIRST) {
         snprintf(text, sizeof text,
                  "offset 0x%x of the window lies in the 1 KiB that is reserved for the system", offset);
@@ -202,7 +206,7 @@ static const struct emu_cta *owner_of(const struct emu_cluster *cluster, const u
 {
     for (uint32_t rank = 0; rank < cluster->size; rank++) {
         const struct emu_cta *cta = &cluster->ctas[rank];
-        if ((uintptr_t)at - (uintptr_t)cta->shared < cta->shared_bytes) {
+        if ((uintptr_t)at - (uintptr_t)cta->shared < cta->room_bytes) {
             return cta;
         }
     }

@@ -43,15 +43,17 @@ struct api_device *api_device(void);
 struct api_thread {
     CUcontext stack[API_STACK_MAX];
     unsigned depth;
-    const char *call;        /* the driver call in progress */
-    bool in_callback;        /* inside a host function: driver calls are not permitted */
-    bool per_thread_default; /* a _ptds or _ptsz form is in progress: stream 0 is the thread's own */
+    const char *call;           /* the driver call in progress */
+    struct api_context *pinned; /* what that call works in; its end gives it back */
+    bool in_callback;           /* inside a host function: driver calls are not permitted */
+    bool per_thread_default;    /* a _ptds or _ptsz form is in progress: stream 0 is the thread's own */
     CUstreamCaptureMode capture_mode;
     CUstream own_stream[8]; /* per-thread default streams, of the contexts below */
     CUcontext own_context[8];
     const struct check_task *task; /* in execution on this thread; NULL: none, or its order is not kept */
     bool has_error;
     struct clab_error error; /* detail of the last failure */
+    unsigned untold;         /* messages of the call in progress that the callbacks have not heard */
 };
 /* The calling thread's state; made on first use, freed when the thread ends. Never NULL: when memory is out,
    a shared spare is used. */
@@ -65,8 +67,26 @@ CUresult api_enter(const char *call);
 /* The same, and gives the current context when it is usable: else INVALID_CONTEXT, CONTEXT_IS_DESTROYED, or
    the error that a kernel left behind. */
 CUresult api_enter_context(const char *call, struct api_context **out_context);
+/* Enters a call about an object: a dead or invented handle is refused with `missing` before anything else,
+   before cuInit too, as an H200's driver does. NULL and *out_result when the call ends here. */
+void *api_enter_object(const char *call, enum emu_handle_kind kind, const void *handle, CUresult missing,
+                       CUresult *out_result);
+/* After that: the call works in this context, whatever is current. Ends the call where it is gone or
+ * unusable. */
+CUresult api_use_context(struct api_context *context);
+/* Enters a call with a stream argument: it works in the stream's context; for the default streams, in the
+ * current one. */
+CUresult api_enter_for(const char *call, CUstream handle, struct api_context **out_context);
+/* Keeps the context's memory, and what hangs on it, until the calling thread's call ends: whoever ends the
+   context waits for that. api_enter_context does it; for calls that find their context otherwise and then
+   wait. */
+void api_pin(struct api_context *context);
+/* The same undone, for calls that give the lock to the program's own functions. */
+void api_unpin(void);
 /* Gives the lock back. Returns CUDA_SUCCESS. */
 CUresult api_leave(void);
+/* Gives the lock back. Returns `answer`, which is no failure: nothing is recorded. */
+CUresult api_answer(CUresult answer);
 /* Records why the call fails, gives the lock back, returns `result`. format "" when the name says all. */
 CUresult api_fail(CUresult result, const char *format, ...) CLAB_PRINTF(2, 3);
 /* The same with a whole record, copied; its native code is set here. */
@@ -104,12 +124,36 @@ void api_unlock(void);
             return api_fail(CUDA_ERROR_INVALID_VALUE, "%s does not hold", #condition); \
     } while (0)
 
+/* The log that programs can read (api_logs.c): adds a message of the call in progress; gives the lock back
+   and lets the program's callbacks hear of what the call has added. */
+void api_log_add(const char *text);
+void api_log_tell_and_unlock(void);
+
 const char *api_error_name(CUresult result);   /* NULL for an unknown code (api_error.c) */
 const char *api_error_string(CUresult result); /* likewise */
 
 /* ---- contexts (api_context.c) ---- */
 
 #define API_LIMIT_COUNT 9
+
+/* A green context: the primary context with a part of the SMs (api_green.c). */
+struct api_green {
+    CUgreenCtx handle; /* the same as a CUcontext; NULL: destroyed */
+    struct api_context *primary;
+    struct api_stream *legacy; /* its default stream */
+    struct emu_model model;    /* the device, with these SMs only */
+    unsigned long long id;
+    unsigned refs; /* handle, streams, launches */
+};
+void api_green_release(struct api_green *green);
+/* The green context that is current to this thread, or NULL. */
+struct api_green *api_green_current(void);
+/* That of a CUcontext handle; NULL when it is none of a green one. */
+struct api_green *api_green_of(CUcontext handle);
+/* Those of a context that goes. */
+void api_greens_end(struct api_context *context);
+/* What kernels may use of the device: through a stream, or with what is current. */
+const struct emu_model *api_model_of(const struct api_green *green);
 
 struct api_context {
     CUcontext handle;
@@ -127,13 +171,17 @@ struct api_context {
     struct api_stream *streams; /* all live ones, the legacy stream too */
     struct api_module *modules;
     unsigned workers; /* host threads of its streams */
+    unsigned pins;    /* calls of other threads that work in it */
+    bool ending;      /* a thread is taking it apart, and waits for those */
 };
 /* The context of a handle, or the current one for NULL; NULL when there is none. Not checked for sticky
  * errors. */
 struct api_context *api_context_get(CUcontext handle);
 /* The calling thread's current context: NULL and the reason when there is none. */
 CUresult api_context_current(struct api_context **out_context);
-/* Frees everything that hangs on the context. */
+/* Why a handle names no live context: CONTEXT_IS_DESTROYED, or INVALID_CONTEXT for what was none. */
+CUresult api_context_error(CUcontext handle);
+/* Frees everything that hangs on the context. Waits for the calls of other threads that work in it. */
 void api_contexts_end(struct api_context *context);
 
 /* ---- modules, functions, libraries (api_module.c, api_library.c, api_function.c) ---- */
@@ -251,6 +299,7 @@ struct api_allocation {
     CUmemAccess_flags access;      /* VIRTUAL: of the device */
     struct api_advice advice;      /* MANAGED */
     unsigned opened;               /* IPC: times that cuIpcOpenMemHandle gave it */
+    uint64_t origin;               /* IPC: a buffer of external memory: where its pages start; else 0 */
     uint64_t file;                 /* IPC: number of the file behind it */
     unsigned long long id;
 };
@@ -262,7 +311,12 @@ struct api_pool {
     CUmemAccess_flags access;
     bool is_default, destroyed;
     uint64_t max_bytes;
+    bool shareable; /* made with CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR */
+    bool imported;  /* another process's: no memory is taken from it */
+    uint64_t id;    /* of a shareable one: the same in every process; else 0 */
 };
+/* A pool with the defaults; NULL when memory is out. */
+struct api_pool *api_pool_new(void);
 /* Allocates and enters it in the table; NULL when out of memory. */
 struct api_allocation *api_allocation_new(struct api_context *context, uint64_t bytes, int kind);
 struct api_allocation *api_allocation_register(struct api_context *context, void *host, uint64_t bytes);
@@ -278,6 +332,8 @@ void api_memory_count(int64_t bytes);
 /* The live allocation that holds `address`, or NULL. */
 struct api_allocation *api_allocation_find(uint64_t address);
 void api_allocation_free(struct api_allocation *allocation);
+/* Is it of a kind that cuMemFree and cuMemFreeAsync take? */
+bool api_allocation_may_free(const struct api_allocation *allocation);
 void api_allocations_free(CUcontext context);
 size_t api_allocation_count(void);
 /* Bytes that may still be allocated before the host's own memory gets scarce. */
@@ -297,7 +353,7 @@ enum api_work_kind {
     API_WORK_HOST,
     API_WORK_CALLBACK,
     API_WORK_RECORD,
-    API_WORK_WAIT, /* graphs only: streams turn it into a dependency */
+    API_WORK_WAIT, /* graphs; in streams only for other processes' records, the rest become dependencies */
     API_WORK_FREE,
     API_WORK_ALLOC, /* graphs only */
     API_WORK_BATCH, /* stream memory operations in order; graphs only */
@@ -319,6 +375,16 @@ struct api_copy {
     bool staged; /* from.address is a heap copy that belongs to the work */
 };
 
+/* Attributes of a launch that steer hardware only: kept for those who ask a graph's node. */
+struct api_hints {
+    CUaccessPolicyWindow window;
+    CUclusterSchedulingPolicy policy;
+    bool has_map;
+    CUlaunchMemSyncDomainMap map;
+    CUlaunchMemSyncDomain domain;
+    unsigned carveout;
+};
+
 struct api_launch {
     struct api_function *function; /* a reference to its module is held */
     uint32_t grid[3], block[3], cluster[3];
@@ -327,7 +393,11 @@ struct api_launch {
     void *params; /* heap */
     uint32_t param_bytes;
     int priority;
-    bool programmatic; /* may start before the task before it has ended */
+    struct api_hints hints;
+    bool programmatic;        /* may start before the task before it has ended */
+    struct api_green *green;  /* NULL: the whole device; a reference is held */
+    CUevent fires;            /* recorded with the launch, NULL none; what waits for it may start early: */
+    unsigned char fires_port; /* CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC or _LAUNCH_ORDER */
 };
 
 struct api_work {
@@ -352,6 +422,7 @@ struct api_work {
         struct {
             struct api_event *event; /* a reference is held */
             uint64_t generation;
+            uint64_t shared; /* of several processes: the number of the record; 0: taken when it runs */
         } event;
         struct {
             uint64_t address;
@@ -362,7 +433,8 @@ struct api_work {
             unsigned bytes, flags;
         } value;
         struct {
-            struct api_work *items; /* heap */
+            struct api_work *items;        /* heap */
+            CUstreamBatchMemOpParams *ops; /* heap: what they were made of; lent to who asks a node */
             unsigned count;
         } batch;
         struct api_exec *exec; /* a reference is held */
@@ -389,6 +461,7 @@ struct api_order {
 struct api_stream {
     CUstream handle;
     struct api_context *context; /* NULL once the context is gone */
+    struct api_green *green;     /* NULL: of no green context; a reference is held */
     unsigned flags;
     int priority;
     unsigned long long id;
@@ -397,15 +470,19 @@ struct api_stream {
     struct api_task *head, *tail;
     bool running; /* a thread is executing the head */
     bool has_worker;
-    struct api_context *worker_of;   /* the context that counts the worker */
-    unsigned refs;                   /* handle, worker, events, dependencies */
-    struct api_capture *capture;     /* NULL unless capturing */
-    struct api_node **capture_nodes; /* the nodes that the next one will depend on */
+    struct api_context *worker_of;  /* the context that counts the worker */
+    unsigned refs;                  /* handle, worker, events, dependencies */
+    struct api_capture *capture;    /* NULL unless capturing */
+    struct api_edge *capture_nodes; /* what the next node will depend on */
     size_t n_capture_nodes;
     CUgraphNode *lent_nodes;      /* to the caller of cuStreamGetCaptureInfo */
+    CUgraphEdgeData *lent_data;   /* likewise */
     struct api_dependency *waits; /* of cuStreamWaitEvent, for the next task */
     size_t n_waits;
-    CUsynchronizationPolicy sync_policy;
+    CUsynchronizationPolicy sync_policy; /* -1: not set */
+    CUaccessPolicyWindow window;         /* this and the next two: hints without effect, told again */
+    CUlaunchMemSyncDomainMap domain_map;
+    CUlaunchMemSyncDomain domain;
     struct api_order order;
     struct api_stream *next;
 };
@@ -424,11 +501,26 @@ struct api_event {
     uint64_t issued;           /* its task */
     uint64_t generation;
     uint64_t time_ns;
+    struct api_shared_event *shared; /* of several processes (api_share_event.c); NULL: of this one */
+    int shared_fd;
+    bool imported;               /* opened from another process's handle */
+    uint64_t shared_last;        /* the number, among all processes', of the record that `stream` describes */
     struct api_capture *capture; /* last recorded inside this capture, at the nodes below */
-    struct api_node **nodes;
+    struct api_edge *nodes;
     size_t n_nodes;
     unsigned refs;
 };
+
+/* Events of several processes (api_share_event.c). Records are numbered across all processes; the event is
+   complete when the last of them is reached. `cancel` may be NULL. The wait is not for holders of the lock.
+ */
+bool api_shared_event_new(struct api_event *event);
+void api_shared_event_free(struct api_event *event);
+uint64_t api_shared_event_record(struct api_event *event);
+void api_shared_event_done(struct api_event *event, uint64_t number);
+uint64_t api_shared_event_last(const struct api_event *event);
+bool api_shared_event_reached(const struct api_event *event, uint64_t number);
+void api_shared_event_wait(const struct api_event *event, uint64_t number, const volatile bool *cancel);
 
 /* Orders between tasks (api_order.c), for the hazard checker; nothing is done while launches are not checked.
    With the lock. */
@@ -472,6 +564,8 @@ CUresult api_stream_wait_task(struct api_stream *stream, struct api_stream *on, 
 CUresult api_event_record(struct api_event *event, struct api_stream *stream, bool external);
 /* The event is recorded by the task that `stream` gets next. */
 void api_event_place(struct api_event *event, struct api_stream *stream);
+/* NULL when memory is out. `flags` are not checked. */
+struct api_event *api_event_new(struct api_context *context, unsigned flags);
 void api_event_release(struct api_event *event);
 
 /* ---- capture and graphs (api_capture.c, api_graph.c) ---- */
@@ -481,14 +575,20 @@ CUresult api_capture_add(struct api_stream *stream, struct api_work *work);
 /* cuStreamWaitEvent with a captured event: joins `stream` to the event's capture. */
 CUresult api_capture_join(struct api_stream *stream, struct api_event *event);
 CUresult api_capture_record(struct api_stream *stream, struct api_event *event);
+/* The same with the kernel that was captured last: what waits for it waits for that port of the kernel. */
+CUresult api_capture_record_early(struct api_stream *stream, struct api_event *event, unsigned char port);
 /* The capture cannot be finished any more. */
 void api_capture_invalidate(struct api_capture *capture);
 bool api_capture_invalid(const struct api_capture *capture);
 void api_capture_drop(struct api_stream *stream);
 /* cuCtxSynchronize: invalidates every capture of the context; was there one? */
 bool api_capture_blocks_wait(struct api_context *context);
-/* A call that a capture in progress forbids (cuMemAlloc, …): STREAM_CAPTURE_UNSUPPORTED, else success. */
-CUresult api_capture_forbids(struct api_context *context);
+/* Does no capture in progress forbid the call (api_unsafe.def; NULL: one of those)? Those which do are
+ * invalidated. */
+bool api_capture_permits(const char *call);
+/* For what no stream in capture can do: invalidates the capture. CUDA_SUCCESS for one that does not capture.
+ */
+CUresult api_capture_refuse(struct api_stream *stream);
 CUresult api_exec_run(struct api_context *context, struct api_exec *exec, struct clab_error *error);
 void api_exec_release(struct api_exec *exec);
 void api_exec_hold(struct api_exec *exec);
@@ -516,8 +616,9 @@ CUresult api_grid_in_ctas(const struct api_function *function, uint32_t grid[3])
 CUresult api_launch_check(struct api_device *device, struct api_launch *launch,
                           const CUlaunchAttribute *attributes, unsigned n_attributes);
 /* Checks a launch and makes it work for a stream or a graph (api_launch.c). */
-CUresult api_launch_prepare(struct api_context *context, const CUlaunchConfig *config, CUfunction f,
-                            void **params, void **extra, bool cooperative, struct api_work *out_work);
+CUresult api_launch_prepare(struct api_context *context, struct api_green *green,
+                            const CUlaunchConfig *config, CUfunction f, void **params, void **extra,
+                            bool cooperative, struct api_work *out_work);
 /* The cluster shape that a configuration asks for (attribute or the kernel's own), checked as
    cuLaunchKernelEx checks it except for sizes beyond the hardware's; out_cluster is 1,1,1 without one. */
 CUresult api_cluster_shape(const struct api_function *function, const CUlaunchConfig *config,

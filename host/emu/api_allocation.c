@@ -140,6 +140,13 @@ struct api_allocation *api_allocation_find(uint64_t address)
     return address - allocation->base < allocation->bytes ? allocation : NULL;
 }
 
+bool api_allocation_may_free(const struct api_allocation *allocation)
+{
+    return allocation->kind == API_MEMORY_DEVICE || allocation->kind == API_MEMORY_MANAGED ||
+           allocation->kind == API_MEMORY_GRAPH ||
+           (allocation->kind == API_MEMORY_IPC && (allocation->pool != NULL || allocation->origin != 0));
+}
+
 void api_allocation_free(struct api_allocation *allocation)
 {
     struct emu_machine *machine = api_device()->machine;
@@ -156,7 +163,7 @@ void api_allocation_free(struct api_allocation *allocation)
     else if (allocation->kind == API_MEMORY_VIRTUAL)
         emu_memory_unmap(machine, allocation->base, allocation->bytes);
     else
-        emu_memory_free(machine, allocation->base);
+        emu_memory_free(machine, allocation->origin != 0 ? allocation->origin : allocation->base);
     if (allocation->pool != NULL) {
         allocation->pool->used_bytes -= allocation->bytes;
         if (allocation->pool->destroyed && allocation->pool->used_bytes == 0)

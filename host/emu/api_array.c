@@ -48,6 +48,18 @@ bool api_format_texels(CUarray_format format, unsigned channels, enum emu_texel_
     return false;
 }
 
+/* Enters a call about an array, or about a mipmapped one: it works in its context, whatever is current. */
+static void *enter(const char *call, enum emu_handle_kind kind, const void *handle, CUresult *out_result)
+{
+    void *object = api_enter_object(call, kind, handle, CUDA_ERROR_INVALID_HANDLE, out_result);
+    if (object == NULL)
+        return NULL;
+    const CUcontext context = kind == EMU_HANDLE_ARRAY ? ((const struct api_array *)object)->context
+                                                       : ((const struct api_mipmap *)object)->context;
+    *out_result = api_use_context(api_context_get(context));
+    return *out_result == CUDA_SUCCESS ? object : NULL;
+}
+
 CUresult api_array_get(CUarray handle, struct api_array **out_array)
 {
     *out_array = emu_handle_get(EMU_HANDLE_ARRAY, handle);
@@ -88,8 +100,36 @@ static CUresult check_size(const CUDA_ARRAY3D_DESCRIPTOR *desc)
 
 #define KNOWN_FLAGS                                                                                          \
     (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_SURFACE_LDST | CUDA_ARRAY3D_CUBEMAP | CUDA_ARRAY3D_TEXTURE_GATHER | \
-     CUDA_ARRAY3D_DEPTH_TEXTURE | CUDA_ARRAY3D_COLOR_ATTACHMENT | CUDA_ARRAY3D_SPARSE |                      \
-     CUDA_ARRAY3D_DEFERRED_MAPPING | CUDA_ARRAY3D_VIDEO_ENCODE_DECODE)
+     CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING | CUDA_ARRAY3D_VIDEO_ENCODE_DECODE)
+
+/* Channels of the packed and block-compressed formats, which an H200 takes; 0 for others. Video formats are
+   refused there, too. */
+static unsigned compressed_channels(CUarray_format format)
+{
+    switch ((unsigned)format) {
+    case CU_AD_FORMAT_BC4_UNORM:
+    case CU_AD_FORMAT_BC4_SNORM:
+        return 1;
+    case CU_AD_FORMAT_BC5_UNORM:
+    case CU_AD_FORMAT_BC5_SNORM:
+        return 2;
+    case CU_AD_FORMAT_BC6H_UF16:
+    case CU_AD_FORMAT_BC6H_SF16:
+        return 3;
+    case CU_AD_FORMAT_UNORM_INT_101010_2:
+    case CU_AD_FORMAT_BC1_UNORM:
+    case CU_AD_FORMAT_BC1_UNORM_SRGB:
+    case CU_AD_FORMAT_BC2_UNORM:
+    case CU_AD_FORMAT_BC2_UNORM_SRGB:
+    case CU_AD_FORMAT_BC3_UNORM:
+    case CU_AD_FORMAT_BC3_UNORM_SRGB:
+    case CU_AD_FORMAT_BC7_UNORM:
+    case CU_AD_FORMAT_BC7_UNORM_SRGB:
+        return 4;
+    default:
+        return 0;
+    }
+}
 
 static CUresult check(const CUDA_ARRAY3D_DESCRIPTOR *desc, uint32_t *out_texel_bytes)
 {
@@ -97,14 +137,14 @@ static CUresult check(const CUDA_ARRAY3D_DESCRIPTOR *desc, uint32_t *out_texel_b
     unsigned bits, channels;
     if ((desc->Flags & ~(unsigned)KNOWN_FLAGS) != 0)
         return api_set_error(CUDA_ERROR_INVALID_VALUE, "flags 0x%x", desc->Flags);
-    if ((desc->Flags &
-         (CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING | CUDA_ARRAY3D_VIDEO_ENCODE_DECODE)) != 0)
+    if ((desc->Flags & (CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING)) != 0)
         return api_set_error(CUDA_ERROR_NOT_SUPPORTED, "sparse and deferred arrays are not emulated");
     if (!api_format_texels(desc->Format, desc->NumChannels, &kind, &bits, &channels))
-        return (unsigned)desc->Format >= 0x50 && (unsigned)desc->Format <= 0xb5
+        return compressed_channels(desc->Format) == desc->NumChannels
                    ? api_set_error(CUDA_ERROR_NOT_SUPPORTED, "array format 0x%x is not emulated",
                                    (unsigned)desc->Format)
-                   : api_set_error(CUDA_ERROR_INVALID_VALUE, "array format 0x%x", (unsigned)desc->Format);
+                   : api_set_error(CUDA_ERROR_INVALID_VALUE, "array format 0x%x with %u channels",
+                                   (unsigned)desc->Format, desc->NumChannels);
     if ((desc->NumChannels != 1 && desc->NumChannels != 2 && desc->NumChannels != 4) ||
         channels != desc->NumChannels)
         return api_set_error(CUDA_ERROR_INVALID_VALUE, "%u channels", desc->NumChannels);
@@ -161,7 +201,7 @@ CUresult CUDAAPI cuArray3DCreate_v2(CUarray *pHandle, const CUDA_ARRAY3D_DESCRIP
     API_REQUIRE(pHandle != NULL && pAllocateArray != NULL);
     struct api_array *array = NULL;
     uint32_t texel_bytes = 0;
-    CUresult result = api_capture_forbids(context);
+    CUresult result = CUDA_SUCCESS;
     if (result == CUDA_SUCCESS)
         result = check(pAllocateArray, &texel_bytes);
     if (result == CUDA_SUCCESS)
@@ -184,13 +224,13 @@ CUresult CUDAAPI cuArrayCreate_v2(CUarray *pHandle, const CUDA_ARRAY_DESCRIPTOR 
 
 CUresult CUDAAPI cuArrayDestroy(CUarray hArray)
 {
-    API_ENTER_CONTEXT(context);
-    struct api_array *array;
-    CUresult result = api_array_get(hArray, &array);
-    if (result == CUDA_SUCCESS && array->mipmap != NULL)
-        return api_fail(CUDA_ERROR_INVALID_HANDLE, "the array is a level of a mipmapped one");
-    if (result == CUDA_SUCCESS)
-        result = api_context_wait(context);
+    CUresult result;
+    struct api_array *array = enter(__func__, EMU_HANDLE_ARRAY, hArray, &result);
+    if (array == NULL)
+        return result;
+    if (array->mipmap != NULL)
+        return api_leave(); /* it goes with its mipmapped array; no error, on the H200 */
+    result = api_context_wait(api_context_get(array->context));
     if (result == CUDA_SUCCESS && emu_handle_get(EMU_HANDLE_ARRAY, hArray) == array)
         array_free(array);
     return api_result(result);
@@ -198,14 +238,13 @@ CUresult CUDAAPI cuArrayDestroy(CUarray hArray)
 
 CUresult CUDAAPI cuArray3DGetDescriptor_v2(CUDA_ARRAY3D_DESCRIPTOR *pArrayDescriptor, CUarray hArray)
 {
-    API_ENTER_CONTEXT(context);
-    (void)context;
+    CUresult result;
+    const struct api_array *array = enter(__func__, EMU_HANDLE_ARRAY, hArray, &result);
+    if (array == NULL)
+        return result;
     API_REQUIRE(pArrayDescriptor != NULL);
-    struct api_array *array;
-    CUresult result = api_array_get(hArray, &array);
-    if (result == CUDA_SUCCESS)
-        *pArrayDescriptor = array->desc;
-    return api_result(result);
+    *pArrayDescriptor = array->desc;
+    return api_leave();
 }
 
 CUresult CUDAAPI cuArrayGetDescriptor_v2(CUDA_ARRAY_DESCRIPTOR *pArrayDescriptor, CUarray hArray)
@@ -242,6 +281,37 @@ CUresult CUDAAPI cuArrayGetPlane(CUarray *pPlaneArray, CUarray hArray, unsigned 
 CUresult CUDAAPI cuArrayGetSparseProperties(CUDA_ARRAY_SPARSE_PROPERTIES *sparseProperties, CUarray array)
 {
     return of_other_kinds(__func__, array, sparseProperties, "the array is not sparse");
+}
+
+CUresult CUDAAPI cuArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *memoryRequirements,
+                                              CUarray array, CUdevice device)
+{
+    (void)device;
+    return of_other_kinds(__func__, array, memoryRequirements, "the array's mapping is not deferred");
+}
+
+static CUresult of_other_mipmaps(const char *call, CUmipmappedArray handle, const void *out, const char *what)
+{
+    struct api_mipmap *mipmap;
+    CUresult result = api_enter(call);
+    if (result != CUDA_SUCCESS)
+        return result;
+    API_REQUIRE(out != NULL);
+    result = api_mipmap_get(handle, &mipmap);
+    return result != CUDA_SUCCESS ? api_result(result) : api_fail(CUDA_ERROR_INVALID_VALUE, "%s", what);
+}
+
+CUresult CUDAAPI cuMipmappedArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *memoryRequirements,
+                                                       CUmipmappedArray mipmap, CUdevice device)
+{
+    (void)device;
+    return of_other_mipmaps(__func__, mipmap, memoryRequirements, "the array's mapping is not deferred");
+}
+
+CUresult CUDAAPI cuMipmappedArrayGetSparseProperties(CUDA_ARRAY_SPARSE_PROPERTIES *sparseProperties,
+                                                     CUmipmappedArray mipmap)
+{
+    return of_other_mipmaps(__func__, mipmap, sparseProperties, "the array is not sparse");
 }
 
 /* ---- mipmapped arrays ---- */
@@ -309,25 +379,22 @@ CUresult CUDAAPI cuMipmappedArrayCreate(CUmipmappedArray *pHandle,
 CUresult CUDAAPI cuMipmappedArrayGetLevel(CUarray *pLevelArray, CUmipmappedArray hMipmappedArray,
                                           unsigned int level)
 {
-    API_ENTER_CONTEXT(context);
-    (void)context;
-    API_REQUIRE(pLevelArray != NULL);
-    struct api_mipmap *mipmap;
-    CUresult result = api_mipmap_get(hMipmappedArray, &mipmap);
-    if (result != CUDA_SUCCESS)
-        return api_result(result);
-    API_REQUIRE(level < mipmap->n_levels);
+    CUresult result;
+    const struct api_mipmap *mipmap = enter(__func__, EMU_HANDLE_MIPMAP, hMipmappedArray, &result);
+    if (mipmap == NULL)
+        return result;
+    API_REQUIRE(pLevelArray != NULL && level < mipmap->n_levels);
     *pLevelArray = mipmap->levels[level]->handle;
     return api_leave();
 }
 
 CUresult CUDAAPI cuMipmappedArrayDestroy(CUmipmappedArray hMipmappedArray)
 {
-    API_ENTER_CONTEXT(context);
-    struct api_mipmap *mipmap;
-    CUresult result = api_mipmap_get(hMipmappedArray, &mipmap);
-    if (result == CUDA_SUCCESS)
-        result = api_context_wait(context);
+    CUresult result;
+    struct api_mipmap *mipmap = enter(__func__, EMU_HANDLE_MIPMAP, hMipmappedArray, &result);
+    if (mipmap == NULL)
+        return result;
+    result = api_context_wait(api_context_get(mipmap->context));
     if (result == CUDA_SUCCESS && emu_handle_get(EMU_HANDLE_MIPMAP, hMipmappedArray) == mipmap)
         mipmap_free(mipmap);
     return api_result(result);

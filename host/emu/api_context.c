@@ -1,14 +1,18 @@
 /* "Context Management": contexts that the program creates, the stack of current contexts that each thread
    has, limits and flags. Primary contexts are in api_primary.c. A context owns its streams, events, modules
-   and memory; all go with it. Leaves out: execution affinity, green contexts, CIG parameters (refused by
-   name). */
+   and memory; all go with it. Green contexts: api_green.c. Leaves out: execution affinity, CIG parameters
+   (refused by name). */
 #include "emu/api_context.h"
 
 #include "emu/api_array.h"
 
 #include <stdlib.h>
 
-static unsigned long long next_context_id = 1;
+unsigned long long api_context_next_id(void)
+{
+    static unsigned long long next = 1;
+    return next++;
+}
 
 struct api_context *api_context_new(unsigned flags, bool primary)
 {
@@ -28,7 +32,7 @@ struct api_context *api_context_new(unsigned flags, bool primary)
 
 bool api_context_activate(struct api_context *context)
 {
-    context->id = next_context_id++;
+    context->id = api_context_next_id();
     context->cancel = false;
     context->sticky = CUDA_SUCCESS;
     clab_error_clear(&context->fault);
@@ -55,12 +59,16 @@ void api_contexts_end(struct api_context *context)
 {
     context->active = false;
     context->cancel = true;
+    context->ending = true;
+    api_greens_end(context);
     for (struct api_stream *stream = context->streams, *next; stream != NULL; stream = next) {
         next = stream->next;
+        api_order_host_after(stream, stream->issued); /* once this returns */
         api_stream_destroy(stream);
     }
-    while (context->streams != NULL ||
-           context->workers > 0) /* queued work is dropped, what runs is cancelled */
+    api_signal_change();
+    /* queued work is dropped, what runs is cancelled */
+    while (context->streams != NULL || context->workers > 0 || context->pins > 0)
         api_wait_for_change();
     context->legacy = NULL;
     size_t cursor = 0;
@@ -87,6 +95,20 @@ void api_contexts_end(struct api_context *context)
         last = last && !other->active;
     if (last)
         emu_memory_heap_clear(api_device()->machine);
+    context->ending = false;
+    api_signal_change();
+}
+
+/* Of a context's own handle or of a green one's view of it. */
+static struct api_context *context_of(CUcontext handle)
+{
+    const struct api_green *green = api_green_of(handle);
+    return green != NULL ? green->primary : emu_handle_get(EMU_HANDLE_CONTEXT, handle);
+}
+
+static bool was_context(CUcontext handle)
+{
+    return emu_handle_was(EMU_HANDLE_CONTEXT, handle) != 0 || emu_handle_was(EMU_HANDLE_GREEN, handle) != 0;
 }
 
 CUresult api_context_current(struct api_context **out_context)
@@ -95,7 +117,7 @@ CUresult api_context_current(struct api_context **out_context)
     *out_context = NULL;
     if (thread->depth == 0)
         return CUDA_ERROR_INVALID_CONTEXT;
-    struct api_context *context = emu_handle_get(EMU_HANDLE_CONTEXT, thread->stack[thread->depth - 1]);
+    struct api_context *context = context_of(thread->stack[thread->depth - 1]);
     if (context == NULL || !context->active)
         return CUDA_ERROR_CONTEXT_IS_DESTROYED;
     *out_context = context;
@@ -107,7 +129,7 @@ struct api_context *api_context_get(CUcontext handle)
     struct api_context *context = NULL;
     if (handle == NULL)
         return api_context_current(&context) == CUDA_SUCCESS ? context : NULL;
-    context = emu_handle_get(EMU_HANDLE_CONTEXT, handle);
+    context = context_of(handle);
     return context != NULL && context->active ? context : NULL;
 }
 
@@ -121,7 +143,7 @@ bool api_context_flags_valid(unsigned flags)
             schedule == CU_CTX_SCHED_YIELD || schedule == CU_CTX_SCHED_BLOCKING_SYNC);
 }
 
-static CUresult create(const char *call, CUcontext *pctx, bool plain, unsigned flags, CUdevice dev)
+static CUresult create(const char *call, CUcontext *pctx, CUresult refused, unsigned flags, CUdevice dev)
 {
     CUresult entered = api_enter(call);
     if (entered != CUDA_SUCCESS)
@@ -131,13 +153,15 @@ static CUresult create(const char *call, CUcontext *pctx, bool plain, unsigned f
         return api_fail(CUDA_ERROR_INVALID_DEVICE, "device %d: one device is emulated, number 0", dev);
     if (!api_context_flags_valid(flags))
         return api_fail(CUDA_ERROR_INVALID_VALUE, "unknown context flags in 0x%x", flags);
-    if (!plain)
-        return api_fail(CUDA_ERROR_NOT_SUPPORTED, "execution affinity and CIG contexts are not emulated");
+    if (refused != CUDA_SUCCESS)
+        return api_fail(refused, "execution affinity needs MPS, CIG a graphics driver");
     if (api_device()->poison != CUDA_SUCCESS)
         return api_fail(api_device()->poison, "a kernel of another context failed: that one must go first");
     struct api_thread *thread = api_thread();
     if (thread->depth == API_STACK_MAX)
         return api_fail(CUDA_ERROR_OUT_OF_MEMORY, "%d contexts are already pushed", API_STACK_MAX);
+    if ((flags & CU_CTX_USER_COREDUMP_ENABLE) != 0) /* so the H200 stores it */
+        flags = (flags & ~(unsigned)CU_CTX_USER_COREDUMP_ENABLE) | CU_CTX_COREDUMP_ENABLE;
     struct api_context *context = api_context_new(flags, false);
     if (context == NULL)
         return api_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a context");
@@ -148,21 +172,32 @@ static CUresult create(const char *call, CUcontext *pctx, bool plain, unsigned f
 
 CUresult CUDAAPI cuCtxCreate_v2(CUcontext *pctx, unsigned int flags, CUdevice dev)
 {
-    return create(__func__, pctx, true, flags, dev);
+    return create(__func__, pctx, CUDA_SUCCESS, flags, dev);
+}
+
+/* What an H200 answers without MPS. */
+static CUresult affinity(const CUexecAffinityParam *params, int count)
+{
+    return count <= 0       ? CUDA_SUCCESS
+           : params == NULL ? CUDA_ERROR_INVALID_VALUE
+                            : CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
 }
 
 CUresult CUDAAPI cuCtxCreate_v3(CUcontext *pctx, CUexecAffinityParam *paramsArray, int numParams,
                                 unsigned int flags, CUdevice dev)
 {
-    return create(__func__, pctx, paramsArray == NULL && numParams == 0, flags, dev);
+    return create(__func__, pctx, affinity(paramsArray, numParams), flags, dev);
 }
 
 CUresult CUDAAPI cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *ctxCreateParams, unsigned int flags,
                                 CUdevice dev)
 {
-    bool plain = ctxCreateParams == NULL ||
-                 (ctxCreateParams->numExecAffinityParams == 0 && ctxCreateParams->cigParams == NULL);
-    return create(__func__, pctx, plain, flags, dev);
+    CUresult refused = CUDA_SUCCESS;
+    if (ctxCreateParams != NULL)
+        refused = ctxCreateParams->cigParams != NULL
+                      ? CUDA_ERROR_NOT_SUPPORTED
+                      : affinity(ctxCreateParams->execAffinityParams, ctxCreateParams->numExecAffinityParams);
+    return create(__func__, pctx, refused, flags, dev);
 }
 
 CUresult CUDAAPI cuCtxDestroy_v2(CUcontext ctx)
@@ -188,8 +223,16 @@ CUresult CUDAAPI cuCtxDestroy(CUcontext ctx)
     return cuCtxDestroy_v2(ctx);
 }
 
+/* A use count is not kept: cuCtxAttach and cuCtxDetach pair up, and the detach without a partner destroys. */
 CUresult CUDAAPI cuCtxDetach(CUcontext ctx)
 {
+    API_ENTER();
+    const struct api_context *context = emu_handle_get(EMU_HANDLE_CONTEXT, ctx);
+    if (context == NULL)
+        return api_fail(CUDA_ERROR_INVALID_CONTEXT, "not a live context");
+    if (context->primary) /* no effect, on the H200 */
+        return api_leave();
+    (void)api_leave();
     return cuCtxDestroy_v2(ctx);
 }
 
@@ -204,21 +247,24 @@ CUresult CUDAAPI cuCtxAttach(CUcontext *pctx, unsigned int flags)
     return api_leave();
 }
 
-/* May it be made current? A released primary context may: the calls made then say that it is destroyed. */
+/* May it be made current? One that was destroyed may, as on an H200: the calls made then say so. */
 static bool can_be_current(CUcontext handle)
 {
-    const struct api_context *context = emu_handle_get(EMU_HANDLE_CONTEXT, handle);
-    return context != NULL && (context->active || context->primary);
+    return context_of(handle) != NULL || was_context(handle);
+}
+
+CUresult api_context_error(CUcontext handle)
+{
+    return can_be_current(handle) ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_ERROR_INVALID_CONTEXT;
 }
 
 CUresult CUDAAPI cuCtxPushCurrent_v2(CUcontext ctx)
 {
     API_ENTER();
     struct api_thread *thread = api_thread();
+    API_REQUIRE(ctx != NULL);
     if (!can_be_current(ctx))
-        return api_fail(emu_handle_was(EMU_HANDLE_CONTEXT, ctx) ? CUDA_ERROR_CONTEXT_IS_DESTROYED
-                                                                : CUDA_ERROR_INVALID_CONTEXT,
-                        "not a live context");
+        return api_fail(CUDA_ERROR_INVALID_CONTEXT, "not a context");
     if (thread->depth == API_STACK_MAX)
         return api_fail(CUDA_ERROR_OUT_OF_MEMORY, "%d contexts are already pushed", API_STACK_MAX);
     thread->stack[thread->depth++] = ctx;
@@ -257,9 +303,7 @@ CUresult CUDAAPI cuCtxSetCurrent(CUcontext ctx)
         return api_leave();
     }
     if (!can_be_current(ctx))
-        return api_fail(emu_handle_was(EMU_HANDLE_CONTEXT, ctx) ? CUDA_ERROR_CONTEXT_IS_DESTROYED
-                                                                : CUDA_ERROR_INVALID_CONTEXT,
-                        "not a live context");
+        return api_fail(CUDA_ERROR_INVALID_CONTEXT, "not a context");
     if (thread->depth == 0)
         thread->depth = 1;
     thread->stack[thread->depth - 1] = ctx;
@@ -279,8 +323,9 @@ CUresult CUDAAPI cuCtxGetDevice_v2(CUdevice *device, CUcontext ctx)
 {
     API_ENTER();
     API_REQUIRE(device != NULL);
-    if (api_context_get(ctx) == NULL)
-        return api_fail(CUDA_ERROR_INVALID_CONTEXT, "not a live context");
+    const struct api_thread *thread = api_thread();
+    if (ctx != NULL ? !can_be_current(ctx) : thread->depth == 0) /* it may be destroyed, on the H200 */
+        return api_fail(CUDA_ERROR_INVALID_CONTEXT, "no context");
     *device = 0;
     return api_leave();
 }
@@ -292,18 +337,28 @@ CUresult CUDAAPI cuCtxGetDevice(CUdevice *device)
 
 CUresult CUDAAPI cuCtxGetFlags(unsigned int *flags)
 {
-    API_ENTER_CONTEXT(context);
+    API_ENTER();
     API_REQUIRE(flags != NULL);
-    *flags = context->flags | CU_CTX_MAP_HOST; /* always on, as on the H200 */
+    const struct api_thread *thread = api_thread();
+    if (thread->depth == 0)
+        return api_fail(CUDA_ERROR_INVALID_CONTEXT, "no context is current to this thread");
+    /* A failed one has them, and a destroyed one has none, on the H200; a primary one always maps host
+     * memory. */
+    const struct api_context *context = context_of(thread->stack[thread->depth - 1]);
+    *flags = context == NULL ? 0 : context->flags | (context->primary ? (unsigned)CU_CTX_MAP_HOST : 0);
     return api_leave();
 }
 
 CUresult CUDAAPI cuCtxSetFlags(unsigned int flags)
 {
-    API_ENTER_CONTEXT(context);
+    API_ENTER();
+    struct api_context *context;
+    CUresult result = api_context_current(&context);
+    if (result != CUDA_SUCCESS)
+        return api_fail(result, "no usable context is current to this thread");
     if (!api_context_flags_valid(flags))
         return api_fail(CUDA_ERROR_INVALID_VALUE, "unknown context flags in 0x%x", flags);
-    context->flags = flags;
+    context->flags = flags & ~(unsigned)(CU_CTX_COREDUMP_ENABLE | CU_CTX_USER_COREDUMP_ENABLE);
     return api_leave();
 }
 
@@ -312,11 +367,17 @@ CUresult CUDAAPI cuCtxGetId(CUcontext ctx, unsigned long long *ctxId)
     API_ENTER();
     API_REQUIRE(ctxId != NULL);
     struct api_context *context = api_context_get(ctx);
+    if (ctx == NULL) {
+        CUresult result = api_context_current(&context);
+        if (result != CUDA_SUCCESS)
+            return api_fail(result, "no usable context is current to this thread");
+        if (context->sticky != CUDA_SUCCESS)
+            return api_fail_with(context->sticky, &context->fault);
+    }
     if (context == NULL)
-        return api_fail(emu_handle_was(EMU_HANDLE_CONTEXT, ctx) ? CUDA_ERROR_CONTEXT_IS_DESTROYED
-                                                                : CUDA_ERROR_INVALID_CONTEXT,
-                        "not a live context");
-    *ctxId = context->id;
+        return api_fail(api_context_error(ctx), "not a live context");
+    const struct api_green *green = ctx != NULL ? api_green_of(ctx) : api_green_current();
+    *ctxId = green != NULL ? green->id : context->id;
     return api_leave();
 }
 
@@ -339,6 +400,7 @@ CUresult CUDAAPI cuCtxSynchronize_v2(CUcontext ctx)
     struct api_context *context = api_context_get(ctx);
     if (context == NULL)
         return api_fail(CUDA_ERROR_INVALID_CONTEXT, "not a live context");
+    api_pin(context);
     return api_result(synchronize(context));
 }
 
@@ -377,9 +439,14 @@ CUresult CUDAAPI cuCtxSetLimit(CUlimit limit, size_t value)
         break;
     case CU_LIMIT_PRINTF_FIFO_SIZE:
         unit = (size_t)512 << 10;
+        value = value == 0 ? 1 : value > (size_t)2 << 30 ? (size_t)2 << 30 : value;
         break;
     case CU_LIMIT_MALLOC_HEAP_SIZE:
         unit = (size_t)4 << 20;
+        value = value == 0 ? 1 : value;
+        break;
+    case CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT: /* the H200's bounds */
+        value = value < 32 ? 32 : value > 599186 ? 599186 : value;
         break;
     case CU_LIMIT_MAX_L2_FETCH_GRANULARITY:
         if (value > 128)
@@ -388,6 +455,8 @@ CUresult CUDAAPI cuCtxSetLimit(CUlimit limit, size_t value)
     case CU_LIMIT_PERSISTING_L2_CACHE_SIZE: {
         size_t most = api_device()->model->l2_bytes / 8 * 5;
         unit = api_device()->model->l2_bytes / 16;
+        if (value > api_device()->model->l2_bytes)
+            return api_fail(CUDA_ERROR_INVALID_VALUE, "%zu bytes are more than the L2 cache has", value);
         if (value > most)
             value = most;
         break;
@@ -445,7 +514,13 @@ CUresult CUDAAPI cuCtxGetApiVersion(CUcontext ctx, unsigned int *version)
 {
     API_ENTER();
     API_REQUIRE(version != NULL);
-    if (api_context_get(ctx) == NULL)
+    struct api_context *context;
+    CUresult result = ctx == NULL ? api_context_current(&context) : CUDA_SUCCESS;
+    if (result != CUDA_SUCCESS)
+        return api_fail(result, "no usable context is current to this thread");
+    if (ctx == NULL && context->sticky != CUDA_SUCCESS)
+        return api_fail_with(context->sticky, &context->fault);
+    if (ctx != NULL && api_context_get(ctx) == NULL)
         return api_fail(CUDA_ERROR_INVALID_CONTEXT, "not a live context");
     *version = 3020; /* the version that contexts have had since CUDA 3.2 */
     return api_leave();
@@ -469,10 +544,17 @@ CUresult CUDAAPI cuCtxResetPersistingL2Cache(void)
     return api_leave();
 }
 
+/* Without MPS a context has all SMs; a green one is none that could be asked, on the H200. */
 CUresult CUDAAPI cuCtxGetExecAffinity(CUexecAffinityParam *pExecAffinity, CUexecAffinityType type)
 {
     API_ENTER_CONTEXT(context);
     (void)context;
     API_REQUIRE(pExecAffinity != NULL);
-    return api_fail(CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY, "execution affinity %d needs MPS", (int)type);
+    if (type != CU_EXEC_AFFINITY_TYPE_SM_COUNT)
+        return api_fail(CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY, "execution affinity %d", (int)type);
+    if (api_green_current() != NULL)
+        return api_fail(CUDA_ERROR_INVALID_CONTEXT, "a green context is current");
+    pExecAffinity->type = type;
+    pExecAffinity->param.smCount.val = api_device()->model->sms;
+    return api_leave();
 }

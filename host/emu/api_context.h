@@ -14,4 +14,10 @@ struct api_context *api_context_new(unsigned flags, bool primary);
 bool api_context_activate(struct api_context *context);
 bool api_context_flags_valid(unsigned flags);
 
+/* Retains the primary context; NULL when memory is out. Releasing may give up the lock. */
+struct api_context *api_primary_retain(void);
+void api_primary_release(void);
+/* Of contexts and green contexts. */
+unsigned long long api_context_next_id(void);
+
 #endif

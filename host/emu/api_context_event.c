@@ -8,10 +8,14 @@ static CUresult enter(const char *call, CUcontext handle, CUevent hEvent, struct
     CUresult result = api_enter(call);
     if (result != CUDA_SUCCESS)
         return result;
-    *out_context = api_context_get(handle);
+    *out_context = handle != NULL ? api_context_get(handle) : NULL;
     *out_event = emu_handle_get(EMU_HANDLE_EVENT, hEvent);
     if (*out_context == NULL)
-        return api_fail(CUDA_ERROR_INVALID_CONTEXT, "not a live context");
+        return api_fail(handle == NULL ? CUDA_ERROR_INVALID_CONTEXT : api_context_error(handle),
+                        "not a live context");
+    if ((*out_context)->sticky != CUDA_SUCCESS)
+        return api_fail_with((*out_context)->sticky, &(*out_context)->fault);
+    api_pin(*out_context);
     if (*out_event == NULL || (*out_event)->context != *out_context)
         return api_fail(CUDA_ERROR_INVALID_HANDLE, "not a live event of the context");
     return CUDA_SUCCESS;
@@ -25,9 +29,8 @@ CUresult CUDAAPI cuCtxRecordEvent(CUcontext hCtx, CUevent hEvent)
     CUresult result = enter(__func__, hCtx, hEvent, &context, &event);
     if (result != CUDA_SUCCESS)
         return result;
-    for (const struct api_stream *stream = context->streams; stream != NULL; stream = stream->next)
-        if (stream->capture != NULL)
-            return api_fail(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "a stream of the context is capturing");
+    if (api_capture_blocks_wait(context))
+        return api_fail(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "a stream of the context is capturing");
     for (struct api_stream *stream = context->streams; stream != NULL && result == CUDA_SUCCESS;
          stream = stream->next)
         if (stream != context->legacy && !api_stream_idle(stream))
@@ -45,9 +48,8 @@ CUresult CUDAAPI cuCtxWaitEvent(CUcontext hCtx, CUevent hEvent)
     CUresult result = enter(__func__, hCtx, hEvent, &context, &event);
     if (result != CUDA_SUCCESS)
         return result;
-    for (const struct api_stream *stream = context->streams; stream != NULL; stream = stream->next)
-        if (stream->capture != NULL)
-            return api_fail(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "a stream of the context is capturing");
+    if (api_capture_blocks_wait(context))
+        return api_fail(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "a stream of the context is capturing");
     for (struct api_stream *stream = context->streams; stream != NULL && result == CUDA_SUCCESS;
          stream = stream->next)
         result = api_stream_wait_event(stream, event);

@@ -22,15 +22,12 @@ static void describe(const struct side *side, CUmemorytype *type, size_t *x, CUa
     *host = (const void *)(uintptr_t)side->address;
 }
 
-static CUresult one_dimensional(CUarray handle)
+/* An array of more dimensions does too, as far as its first row, on an H200. */
+static CUresult known(CUarray handle)
 {
-    struct api_array *array;
-    if (handle == NULL)
-        return CUDA_SUCCESS;
-    CUresult result = api_array_get(handle, &array);
-    if (result == CUDA_SUCCESS && array->desc.Height != 0)
-        result = api_set_error(CUDA_ERROR_INVALID_VALUE, "the array has more than one dimension");
-    return result;
+    return handle == NULL || emu_handle_get(EMU_HANDLE_ARRAY, handle) != NULL
+               ? CUDA_SUCCESS
+               : api_set_error(CUDA_ERROR_INVALID_VALUE, "not a live array");
 }
 
 static CUresult copy(const char *call, CUstream handle, const struct side *to, const struct side *from,
@@ -38,7 +35,7 @@ static CUresult copy(const char *call, CUstream handle, const struct side *to, c
 {
     struct api_context *context;
     struct api_stream *stream;
-    CUresult result = api_enter_context(call, &context);
+    CUresult result = api_enter_for(call, handle, &context);
     if (result != CUDA_SUCCESS)
         return result;
     CUDA_MEMCPY2D box = {.WidthInBytes = bytes, .Height = 1};
@@ -49,9 +46,9 @@ static CUresult copy(const char *call, CUstream handle, const struct side *to, c
     struct api_copy made;
     result = api_stream_get(context, handle, &stream);
     if (result == CUDA_SUCCESS)
-        result = one_dimensional(to->array);
+        result = known(to->array);
     if (result == CUDA_SUCCESS)
-        result = one_dimensional(from->array);
+        result = known(from->array);
     if (result == CUDA_SUCCESS)
         result = api_copy_from_2d(&box, &made);
     if (result == CUDA_SUCCESS)

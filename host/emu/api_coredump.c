@@ -1,5 +1,6 @@
 /* "Coredump Attributes Control": settings that are kept and given back. No core dump is written: a faulting
-   kernel is reported instead. UNVERIFIED: the defaults, and the code for attributes that cannot be set. */
+   kernel is reported instead. Which attributes a context has, sizes and defaults: as an H200 answers
+   (tests/api/data/h200_resources.txt). */
 #include "emu/api.h"
 
 #include <stdio.h>
@@ -14,7 +15,6 @@ struct settings {
 /* Guarded by the API's lock. Contexts have no settings of their own here. */
 static struct settings settings = {
     .numbers = {[CU_COREDUMP_TRIGGER_HOST] = 1},
-    .file = "core_%t_%h_%p.nvcudmp",
     .pipe = "corepipe.cuda.%h.%p",
 };
 
@@ -31,6 +31,13 @@ static size_t bytes_of(CUcoredumpSettings attribute)
     return attribute == CU_COREDUMP_GENERATION_FLAGS ? sizeof(int) : sizeof(bool);
 }
 
+/* The trigger and its pipe are the process's. */
+static bool is_known(bool context_form, CUcoredumpSettings attribute)
+{
+    return (unsigned)attribute >= 1 && (unsigned)attribute < CU_COREDUMP_MAX &&
+           !(context_form && (attribute == CU_COREDUMP_ENABLE_USER_TRIGGER || attribute == CU_COREDUMP_PIPE));
+}
+
 static CUresult get(const char *call, bool context_form, CUcoredumpSettings attribute, void *value,
                     size_t *size)
 {
@@ -38,23 +45,22 @@ static CUresult get(const char *call, bool context_form, CUcoredumpSettings attr
     CUresult result = context_form ? api_enter_context(call, &context) : api_enter(call);
     if (result != CUDA_SUCCESS)
         return result;
-    API_REQUIRE((unsigned)attribute >= 1 && (unsigned)attribute < CU_COREDUMP_MAX && size != NULL);
+    API_REQUIRE(is_known(context_form, attribute) && size != NULL);
     const char *text = text_of(attribute);
-    const size_t needed = text != NULL ? strlen(text) + 1 : bytes_of(attribute);
+    const size_t needed = text != NULL ? NAME_BYTES : bytes_of(attribute);
     if (value == NULL) { /* how many bytes it takes */
         *size = needed;
         return api_leave();
     }
-    API_REQUIRE(*size >= needed);
+    API_REQUIRE(text != NULL ? *size >= strlen(text) + 1 : *size == needed);
     if (text != NULL) {
-        memcpy(value, text, needed);
+        memcpy(value, text, strlen(text) + 1);
     } else if (attribute == CU_COREDUMP_GENERATION_FLAGS) {
         memcpy(value, &settings.numbers[attribute], sizeof(int));
     } else {
         const bool on = settings.numbers[attribute] != 0;
         memcpy(value, &on, sizeof on);
     }
-    *size = needed;
     return api_leave();
 }
 
@@ -65,17 +71,16 @@ static CUresult set(const char *call, bool context_form, CUcoredumpSettings attr
     CUresult result = context_form ? api_enter_context(call, &context) : api_enter(call);
     if (result != CUDA_SUCCESS)
         return result;
-    API_REQUIRE((unsigned)attribute >= 1 && (unsigned)attribute < CU_COREDUMP_MAX && value != NULL &&
-                size != NULL);
+    API_REQUIRE(is_known(context_form, attribute) && value != NULL && size != NULL);
     char *text = text_of(attribute);
-    if (context_form && (attribute == CU_COREDUMP_ENABLE_USER_TRIGGER || attribute == CU_COREDUMP_PIPE))
-        return api_fail(CUDA_ERROR_NOT_PERMITTED, "attribute %d is the process's", (int)attribute);
+    if (attribute == CU_COREDUMP_PIPE)
+        return api_fail(CUDA_ERROR_NOT_SUPPORTED, "the pipe is named before cuInit, by CUDA_COREDUMP_PIPE");
     if (text != NULL) {
         API_REQUIRE(*size < NAME_BYTES);
         snprintf(text, NAME_BYTES, "%.*s", (int)*size, (const char *)value);
         return api_leave();
     }
-    API_REQUIRE(*size >= bytes_of(attribute));
+    API_REQUIRE(*size == bytes_of(attribute));
     if (attribute == CU_COREDUMP_GENERATION_FLAGS)
         memcpy(&settings.numbers[attribute], value, sizeof(int));
     else

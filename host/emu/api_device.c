@@ -86,10 +86,8 @@ static bool is_absent(CUdevice_attribute attribute)
     case CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_SUPPORTED:
     case CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS:
     case CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING:
-    case CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES:
     case CU_DEVICE_ATTRIBUTE_DEFERRED_MAPPING_CUDA_ARRAY_SUPPORTED:
     case CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED:
-    case CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED:
     case CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED:
     case CU_DEVICE_ATTRIBUTE_UNIFIED_FUNCTION_POINTERS:
     case CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED:
@@ -119,6 +117,8 @@ CUresult CUDAAPI cuDeviceGetAttribute(int *pi, CUdevice_attribute attrib, CUdevi
     for (size_t i = 0; i < API_COUNT_OF(h200); i++)
         if (h200[i].attribute == attrib) {
             *pi = is_absent(attrib) ? 0 : h200[i].value;
+            if (attrib == CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES) /* no fabric */
+                *pi = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
             return api_leave();
         }
     return api_fail(CUDA_ERROR_INVALID_VALUE, "device attribute %d", (int)attrib);
@@ -207,6 +207,7 @@ CUresult CUDAAPI cuDeviceGetPCIBusId(char *pciBusId, int len, CUdevice dev)
     ENTER_DEVICE(dev);
     API_REQUIRE(pciBusId != NULL && len > 0);
     snprintf(pciBusId, (size_t)len, "%s", bus_id);
+    API_REQUIRE((size_t)len >= sizeof bus_id); /* what fits is written nevertheless, on the H200 */
     return api_leave();
 }
 
@@ -215,7 +216,12 @@ CUresult CUDAAPI cuDeviceGetByPCIBusId(CUdevice *dev, const char *pciBusId)
     API_ENTER();
     unsigned domain = 0, bus = 0, slot = 0, function = 0;
     API_REQUIRE(dev != NULL && pciBusId != NULL);
-    if (sscanf(pciBusId, "%x:%x:%x.%x", &domain, &bus, &slot, &function) < 3)
+    if (sscanf(pciBusId, "%x:%x:%x.%x", &domain, &bus, &slot, &function) < 3) {
+        domain = function = 0;
+        if (sscanf(pciBusId, "%x:%x.%x", &bus, &slot, &function) < 2)
+            bus = UINT32_MAX;
+    }
+    if (bus == UINT32_MAX)
         return api_fail(CUDA_ERROR_INVALID_VALUE, "\"%.32s\" is no PCI bus id", pciBusId);
     if (domain != 0 || bus != 0xee || slot != 0 || function != 0)
         return api_fail(CUDA_ERROR_INVALID_DEVICE, "no device at \"%.32s\"", pciBusId);
@@ -226,7 +232,8 @@ CUresult CUDAAPI cuDeviceGetByPCIBusId(CUdevice *dev, const char *pciBusId)
 CUresult CUDAAPI cuDeviceGetExecAffinitySupport(int *pi, CUexecAffinityType type, CUdevice dev)
 {
     ENTER_DEVICE(dev);
-    API_REQUIRE(pi != NULL && (unsigned)type <= CU_EXEC_AFFINITY_TYPE_MAX);
+    (void)type; /* unknown ones too, on the H200 */
+    API_REQUIRE(pi != NULL);
     *pi = 0;
     return api_leave();
 }
@@ -235,9 +242,29 @@ CUresult CUDAAPI cuDeviceGetTexture1DLinearMaxWidth(size_t *maxWidthInElements, 
                                                     unsigned numChannels, CUdevice dev)
 {
     ENTER_DEVICE(dev);
-    (void)format;
     API_REQUIRE(maxWidthInElements != NULL && (numChannels == 1 || numChannels == 2 || numChannels == 4));
-    *maxWidthInElements = (size_t)1 << 28;
+    unsigned bytes;
+    switch (format) {
+    case CU_AD_FORMAT_UNSIGNED_INT8:
+    case CU_AD_FORMAT_SIGNED_INT8:
+        bytes = 1;
+        break;
+    case CU_AD_FORMAT_UNSIGNED_INT16:
+    case CU_AD_FORMAT_SIGNED_INT16:
+    case CU_AD_FORMAT_HALF:
+        bytes = 2;
+        break;
+    case CU_AD_FORMAT_UNSIGNED_INT32:
+    case CU_AD_FORMAT_SIGNED_INT32:
+    case CU_AD_FORMAT_FLOAT:
+        bytes = 4;
+        break;
+    default:
+        return api_fail(CUDA_ERROR_INVALID_VALUE, "format 0x%x", (unsigned)format);
+    }
+    /* 4 GiB, and at most 2^30 elements: what an H200 answers (attribute 69 is the least of these). */
+    const size_t elements = ((size_t)1 << 32) / (bytes * numChannels);
+    *maxWidthInElements = elements < (size_t)1 << 30 ? elements : (size_t)1 << 30;
     return api_leave();
 }
 
@@ -265,15 +292,16 @@ CUresult CUDAAPI cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Flags
     API_ENTER_CONTEXT(context);
     (void)context;
     API_REQUIRE(Flags == 0);
-    if (api_context_get(peerContext) == NULL)
+    if (peerContext == NULL || api_context_get(peerContext) == NULL)
         return api_fail(CUDA_ERROR_INVALID_CONTEXT, "not a live context");
-    return api_fail(CUDA_ERROR_INVALID_DEVICE, "the context is of the same device");
+    return api_fail(CUDA_ERROR_PEER_ACCESS_UNSUPPORTED, "the context is of the same device");
 }
 
 CUresult CUDAAPI cuCtxDisablePeerAccess(CUcontext peerContext)
 {
     API_ENTER_CONTEXT(context);
     (void)context;
-    (void)peerContext;
+    if (peerContext == NULL || api_context_get(peerContext) == NULL)
+        return api_fail(CUDA_ERROR_INVALID_CONTEXT, "not a live context");
     return api_fail(CUDA_ERROR_PEER_ACCESS_NOT_ENABLED, "one device is emulated: there are no peers");
 }

@@ -14,6 +14,8 @@ static CUresult look_up(const char *call, const char *symbol, void **pfn, int ve
     api_lock();
     thread->call = call;
     API_REQUIRE(symbol != NULL && pfn != NULL && (flags & ~known_flags) == 0);
+    if (version < 0) /* the newest form, on the H200 */
+        version = API_DRIVER_VERSION;
     if (version > API_DRIVER_VERSION)
         return api_fail(CUDA_ERROR_INVALID_VALUE, "CUDA version %d is newer than this driver", version);
     *pfn = NULL;
@@ -26,8 +28,7 @@ static CUresult look_up(const char *call, const char *symbol, void **pfn, int ve
         if (status != NULL) {
             *status =
                 known ? CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
-            api_unlock();
-            return CUDA_SUCCESS; /* the status says it */
+            return api_leave(); /* the status says it */
         }
         return api_fail(CUDA_ERROR_NOT_FOUND, known ? "%s is newer than CUDA %d.%d" : "no driver knows %s",
                         symbol, version / 1000, version % 1000 / 10);

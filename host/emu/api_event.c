@@ -1,6 +1,6 @@
 /* "Event Management". A recorded event is a place in its stream's queue; times are the host's monotonic clock
    when the queue got there: real elapsed host time of an emulation, which the private channel marks as
-   meaningless for the device. Leaves out: events shared between processes. */
+   meaningless for the device. Events of several processes: api_share_event.c. */
 #include "emu/api.h"
 
 #include <stdlib.h>
@@ -13,12 +13,22 @@ void api_event_release(struct api_event *event)
         return;
     if (event->stream != NULL)
         api_stream_release(event->stream);
+    if (event->shared != NULL)
+        api_shared_event_free(event);
     free(event->nodes);
     free(event);
 }
 
+/* Was it last recorded by another process? */
+static bool is_foreign(const struct api_event *event)
+{
+    return event->shared != NULL && api_shared_event_last(event) != event->shared_last;
+}
+
 static bool complete(const struct api_event *event)
 {
+    if (is_foreign(event))
+        return api_shared_event_reached(event, api_shared_event_last(event));
     return event->stream == NULL || event->stream->completed >= event->issued;
 }
 
@@ -37,16 +47,21 @@ CUresult api_event_record(struct api_event *event, struct api_stream *stream, bo
 {
     if (event->context != stream->context)
         return api_set_error(CUDA_ERROR_INVALID_HANDLE, "event and stream are of different contexts");
+    if (stream->capture != NULL && event->shared != NULL)
+        return api_set_error(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
+                             "an event of several processes cannot be captured");
     if (stream->capture != NULL && !external)
         return api_capture_record(stream, event);
     event->capture = NULL;
     event->refs++;
     struct api_work work = {.kind = API_WORK_RECORD,
-                            .event = {event, stream->capture != NULL ? 0 : event->generation + 1}};
+                            .event = {event, stream->capture != NULL ? 0 : event->generation + 1, 0}};
     if (stream->capture != NULL)
         return api_submit(stream, &work, API_ASYNC);
     event->generation++;
     api_event_place(event, stream);
+    if (event->shared != NULL)
+        work.event.shared = event->shared_last = api_shared_event_record(event);
     return api_submit(stream, &work, API_ASYNC);
 }
 
@@ -63,7 +78,30 @@ CUresult api_stream_wait_event(struct api_stream *stream, struct api_event *even
                              "a captured stream may not wait for an event that was "
                              "recorded outside its capture");
     }
+    if (is_foreign(event)) {
+        const uint64_t last = api_shared_event_last(event);
+        if (api_shared_event_reached(event, last))
+            return CUDA_SUCCESS;
+        event->refs++;
+        struct api_work work = {.kind = API_WORK_WAIT, .event = {event, 0, last}};
+        return api_submit(stream, &work, API_ASYNC);
+    }
     return event->stream == NULL ? CUDA_SUCCESS : api_stream_wait_task(stream, event->stream, event->issued);
+}
+
+struct api_event *api_event_new(struct api_context *context, unsigned flags)
+{
+    struct api_event *event = calloc(1, sizeof *event);
+    if (event != NULL)
+        event->handle = emu_handle_new(EMU_HANDLE_EVENT, event);
+    if (event == NULL || event->handle == NULL) {
+        free(event);
+        return NULL;
+    }
+    event->context = context;
+    event->flags = flags;
+    event->refs = 1;
+    return event;
 }
 
 CUresult CUDAAPI cuEventCreate(CUevent *phEvent, unsigned int Flags)
@@ -74,40 +112,37 @@ CUresult CUDAAPI cuEventCreate(CUevent *phEvent, unsigned int Flags)
     if ((Flags & ~known) != 0 ||
         ((Flags & CU_EVENT_INTERPROCESS) != 0 && (Flags & CU_EVENT_DISABLE_TIMING) == 0))
         return api_fail(CUDA_ERROR_INVALID_VALUE, "event flags 0x%x", Flags);
-    if ((Flags & CU_EVENT_INTERPROCESS) != 0)
-        return api_fail(CUDA_ERROR_NOT_SUPPORTED, "events shared between processes are not emulated");
-    struct api_event *event = calloc(1, sizeof *event);
-    if (event != NULL)
-        event->handle = emu_handle_new(EMU_HANDLE_EVENT, event);
-    if (event == NULL || event->handle == NULL) {
-        free(event);
-        return api_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for an event");
+    struct api_event *event = api_event_new(context, Flags);
+    if (event != NULL && (Flags & CU_EVENT_INTERPROCESS) != 0 && !api_shared_event_new(event)) {
+        emu_handle_free(event->handle);
+        api_event_release(event);
+        event = NULL;
     }
-    event->context = context;
-    event->flags = Flags;
-    event->refs = 1;
+    if (event == NULL)
+        return api_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for an event");
     *phEvent = event->handle;
     return api_leave();
 }
 
 /* Enters with an event argument. Works without a current context, in the event's own. */
-#define ENTER_EVENT(event, argument)                                                    \
-    API_ENTER();                                                                        \
-    struct api_event *event = emu_handle_get(EMU_HANDLE_EVENT, (argument));             \
-    do {                                                                                \
-        if ((event) == NULL)                                                            \
-            return api_fail(CUDA_ERROR_INVALID_HANDLE, "not a live event");             \
-        if ((event)->was_captured)                                                      \
-            return api_fail(CUDA_ERROR_INVALID_VALUE,                                   \
-                            "the event was last recorded in a capture that has ended"); \
-        if ((event)->context->sticky != CUDA_SUCCESS)                                   \
-            return api_fail_with((event)->context->sticky, &(event)->context->fault);   \
+#define ENTER_EVENT(event, argument)                                                                    \
+    CUresult entered_;                                                                                  \
+    struct api_event *event =                                                                           \
+        api_enter_object(__func__, EMU_HANDLE_EVENT, (argument), CUDA_ERROR_INVALID_HANDLE, &entered_); \
+    do {                                                                                                \
+        if ((event) == NULL)                                                                            \
+            return entered_;                                                                            \
+        if ((event)->was_captured)                                                                      \
+            return api_fail(CUDA_ERROR_INVALID_VALUE,                                                   \
+                            "the event was last recorded in a capture that has ended");                 \
+        if ((event)->context->sticky != CUDA_SUCCESS)                                                   \
+            return api_fail_with((event)->context->sticky, &(event)->context->fault);                   \
     } while (0)
 
 static CUresult record(const char *call, CUevent hEvent, CUstream hStream, unsigned flags)
 {
     struct api_context *context;
-    CUresult entered = api_enter_context(call, &context);
+    CUresult entered = api_enter_for(call, hStream, &context);
     if (entered != CUDA_SUCCESS)
         return entered;
     struct api_event *event = emu_handle_get(EMU_HANDLE_EVENT, hEvent);
@@ -116,6 +151,9 @@ static CUresult record(const char *call, CUevent hEvent, CUstream hStream, unsig
     API_REQUIRE((flags & ~(unsigned)CU_EVENT_RECORD_EXTERNAL) == 0);
     struct api_stream *stream;
     CUresult result = api_stream_get(context, hStream, &stream);
+    if (result == CUDA_SUCCESS && (flags & CU_EVENT_RECORD_EXTERNAL) != 0 && stream->capture == NULL)
+        result = api_set_error(CUDA_ERROR_ILLEGAL_STATE,
+                               "CU_EVENT_RECORD_EXTERNAL in a stream that does not capture");
     if (result == CUDA_SUCCESS)
         result = api_event_record(event, stream, (flags & CU_EVENT_RECORD_EXTERNAL) != 0);
     return api_result(result);
@@ -138,11 +176,11 @@ CUresult CUDAAPI cuEventQuery(CUevent hEvent)
         api_capture_invalidate(event->capture);
         return api_fail(CUDA_ERROR_CAPTURED_EVENT, "the event was last recorded in a capture");
     }
-    if (!complete(event)) {
-        api_unlock();
-        return CUDA_ERROR_NOT_READY;
-    }
-    if (event->stream != NULL)
+    if (!api_capture_permits(NULL))
+        return api_fail(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "a stream is capturing");
+    if (!complete(event))
+        return api_answer(CUDA_ERROR_NOT_READY);
+    if (event->stream != NULL && !is_foreign(event))
         api_order_host_after(event->stream, event->issued);
     return api_leave();
 }
@@ -156,12 +194,24 @@ CUresult CUDAAPI cuEventSynchronize(CUevent hEvent)
         api_capture_invalidate(event->capture);
         return api_fail(CUDA_ERROR_CAPTURED_EVENT, "the event was last recorded in a capture");
     }
+    if (!api_capture_permits(NULL))
+        return api_fail(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "a stream is capturing");
     struct api_stream *stream = event->stream;
     uint64_t issued = event->issued;
+    if (is_foreign(event)) {
+        const uint64_t last = api_shared_event_last(event);
+        event->refs++;
+        api_unlock();
+        api_shared_event_wait(event, last, NULL);
+        api_lock();
+        api_event_release(event);
+        return api_leave();
+    }
     if (stream == NULL)
         return api_leave();
     stream->refs++;
     struct api_context *context = event->context;
+    api_pin(context);
     while (stream->completed < issued)
         api_wait_for_change();
     api_order_host_after(stream, issued);
@@ -173,13 +223,17 @@ CUresult CUDAAPI cuEventSynchronize(CUevent hEvent)
 
 CUresult CUDAAPI cuEventDestroy_v2(CUevent hEvent)
 {
-    API_ENTER();
-    struct api_event *event = emu_handle_get(EMU_HANDLE_EVENT, hEvent);
+    CUresult result;
+    struct api_event *event =
+        api_enter_object(__func__, EMU_HANDLE_EVENT, hEvent, CUDA_ERROR_INVALID_HANDLE, &result);
     if (event == NULL)
-        return api_fail(CUDA_ERROR_INVALID_HANDLE, "not a live event");
+        return result;
+    const struct api_context *context = event->context;
     emu_handle_free(hEvent);
     event->handle = NULL;
     api_event_release(event);
+    if (context != NULL && context->sticky != CUDA_SUCCESS) /* it is destroyed nevertheless */
+        return api_fail_with(context->sticky, &context->fault);
     return api_leave();
 }
 
@@ -190,8 +244,8 @@ CUresult CUDAAPI cuEventDestroy(CUevent hEvent)
 
 static CUresult elapsed(const char *call, float *pMilliseconds, CUevent hStart, CUevent hEnd)
 {
-    CUresult entered = api_enter(call);
-    if (entered != CUDA_SUCCESS)
+    CUresult entered;
+    if (api_enter_object(call, EMU_HANDLE_EVENT, hStart, CUDA_ERROR_INVALID_HANDLE, &entered) == NULL)
         return entered;
     if (pMilliseconds == NULL) /* INVALID_HANDLE, on the H200 */
         return api_fail(CUDA_ERROR_INVALID_HANDLE, "no place for the result");
@@ -210,10 +264,8 @@ static CUresult elapsed(const char *call, float *pMilliseconds, CUevent hStart, 
                         start->recorded ? "end" : "start");
     if (start->context->sticky != CUDA_SUCCESS)
         return api_fail_with(start->context->sticky, &start->context->fault);
-    if (!complete(start) || !complete(end)) {
-        api_unlock();
-        return CUDA_ERROR_NOT_READY;
-    }
+    if (!complete(start) || !complete(end))
+        return api_answer(CUDA_ERROR_NOT_READY);
     *pMilliseconds = (float)((double)(int64_t)(end->time_ns - start->time_ns) / 1e6);
     return api_leave();
 }

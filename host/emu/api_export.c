@@ -102,5 +102,5 @@ CUresult CUDAAPI cuGetExportTable(const void **ppExportTable, const CUuuid *pExp
         "export table %s is not emulated (libcudart needs private tables: programs must use the driver "
         "API)",
         id);
-    return CUDA_ERROR_NOT_FOUND;
+    return CUDA_ERROR_INVALID_VALUE; /* what an H200 says */
 }

@@ -16,14 +16,22 @@ CUresult api_function_get(struct api_context *context, CUfunction handle, struct
     return api_set_error(CUDA_ERROR_INVALID_HANDLE, "not a live function");
 }
 
+/* A CUkernel does not do here, as on an H200. */
 static CUresult enter_function(const char *call, CUfunction handle, struct api_function **out_function)
 {
-    struct api_context *context;
-    CUresult result = api_enter_context(call, &context);
-    if (result != CUDA_SUCCESS)
-        return result;
-    result = api_function_get(context, handle, out_function);
-    return result == CUDA_SUCCESS ? CUDA_SUCCESS : api_result(result);
+    CUresult result;
+    *out_function = api_enter_object(call, EMU_HANDLE_FUNCTION, handle, CUDA_ERROR_INVALID_HANDLE, &result);
+    return *out_function == NULL ? result : api_use_context((*out_function)->module->context);
+}
+
+/* The same; NULL is an INVALID_VALUE. */
+static CUresult enter_named(const char *call, CUfunction handle, struct api_function **out_function)
+{
+    if (handle != NULL)
+        return enter_function(call, handle, out_function);
+    CUresult result;
+    *out_function = api_enter_object(call, EMU_HANDLE_FUNCTION, handle, CUDA_ERROR_INVALID_VALUE, &result);
+    return result;
 }
 
 CUresult CUDAAPI cuFuncGetAttribute(int *pi, CUfunction_attribute attrib, CUfunction hfunc)
@@ -69,7 +77,7 @@ CUresult CUDAAPI cuFuncSetSharedMemConfig(CUfunction hfunc, CUsharedconfig confi
 CUresult CUDAAPI cuFuncGetModule(CUmodule *hmod, CUfunction hfunc)
 {
     struct api_function *function;
-    CUresult result = enter_function(__func__, hfunc, &function);
+    CUresult result = enter_named(__func__, hfunc, &function);
     if (result != CUDA_SUCCESS)
         return result;
     API_REQUIRE(hmod != NULL);
@@ -80,7 +88,7 @@ CUresult CUDAAPI cuFuncGetModule(CUmodule *hmod, CUfunction hfunc)
 CUresult CUDAAPI cuFuncGetName(const char **name, CUfunction hfunc)
 {
     struct api_function *function;
-    CUresult result = enter_function(__func__, hfunc, &function);
+    CUresult result = enter_named(__func__, hfunc, &function);
     if (result != CUDA_SUCCESS)
         return result;
     API_REQUIRE(name != NULL);
@@ -92,7 +100,7 @@ CUresult CUDAAPI cuFuncGetParamInfo(CUfunction func, size_t paramIndex, size_t *
                                     size_t *paramSize)
 {
     struct api_function *function;
-    CUresult result = enter_function(__func__, func, &function);
+    CUresult result = enter_named(__func__, func, &function);
     if (result != CUDA_SUCCESS)
         return result;
     API_REQUIRE(paramOffset != NULL && paramIndex < function->info.n_params);

@@ -27,6 +27,8 @@ static void node_free(struct api_node *node)
     api_work_fini(&node->work);
     if (node->child != NULL)
         api_graph_free(node->child);
+    if (node->conditional != NULL)
+        api_conditional_free(node->conditional);
     free(node->param_pointers);
     free(node->from);
     free(node);
@@ -40,34 +42,64 @@ void api_graph_free(struct api_graph *graph)
         node_free(node);
     }
     emu_handle_free(graph->handle);
+    api_conditions_free(graph);
     api_retainer_fini(&graph->retained);
     free(graph);
+}
+
+bool api_edge_is_plain(const CUgraphEdgeData *data)
+{
+    return memcmp(data, &(CUgraphEdgeData){0}, sizeof *data) == 0;
 }
 
 static bool depends_on(const struct api_node *node, const struct api_node *from)
 {
     for (size_t i = 0; i < node->n_from; i++)
-        if (node->from[i] == from)
+        if (node->from[i].node == from)
             return true;
     return false;
 }
 
-static bool edge_add(struct api_node *node, struct api_node *from)
+/* Only kernels start something before they end, and only kernels can make use of it. */
+CUresult api_edge_check(const struct api_edge *from, CUgraphNodeType to)
+{
+    const CUgraphEdgeData *data = &from->data;
+    const bool kernels = from->node->type == CU_GRAPH_NODE_TYPE_KERNEL && to == CU_GRAPH_NODE_TYPE_KERNEL;
+    const bool ordered = data->from_port == CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER,
+               early = data->from_port == CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC;
+    const bool good = data->type == CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC
+                          ? ordered || early
+                          : data->type == CU_GRAPH_DEPENDENCY_TYPE_DEFAULT && ordered; /* so the H200 */
+    if (api_edge_is_plain(data))
+        return CUDA_SUCCESS;
+    for (size_t i = 0; i < sizeof data->reserved; i++)
+        if (data->reserved[i] != 0)
+            return api_set_error(CUDA_ERROR_INVALID_VALUE, "an edge's reserved bytes are not zero");
+    if (!good || data->to_port != 0 || !kernels)
+        return api_set_error(
+            CUDA_ERROR_INVALID_VALUE,
+            "an edge of type %u from port %u to port %u: wanted programmatic, from a kernel's "
+            "port 1 or 2 to a kernel",
+            data->type, data->from_port, data->to_port);
+    return CUDA_SUCCESS;
+}
+
+static bool edge_add(struct api_node *node, const struct api_edge *from)
 {
     if (node->n_from == node->from_capacity) {
         size_t capacity = node->from_capacity == 0 ? 4 : node->from_capacity * 2;
-        struct api_node **grown = realloc(node->from, capacity * sizeof(struct api_node *));
+        struct api_edge *grown = realloc(node->from, capacity * sizeof *grown);
         if (grown == NULL)
             return false;
         node->from = grown;
         node->from_capacity = capacity;
     }
-    node->from[node->n_from++] = from;
+    node->from[node->n_from++] = *from;
     return true;
 }
 
 CUresult api_node_add(struct api_graph *graph, CUgraphNodeType type, struct api_work *work,
-                      struct api_node *const *from, size_t n_from, struct api_node **out_node)
+                      const struct api_edge *from, size_t n_from, struct api_node **out_node)
 {
     CUresult result = CUDA_SUCCESS;
     struct api_node *node = calloc(1, sizeof *node);
@@ -76,10 +108,10 @@ CUresult api_node_add(struct api_graph *graph, CUgraphNodeType type, struct api_
     if (node == NULL || node->handle == NULL)
         result = api_set_error(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a graph node");
     for (size_t i = 0; i < n_from && result == CUDA_SUCCESS; i++) {
-        if (from[i]->graph != graph || depends_on(node, from[i]))
+        if (from[i].node->graph != graph || depends_on(node, from[i].node))
             result = api_set_error(CUDA_ERROR_INVALID_VALUE,
                                    "dependency %zu is given twice or of another graph", i);
-        else if (!edge_add(node, from[i]))
+        else if (!edge_add(node, &from[i]))
             result = api_set_error(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a dependency");
     }
     if (result != CUDA_SUCCESS) {
@@ -100,25 +132,27 @@ CUresult api_node_add(struct api_graph *graph, CUgraphNodeType type, struct api_
     return CUDA_SUCCESS;
 }
 
-CUresult api_nodes_get(struct api_graph *graph, const CUgraphNode *handles, size_t count,
-                       struct api_node ***out_nodes)
+CUresult api_edges_get(struct api_graph *graph, const CUgraphNode *handles, const CUgraphEdgeData *data,
+                       size_t count, struct api_edge **out_edges)
 {
-    *out_nodes = NULL;
+    *out_edges = NULL;
     if (count == 0)
         return CUDA_SUCCESS;
     if (handles == NULL || count > (size_t)1 << 24)
         return api_set_error(CUDA_ERROR_INVALID_VALUE, "%zu dependencies, but no list", count);
-    struct api_node **nodes = calloc(count, sizeof(struct api_node *));
-    if (nodes == NULL)
+    struct api_edge *edges = calloc(count, sizeof *edges);
+    if (edges == NULL)
         return api_set_error(CUDA_ERROR_OUT_OF_MEMORY, "no memory for %zu dependencies", count);
     for (size_t i = 0; i < count; i++) {
-        nodes[i] = emu_handle_get(EMU_HANDLE_NODE, handles[i]);
-        if (nodes[i] == NULL || (graph != NULL && nodes[i]->graph != graph)) {
-            free(nodes);
+        edges[i].node = emu_handle_get(EMU_HANDLE_NODE, handles[i]);
+        if (data != NULL)
+            edges[i].data = data[i];
+        if (edges[i].node == NULL || (graph != NULL && edges[i].node->graph != graph)) {
+            free(edges);
             return api_set_error(CUDA_ERROR_INVALID_VALUE, "node %zu is not a live node of the graph", i);
         }
     }
-    *out_nodes = nodes;
+    *out_edges = edges;
     return CUDA_SUCCESS;
 }
 
@@ -128,17 +162,21 @@ CUresult api_graph_order(const struct api_graph *graph, struct api_node ***out_n
     size_t done = 0;
     if (order == NULL)
         return api_set_error(CUDA_ERROR_OUT_OF_MEMORY, "no memory for %zu nodes", graph->n_nodes);
-    for (struct api_node *node = graph->nodes; node != NULL; node = node->next)
+    for (struct api_node *node = graph->nodes; node != NULL; node = node->next) {
         node->mark = 0;
+        node->is_exit = true;
+    }
     /* Most graphs are added in such an order already: then one round does it. */
     for (bool progress = true; progress && done < graph->n_nodes;) {
         progress = false;
         for (struct api_node *node = graph->nodes; node != NULL; node = node->next) {
             bool ready = node->mark == 0;
             for (size_t i = 0; i < node->n_from && ready; i++)
-                ready = node->from[i]->mark != 0;
+                ready = node->from[i].node->mark != 0;
             if (!ready)
                 continue;
+            for (size_t i = 0; i < node->n_from; i++)
+                node->from[i].node->is_exit = false;
             order[done++] = node;
             node->mark = done;
             progress = true;
@@ -176,7 +214,8 @@ struct api_graph *api_graph_clone(const struct api_graph *graph)
     index = 0;
     for (struct api_node *node = graph->nodes; node != NULL && good; node = node->next, index++)
         for (size_t i = 0; i < node->n_from && good; i++)
-            good = edge_add(made[index], made[node->from[i]->mark]);
+            good = edge_add(made[index], &(struct api_edge){.node = made[node->from[i].node->mark],
+                                                            .data = node->from[i].data});
     free(made);
     if (!good && copy != NULL) {
         api_graph_free(copy);
@@ -231,8 +270,10 @@ CUresult CUDAAPI cuGraphDestroy(CUgraph hGraph)
     CUresult result = enter_graph(__func__, hGraph, &graph);
     if (result != CUDA_SUCCESS)
         return result;
-    if (graph->parent != NULL || graph->capture != NULL)
-        return api_fail(CUDA_ERROR_INVALID_VALUE, "the graph belongs to a node or is being captured into");
+    if (graph->capture != NULL)
+        return api_fail(CUDA_ERROR_ILLEGAL_STATE, "the graph is being captured into");
+    if (graph->parent != NULL)
+        return api_fail(CUDA_ERROR_INVALID_VALUE, "the graph belongs to a node");
     api_graph_free(graph);
     return api_leave();
 }
@@ -246,6 +287,9 @@ CUresult CUDAAPI cuGraphClone(CUgraph *phGraphClone, CUgraph originalGraph)
     API_REQUIRE(phGraphClone != NULL);
     if (api_graph_has_memory(graph))
         return api_fail(CUDA_ERROR_NOT_SUPPORTED, "a graph that allocates or frees memory cannot be cloned");
+    if (api_graph_has_conditional(graph) || graph->n_conditions > 0 ||
+        (graph->parent != NULL && graph->parent->conditional != NULL))
+        return api_fail(CUDA_ERROR_NOT_SUPPORTED, "a graph with conditional nodes cannot be cloned");
     struct api_graph *copy = api_graph_clone(graph);
     if (copy == NULL)
         return api_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a graph");
@@ -304,20 +348,6 @@ static CUgraphNode next_root(void *state)
     return next_node(state);
 }
 
-static CUgraphNode next_from(void *state)
-{
-    struct walk *walk = state;
-    return walk->node->from[walk->index++]->handle;
-}
-
-static CUgraphNode next_dependent(void *state)
-{
-    struct walk *walk = state;
-    while (!depends_on(walk->node, walk->to))
-        walk->node = walk->node->next;
-    return next_node(state);
-}
-
 CUresult CUDAAPI cuGraphGetNodes(CUgraph hGraph, CUgraphNode *nodes, size_t *numNodes)
 {
     struct api_graph *graph;
@@ -341,6 +371,50 @@ CUresult CUDAAPI cuGraphGetRootNodes(CUgraph hGraph, CUgraphNode *rootNodes, siz
     return list(rootNodes, numRootNodes, next_root, &(struct walk){.node = graph->nodes}, roots);
 }
 
+/* One edge of those that a query hands out: the first *count of them, as far as there is room. */
+struct edge_list {
+    CUgraphNode *from, *to; /* either may be NULL */
+    CUgraphEdgeData *data;
+    size_t room, total;
+    bool lossy; /* one has data, and there is no room for any */
+};
+
+static void edge_list_add(struct edge_list *edges, const struct api_edge *edge, const struct api_node *to)
+{
+    const size_t place = edges->total++;
+    if (edges->from == NULL && edges->to == NULL)
+        return;
+    edges->lossy = edges->lossy || (edges->data == NULL && !api_edge_is_plain(&edge->data));
+    if (place >= edges->room)
+        return;
+    if (edges->from != NULL)
+        edges->from[place] = edge->node->handle;
+    if (edges->to != NULL)
+        edges->to[place] = to->handle;
+    if (edges->data != NULL)
+        edges->data[place] = edge->data;
+}
+
+/* Ends the query. */
+static CUresult edge_list_end(struct edge_list *edges, size_t *count)
+{
+    if (edges->lossy)
+        return api_fail(CUDA_ERROR_LOSSY_QUERY, "edges have data that the call has no room for");
+    if (edges->from == NULL && edges->to == NULL) {
+        *count = edges->total;
+        return api_leave();
+    }
+    for (size_t i = edges->total; i < *count; i++) {
+        if (edges->from != NULL)
+            edges->from[i] = NULL;
+        if (edges->to != NULL)
+            edges->to[i] = NULL;
+    }
+    if (*count > edges->total)
+        *count = edges->total;
+    return api_leave();
+}
+
 static CUresult edges(const char *call, CUgraph hGraph, CUgraphNode *from, CUgraphNode *to,
                       CUgraphEdgeData *data, size_t *count)
 {
@@ -349,24 +423,11 @@ static CUresult edges(const char *call, CUgraph hGraph, CUgraphNode *from, CUgra
     if (result != CUDA_SUCCESS)
         return result;
     API_REQUIRE(count != NULL && (from == NULL) == (to == NULL));
-    size_t total = 0;
+    struct edge_list found = {.from = from, .to = to, .data = data, .room = *count};
     for (struct api_node *node = graph->nodes; node != NULL; node = node->next)
-        for (size_t i = 0; i < node->n_from; i++, total++)
-            if (from != NULL && total < *count) {
-                from[total] = node->from[i]->handle;
-                to[total] = node->handle;
-                if (data != NULL)
-                    data[total] = (CUgraphEdgeData){0};
-            }
-    if (from != NULL) {
-        for (size_t i = total; i < *count; i++)
-            from[i] = to[i] = NULL;
-        if (*count > total)
-            *count = total;
-    } else {
-        *count = total;
-    }
-    return api_leave();
+        for (size_t i = 0; i < node->n_from; i++)
+            edge_list_add(&found, &node->from[i], node);
+    return edge_list_end(&found, count);
 }
 
 CUresult CUDAAPI cuGraphGetEdges(CUgraph hGraph, CUgraphNode *from, CUgraphNode *to, size_t *numEdges)
@@ -388,9 +449,10 @@ static CUresult dependencies(const char *call, CUgraphNode hNode, CUgraphNode *n
     if (result != CUDA_SUCCESS)
         return result;
     API_REQUIRE(count != NULL);
-    for (size_t i = 0; data != NULL && nodes != NULL && i < *count; i++)
-        data[i] = (CUgraphEdgeData){0};
-    return list(nodes, count, next_from, &(struct walk){.node = node}, node->n_from);
+    struct edge_list found = {.from = nodes, .data = data, .room = *count};
+    for (size_t i = 0; i < node->n_from; i++)
+        edge_list_add(&found, &node->from[i], node);
+    return edge_list_end(&found, count);
 }
 
 static CUresult dependents(const char *call, CUgraphNode hNode, CUgraphNode *nodes, CUgraphEdgeData *data,
@@ -401,12 +463,12 @@ static CUresult dependents(const char *call, CUgraphNode hNode, CUgraphNode *nod
     if (result != CUDA_SUCCESS)
         return result;
     API_REQUIRE(count != NULL);
-    size_t total = 0;
+    struct edge_list found = {.to = nodes, .data = data, .room = *count};
     for (struct api_node *other = node->graph->nodes; other != NULL; other = other->next)
-        total += depends_on(other, node);
-    for (size_t i = 0; data != NULL && nodes != NULL && i < *count; i++)
-        data[i] = (CUgraphEdgeData){0};
-    return list(nodes, count, next_dependent, &(struct walk){.node = node->graph->nodes, .to = node}, total);
+        for (size_t i = 0; i < other->n_from; i++)
+            if (other->from[i].node == node)
+                edge_list_add(&found, &other->from[i], other);
+    return edge_list_end(&found, count);
 }
 
 CUresult CUDAAPI cuGraphNodeGetDependencies(CUgraphNode hNode, CUgraphNode *nodes, size_t *numDependencies)
@@ -443,48 +505,47 @@ CUresult CUDAAPI cuGraphNodeGetType(CUgraphNode hNode, CUgraphNodeType *type)
     return api_leave();
 }
 
-static void edge_remove(struct api_node *node, const struct api_node *from)
+/* Whatever its data, as an H200's driver does. False when there is none. */
+static bool edge_remove(struct api_node *node, const struct api_node *from)
 {
-    for (size_t i = 0; i < node->n_from; i++)
-        if (node->from[i] == from) {
-            memmove(node->from + i, node->from + i + 1, (node->n_from - i - 1) * sizeof(struct api_node *));
-            node->n_from--;
-            return;
-        }
-}
-
-/* Edges that carry data (programmatic launch inside graphs) would be a promise that is not kept. */
-static bool plain_edges(const CUgraphEdgeData *data, size_t count)
-{
-    for (size_t i = 0; data != NULL && i < count; i++)
-        if (data[i].from_port != 0 || data[i].to_port != 0 || data[i].type != 0)
-            return false;
-    return true;
+    size_t kept = 0;
+    for (size_t i = 0; i < node->n_from; i++) {
+        const struct api_edge *edge = &node->from[i];
+        if (edge->node != from)
+            node->from[kept++] = *edge;
+    }
+    const bool found = kept < node->n_from;
+    node->n_from = kept;
+    return found;
 }
 
 static CUresult change_edges(const char *call, CUgraph hGraph, const CUgraphNode *from, const CUgraphNode *to,
                              const CUgraphEdgeData *data, size_t count, bool add)
 {
     struct api_graph *graph;
-    struct api_node **sources = NULL, **targets = NULL;
+    struct api_edge *sources = NULL, *targets = NULL;
     CUresult result = enter_graph(call, hGraph, &graph);
     if (result != CUDA_SUCCESS)
         return result;
-    if (!plain_edges(data, count))
-        return api_fail(CUDA_ERROR_NOT_SUPPORTED, "programmatic edges of graphs are not emulated");
     /* UNVERIFIED: the code, here and in cuGraphDestroyNode (CUDA Driver API 13.0, cuGraphRemoveDependencies).
      */
     if (!add && count > 0 && api_graph_has_memory(graph))
         return api_fail(CUDA_ERROR_NOT_SUPPORTED, "a graph that allocates or frees memory keeps its edges");
-    result = api_nodes_get(graph, from, count, &sources);
+    result = api_edges_get(graph, from, data, count, &sources);
     if (result == CUDA_SUCCESS)
-        result = api_nodes_get(graph, to, count, &targets);
+        result = api_edges_get(graph, to, NULL, count, &targets);
     for (size_t i = 0; i < count && result == CUDA_SUCCESS; i++) {
-        if (!add)
-            edge_remove(targets[i], sources[i]);
-        else if (sources[i] == targets[i] || depends_on(targets[i], sources[i]))
+        struct api_node *target = targets[i].node;
+        if (!add) {
+            if (!edge_remove(target, sources[i].node))
+                result = api_set_error(CUDA_ERROR_INVALID_VALUE, "there is no such edge %zu", i);
+            continue;
+        }
+        if (sources[i].node == target || depends_on(target, sources[i].node))
             result = api_set_error(CUDA_ERROR_INVALID_VALUE, "edge %zu exists, or is of a node to itself", i);
-        else if (!edge_add(targets[i], sources[i]))
+        else
+            result = api_edge_check(&sources[i], target->type);
+        if (result == CUDA_SUCCESS && !edge_add(target, &sources[i]))
             result = api_set_error(CUDA_ERROR_OUT_OF_MEMORY, "no memory for an edge");
     }
     free(sources);

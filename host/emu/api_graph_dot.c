@@ -31,6 +31,8 @@ static const char *kind_name(CUgraphNodeType type)
         return "mem free";
     case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
         return "batch mem op";
+    case CU_GRAPH_NODE_TYPE_CONDITIONAL:
+        return "conditional";
     default:
         return "node";
     }
@@ -66,10 +68,16 @@ static void print(FILE *file, const struct api_graph *graph, unsigned flags)
         describe(file, node, flags);
         fprintf(file, "\"];\n");
         for (size_t i = 0; i < node->n_from; i++)
-            fprintf(file, "  \"node_%llu\" -> \"node_%llu\";\n", node->from[i]->id, node->id);
+            fprintf(file, "  \"node_%llu\" -> \"node_%llu\"%s;\n", node->from[i].node->id, node->id,
+                    api_edge_is_plain(&node->from[i].data) ? "" : " [style=dashed]");
         if (node->child != NULL) {
             fprintf(file, "  subgraph \"cluster_%llu\" {\n", node->id);
             print(file, node->child, flags);
+            fprintf(file, "  }\n");
+        }
+        for (unsigned i = 0; node->conditional != NULL && i < node->conditional->size; i++) {
+            fprintf(file, "  subgraph \"cluster_%llu_%u\" {\n", node->id, i);
+            print(file, node->conditional->bodies[i], flags);
             fprintf(file, "  }\n");
         }
     }

@@ -25,6 +25,10 @@ enum emu_handle_kind {
     EMU_HANDLE_MIPMAP,
     EMU_HANDLE_TEXREF,
     EMU_HANDLE_SURFREF,
+    EMU_HANDLE_EXTERNAL, /* a CUexternalMemory */
+    EMU_HANDLE_NOTIFICATION,
+    EMU_HANDLE_RESOURCES, /* a CUdevResourceDesc */
+    EMU_HANDLE_GREEN,     /* a CUgreenCtx, which is a CUcontext too */
     EMU_HANDLE_KIND_COUNT
 };
 

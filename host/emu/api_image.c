@@ -32,6 +32,28 @@ static CUresult copy_text(const char *text, size_t bytes, char **out_text, size_
     return CUDA_SUCCESS;
 }
 
+/* Where the first thing after blanks and comments begins: .version, or the text is no PTX to an H200's
+   driver. `length` if there is nothing. */
+static size_t first_token(const char *text, size_t length)
+{
+    size_t at = 0;
+    while (at < length) {
+        if (text[at] == ' ' || text[at] == '\t' || text[at] == '\r' || text[at] == '\n') {
+            at++;
+        } else if (length - at >= 2 && text[at] == '/' && text[at + 1] == '/') {
+            while (at < length && text[at] != '\n')
+                at++;
+        } else if (length - at >= 2 && text[at] == '/' && text[at + 1] == '*') {
+            for (at += 2; at + 1 < length && (text[at] != '*' || text[at + 1] != '/');)
+                at++;
+            at = at + 1 < length ? at + 2 : length;
+        } else {
+            break;
+        }
+    }
+    return at;
+}
+
 CUresult api_image_ptx(const void *image, size_t bytes, const struct emu_model *model, char **out_text,
                        size_t *out_bytes)
 {
@@ -63,8 +85,8 @@ CUresult api_image_ptx(const void *image, size_t bytes, const struct emu_model *
     }
     const char *text = image;
     size_t length = bytes == SIZE_MAX ? strlen(text) : strnlen(text, bytes);
-    size_t blank = strspn(text, " \t\r\n");
-    if (blank >= length || (text[blank] != '.' && text[blank] != '/'))
+    const size_t start = first_token(text, length);
+    if (length - start < strlen(".version") || strncmp(text + start, ".version", strlen(".version")) != 0)
         return api_set_error(CUDA_ERROR_INVALID_IMAGE, "the image is neither PTX nor a fatbin nor a cubin");
     return copy_text(text, length, out_text, out_bytes);
 }
@@ -84,27 +106,30 @@ static bool is_device_runtime(const char *name)
     return emu_builtin_get(name) != NULL || strncmp(name, "cuda", 4) == 0 || strncmp(name, "__cuda", 6) == 0;
 }
 
-static const struct ptx_function *undefined_in(const struct ptx_operand *operand)
+static const char *undefined_in(const struct ptx_operand *operand, bool with_variables)
 {
+    const struct ptx_var *var = operand->var;
     if (operand->func != NULL && !operand->func->defined && !is_device_runtime(operand->func->name))
-        return operand->func;
+        return operand->func->name;
+    if (with_variables && var != NULL && var->linkage == PTX_LINK_EXTERN && var->space != PTX_SPACE_SHARED)
+        return var->name;
     for (uint32_t i = 0; i < operand->n_elements; i++) {
-        const struct ptx_function *found = undefined_in(&operand->elements[i]);
+        const char *found = undefined_in(&operand->elements[i], with_variables);
         if (found != NULL)
             return found;
     }
     return NULL;
 }
 
-const char *api_undefined_function(const struct ptx_module *module)
+const char *api_undefined_name(const struct ptx_module *module, bool with_variables)
 {
     for (uint32_t f = 0; f < module->n_functions; f++) {
         const struct ptx_function *function = module->functions[f];
         for (uint32_t i = 0; i < function->n_insns; i++)
             for (uint32_t k = 0; k < function->insns[i].n_operands; k++) {
-                const struct ptx_function *found = undefined_in(&function->insns[i].operands[k]);
+                const char *found = undefined_in(&function->insns[i].operands[k], with_variables);
                 if (found != NULL)
-                    return found->name;
+                    return found;
             }
     }
     return NULL;
@@ -138,11 +163,13 @@ const struct ptx_insn *api_narrow_address(const struct ptx_module *module)
         for (uint32_t i = 0; i < function->n_insns; i++) {
             const struct ptx_insn *insn = &function->insns[i];
             const bool is_cvta = insn->row == PTX_CVTA || insn->row == PTX_CVTA_TO;
-            const bool is_mov = insn->row == PTX_MOV && insn->operands[1].kind == PTX_OPERAND_SYMBOL;
+            const bool is_mov = insn->row == PTX_MOV && (insn->operands[1].kind == PTX_OPERAND_SYMBOL ||
+                                                         insn->operands[1].kind == PTX_OPERAND_INDEXED);
             if (is_cvta  ? insn->types[0] == PTX_U32
                 : is_mov ? ptx_types[insn->types[0]].bits == 32 && insn->operands[1].var != NULL &&
                                insn->operands[1].var->space == PTX_SPACE_GLOBAL &&
-                               (insn->operands[1].imm == 0 || insn->operands[1].is_indexed)
+                               (insn->operands[1].imm == 0 || insn->operands[1].is_indexed ||
+                                insn->operands[1].kind == PTX_OPERAND_INDEXED)
                          : accesses_narrowly(function, insn))
                 return insn;
         }
@@ -224,7 +251,7 @@ CUresult api_image_load(struct api_device *device, const void *image, size_t byt
     if (status == CLAB_OK) {
         const struct ptx_module *parsed = emu_module_ptx(*out_module);
         const struct clab_error *flaw = api_function_error(parsed);
-        const char *undefined = api_undefined_function(parsed);
+        const char *undefined = api_undefined_name(parsed, false);
         const struct ptx_insn *narrow = api_narrow_address(parsed);
         if (flaw != NULL) {
             clab_error_copy(error, flaw);

@@ -15,8 +15,9 @@ CUresult api_load_result(clab_status status, const struct clab_error *error);
    among them. */
 const struct clab_error *api_function_error(const struct ptx_module *module);
 /* The first function that is called but defined nowhere; NULL: none. The emulator's own (vprintf, …) count as
- * defined. */
-const char *api_undefined_function(const struct ptx_module *module);
+   defined. `with_variables`: or the first variable that is used, as nvlink 13.0 looks at them ("Undefined
+   reference"); cuModuleLoadData does not (H200, driver 13.0, tests/api/data/h200.txt). */
+const char *api_undefined_name(const struct ptx_module *module, bool with_variables);
 /* The first instruction that makes the module use 32-bit addresses, which ptxas and the driver take word by
    word and then refuse as a whole on sm_90 and higher; NULL: none. */
 const struct ptx_insn *api_narrow_address(const struct ptx_module *module);

@@ -11,10 +11,13 @@ CUresult api_jit_read(unsigned count, CUjit_option *options, void **values, stru
     *out_jit = (struct api_jit){0};
     if (count > 0 && (options == NULL || values == NULL))
         return api_set_error(CUDA_ERROR_INVALID_VALUE, "%u options, but no list", count);
+    int has_info = 0, has_error = 0;
+    unsigned n_symbols = 0;
     for (unsigned i = 0; i < count; i++) {
         switch (options[i]) {
         case CU_JIT_INFO_LOG_BUFFER:
             out_jit->info = values[i];
+            has_info = 1;
             break;
         case CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES:
             out_jit->info_size = &values[i];
@@ -22,6 +25,7 @@ CUresult api_jit_read(unsigned count, CUjit_option *options, void **values, stru
             break;
         case CU_JIT_ERROR_LOG_BUFFER:
             out_jit->error = values[i];
+            has_error = 1;
             break;
         case CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES:
             out_jit->error_size = &values[i];
@@ -29,6 +33,19 @@ CUresult api_jit_read(unsigned count, CUjit_option *options, void **values, stru
             break;
         case CU_JIT_MAX_REGISTERS:
             out_jit->max_registers = (unsigned)(uintptr_t)values[i];
+            if (out_jit->max_registers == 0)
+                return api_set_error(CUDA_ERROR_INVALID_VALUE, "at most 0 registers");
+            break;
+        case CU_JIT_CACHE_MODE:
+            if ((uintptr_t)values[i] > CU_JIT_CACHE_OPTION_CA)
+                return api_set_error(CUDA_ERROR_INVALID_VALUE, "cache mode %zu",
+                                     (size_t)(uintptr_t)values[i]);
+            break;
+        case CU_JIT_REFERENCED_KERNEL_NAMES:
+        case CU_JIT_REFERENCED_VARIABLE_NAMES:
+            if (values[i] == NULL)
+                return api_set_error(CUDA_ERROR_INVALID_VALUE, "JIT option %d names nothing",
+                                     (int)options[i]);
             break;
         case CU_JIT_WALL_TIME:
             out_jit->wall_time = &values[i];
@@ -36,15 +53,22 @@ CUresult api_jit_read(unsigned count, CUjit_option *options, void **values, stru
         case CU_JIT_GLOBAL_SYMBOL_NAMES:
         case CU_JIT_GLOBAL_SYMBOL_ADDRESSES:
         case CU_JIT_GLOBAL_SYMBOL_COUNT:
-            return api_set_error(CUDA_ERROR_NOT_SUPPORTED,
-                                 "JIT option %d (global symbols of the host) is not emulated",
-                                 (int)options[i]);
+            n_symbols++;
+            break;
         default:
             if ((unsigned)options[i] >= CU_JIT_NUM_OPTIONS)
                 return api_set_error(CUDA_ERROR_INVALID_VALUE, "unknown JIT option %d", (int)options[i]);
             break;
         }
     }
+    /* A buffer goes with its size, and the three of the host's symbols go together. */
+    if (has_info != (out_jit->info_size == NULL ? 0 : 1) ||
+        has_error != (out_jit->error_size == NULL ? 0 : 1) || (n_symbols != 0 && n_symbols != 3))
+        return api_set_error(CUDA_ERROR_INVALID_VALUE,
+                             "a log buffer without its size, or a size without its buffer");
+    if (n_symbols != 0)
+        return api_set_error(CUDA_ERROR_NOT_SUPPORTED,
+                             "JIT options 17 to 19 (global symbols of the host) are not emulated");
     return CUDA_SUCCESS;
 }
 

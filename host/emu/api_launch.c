@@ -10,8 +10,6 @@
 static CUresult take_params(const struct emu_kernel_info *info, void **params, void **extra,
                             struct api_launch *launch)
 {
-    if (params != NULL && extra != NULL)
-        return api_set_error(CUDA_ERROR_INVALID_VALUE, "both kernelParams and extra are given");
     const void *buffer = NULL;
     size_t buffer_bytes = 0;
     bool has_buffer = false, has_size = false;
@@ -26,17 +24,22 @@ static CUresult take_params(const struct emu_kernel_info *info, void **params, v
             return api_set_error(CUDA_ERROR_INVALID_VALUE, "entry %zu of extra is unknown", i);
         }
     }
-    if (extra != NULL && (!has_buffer || !has_size || (buffer == NULL && buffer_bytes > 0)))
-        return api_set_error(CUDA_ERROR_INVALID_VALUE, "extra lacks a parameter buffer or its size");
+    /* A buffer without a size is none, on the H200; beside one kernelParams must be NULL. */
+    if (has_size && (!has_buffer || (buffer == NULL && buffer_bytes > 0)))
+        return api_set_error(CUDA_ERROR_INVALID_VALUE, "extra lacks a parameter buffer");
+    if (params != NULL && buffer_bytes > 0)
+        return api_set_error(CUDA_ERROR_INVALID_VALUE, "both kernelParams and extra are given");
     if (info->n_params == 0)
-        return CUDA_SUCCESS;
-    if (params == NULL && extra == NULL)
+        return buffer_bytes == 0 ? CUDA_SUCCESS
+                                 : api_set_error(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,
+                                                 "parameters are given, the kernel has none");
+    if (params == NULL && buffer_bytes == 0)
         return api_set_error(CUDA_ERROR_INVALID_VALUE, "the kernel has %u parameters, none are given",
                              info->n_params);
     uint32_t last = info->n_params - 1, needed = info->param_offsets[last] + info->param_sizes[last];
     /* An H200's driver takes a shorter buffer (what it lacks is undefined: zero here), and refuses a longer
      * one so. */
-    if (extra != NULL && buffer_bytes > needed)
+    if (buffer_bytes > needed)
         return api_set_error(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,
                              "the parameter buffer has %zu bytes, the kernel's "
                              "parameters %u",
@@ -46,9 +49,8 @@ static CUresult take_params(const struct emu_kernel_info *info, void **params, v
         return api_set_error(CUDA_ERROR_OUT_OF_MEMORY, "no memory for kernel parameters");
     launch->params = block;
     launch->param_bytes = info->param_bytes > needed ? info->param_bytes : needed;
-    if (extra != NULL) {
-        if (buffer_bytes > 0)
-            memcpy(block, buffer, buffer_bytes);
+    if (buffer_bytes > 0) {
+        memcpy(block, buffer, buffer_bytes);
         return CUDA_SUCCESS;
     }
     for (uint32_t i = 0; i < info->n_params; i++) {
@@ -59,8 +61,9 @@ static CUresult take_params(const struct emu_kernel_info *info, void **params, v
     return CUDA_SUCCESS;
 }
 
-CUresult api_launch_prepare(struct api_context *context, const CUlaunchConfig *config, CUfunction f,
-                            void **params, void **extra, bool cooperative, struct api_work *out_work)
+CUresult api_launch_prepare(struct api_context *context, struct api_green *green,
+                            const CUlaunchConfig *config, CUfunction f, void **params, void **extra,
+                            bool cooperative, struct api_work *out_work)
 {
     struct api_function *function;
     CUresult result = api_function_get(context, f, &function);
@@ -68,6 +71,7 @@ CUresult api_launch_prepare(struct api_context *context, const CUlaunchConfig *c
         return result;
     struct api_launch launch = {
         .function = function,
+        .green = green,
         .grid = {config->gridDimX, config->gridDimY, config->gridDimZ},
         .block = {config->blockDimX, config->blockDimY, config->blockDimZ},
         .cooperative = cooperative,
@@ -83,8 +87,20 @@ CUresult api_launch_prepare(struct api_context *context, const CUlaunchConfig *c
         return result;
     }
     function->module->refs++;
+    if (green != NULL)
+        green->refs++;
     *out_work = (struct api_work){.kind = API_WORK_KERNEL, .launch = launch};
     return CUDA_SUCCESS;
+}
+
+/* Records the event that the launch asked for. */
+static CUresult fire(struct api_stream *stream, CUevent handle, unsigned char port)
+{
+    struct api_event *event = emu_handle_get(EMU_HANDLE_EVENT, handle);
+    if (event == NULL)
+        return api_set_error(CUDA_ERROR_INVALID_VALUE, "the launch's event is gone");
+    return stream->capture != NULL ? api_capture_record_early(stream, event, port)
+                                   : api_event_record(event, stream, false);
 }
 
 static CUresult launch(const char *call, const CUlaunchConfig *config, CUfunction f, void **params,
@@ -92,16 +108,26 @@ static CUresult launch(const char *call, const CUlaunchConfig *config, CUfunctio
 {
     struct api_context *context;
     struct api_stream *stream;
-    struct api_work work;
-    CUresult result = api_enter_context(call, &context);
+    struct api_work work = {.kind = API_WORK_EMPTY};
+    CUresult result = api_enter_for(call, config != NULL ? config->hStream : NULL, &context);
     if (result != CUDA_SUCCESS)
         return result;
     API_REQUIRE(config != NULL);
+    const struct api_function *function = emu_handle_get(EMU_HANDLE_FUNCTION, f);
+    if (function != NULL && function->module->context != context)
+        return api_fail(CUDA_ERROR_INVALID_HANDLE, "the function is of another context than the stream");
     result = api_stream_get(context, config->hStream, &stream);
     if (result == CUDA_SUCCESS)
-        result = api_launch_prepare(stream->context, config, f, params, extra, cooperative, &work);
+        result =
+            api_launch_prepare(stream->context, stream->green, config, f, params, extra, cooperative, &work);
+    if (result != CUDA_SUCCESS && api_thread()->error.message[0] != '\0')
+        emu_log_refused("%s returns %s: %s", call, api_error_name(result), api_thread()->error.message);
+    const CUevent fires = result == CUDA_SUCCESS ? work.launch.fires : NULL;
+    const unsigned char port = fires != NULL ? work.launch.fires_port : 0;
     if (result == CUDA_SUCCESS)
         result = api_submit(stream, &work, API_ASYNC);
+    if (result == CUDA_SUCCESS && fires != NULL)
+        result = fire(stream, fires, port);
     return api_result(result);
 }
 

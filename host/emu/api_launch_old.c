@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PARAM_MAX_BYTES 4096u /* of devices that these calls were made for */
+#define PARAM_MAX_BYTES 32764u
 
 struct api_old_launch {
     unsigned block[3];
@@ -23,6 +23,9 @@ static CUresult enter_function(const char *call, CUfunction handle, struct api_o
     if (result != CUDA_SUCCESS)
         return result;
     result = api_function_get(context, handle, &function);
+    if (result == CUDA_SUCCESS && function->module->context != context)
+        result = api_set_error(CUDA_ERROR_INVALID_HANDLE,
+                               "the function is of another context than the current one");
     if (result != CUDA_SUCCESS)
         return api_result(result);
     if (function->old == NULL)
@@ -54,6 +57,7 @@ CUresult CUDAAPI cuFuncSetBlockShape(CUfunction hfunc, int x, int y, int z)
 CUresult CUDAAPI cuFuncSetSharedSize(CUfunction hfunc, unsigned int bytes)
 {
     ENTER_FUNCTION(old, hfunc);
+    API_REQUIRE(bytes <= api_device()->model->shared_per_block_optin_bytes);
     old->shared_bytes = bytes;
     return api_leave();
 }
@@ -97,8 +101,8 @@ CUresult CUDAAPI cuLaunchGridAsync(CUfunction f, int grid_width, int grid_height
 {
     ENTER_FUNCTION(old, f);
     API_REQUIRE(grid_width > 0 && grid_height > 0);
-    if (old->block[0] == 0)
-        return api_fail(CUDA_ERROR_INVALID_VALUE, "cuFuncSetBlockShape was not called");
+    if (old->block[0] == 0) /* cuFuncSetBlockShape was not called */
+        old->block[0] = old->block[1] = old->block[2] = 1;
     unsigned char params[PARAM_MAX_BYTES]; /* copied: the lock is given up before the launch takes it */
     size_t bytes = old->param_bytes;
     const unsigned block[3] = {old->block[0], old->block[1], old->block[2]}, shared = old->shared_bytes;

@@ -38,6 +38,44 @@ static CUresult check_block(const struct api_function *function, const uint32_t 
     return CUDA_SUCCESS;
 }
 
+static void keep(struct api_hints *hints, const CUlaunchAttribute *attribute)
+{
+    switch (attribute->id) {
+    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+        hints->window = attribute->value.accessPolicyWindow;
+        break;
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+        hints->map = attribute->value.memSyncDomainMap;
+        hints->has_map = true;
+        break;
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+        hints->domain = attribute->value.memSyncDomain;
+        break;
+    case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+        hints->carveout = attribute->value.sharedMemCarveout;
+        break;
+    default:
+        break;
+    }
+}
+
+/* An event that may be recorded before the kernel ends: here it is when the kernel has, which the manual
+   allows (CUDA Driver API 13.0, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT). */
+static CUresult fire(struct api_launch *launch, CUevent handle, int flags, unsigned char port)
+{
+    const struct api_event *event = emu_handle_get(EMU_HANDLE_EVENT, handle);
+    if (event == NULL)
+        return api_set_error(CUDA_ERROR_INVALID_HANDLE, "not a live event");
+    if (flags != 0)
+        return api_set_error(CUDA_ERROR_ILLEGAL_STATE, "flags 0x%x of the event", (unsigned)flags);
+    if ((event->flags & CU_EVENT_DISABLE_TIMING) == 0 || (event->flags & CU_EVENT_INTERPROCESS) != 0)
+        return api_set_error(CUDA_ERROR_NOT_SUPPORTED,
+                             "the event must be of this process, and without timing");
+    launch->fires = handle;
+    launch->fires_port = port;
+    return CUDA_SUCCESS;
+}
+
 /* One attribute of the list. */
 static CUresult apply(const CUlaunchAttribute *attribute, struct api_launch *launch,
                       const uint32_t **out_cluster)
@@ -57,6 +95,7 @@ static CUresult apply(const CUlaunchAttribute *attribute, struct api_launch *lau
         if ((unsigned)value->clusterSchedulingPolicyPreference > CU_CLUSTER_SCHEDULING_POLICY_LOAD_BALANCING)
             return api_set_error(CUDA_ERROR_INVALID_VALUE, "cluster scheduling policy %d",
                                  (int)value->clusterSchedulingPolicyPreference);
+        launch->hints.policy = value->clusterSchedulingPolicyPreference;
         return CUDA_SUCCESS;
     case CU_LAUNCH_ATTRIBUTE_PRIORITY:
         launch->priority = value->priority;
@@ -74,17 +113,26 @@ static CUresult apply(const CUlaunchAttribute *attribute, struct api_launch *lau
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
     case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
     case CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING:
+        if ((attribute->id == CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING &&
+             value->nvlinkUtilCentricScheduling > 1) ||
+            (attribute->id == CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN &&
+             (unsigned)value->memSyncDomain > CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE))
+            return api_set_error(CUDA_ERROR_INVALID_VALUE, "launch attribute %d has no such value",
+                                 (int)attribute->id);
+        keep(&launch->hints, attribute);
         emu_log_once("launch attribute %d is a hint that changes nothing here", (int)attribute->id);
         return CUDA_SUCCESS;
     case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
         return api_set_error(CUDA_ERROR_INVALID_VALUE,
                              "launch attribute 3 (synchronisation policy) is a stream's");
     case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
-        return api_set_error(CUDA_ERROR_NOT_SUPPORTED,
-                             "launch attribute 7 (programmatic event) is not emulated");
+        return fire(launch, value->programmaticEvent.event, value->programmaticEvent.flags,
+                    value->programmaticEvent.triggerAtBlockStart != 0
+                        ? CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER
+                        : CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC);
     case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT:
-        return api_set_error(CUDA_ERROR_NOT_SUPPORTED,
-                             "launch attribute 12 (launch completion event) is not emulated");
+        return fire(launch, value->launchCompletionEvent.event, value->launchCompletionEvent.flags,
+                    CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER);
     case CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE:
         return api_set_error(CUDA_ERROR_NOT_SUPPORTED,
                              "launch attribute 13 (device-updatable node) is not emulated");
@@ -189,11 +237,31 @@ CUresult api_cluster_shape(const struct api_function *function, const CUlaunchCo
     return result == CUDA_SUCCESS && *out_has ? check_cluster(function, grid, out_cluster) : result;
 }
 
+/* A preferred cluster is made of whole clusters, and the grid of it. */
+static CUresult check_preferred(const CUlaunchAttribute *attributes, unsigned n_attributes,
+                                const struct api_launch *launch, bool clustered)
+{
+    for (unsigned i = 0; i < n_attributes; i++) {
+        if (attributes[i].id != CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION)
+            continue;
+        const uint32_t *preferred = &attributes[i].value.preferredClusterDim.x;
+        for (int k = 0; k < 3; k++)
+            if (!clustered || preferred[k] == 0 || preferred[k] % launch->cluster[k] != 0 ||
+                launch->grid[k] % preferred[k] != 0)
+                return api_set_error(
+                    CUDA_ERROR_INVALID_CLUSTER_SIZE,
+                    "preferred cluster dimension %c is %u: wanted a multiple of the cluster's, and the "
+                    "grid's a multiple of it",
+                    'x' + k, preferred[k]);
+    }
+    return CUDA_SUCCESS;
+}
+
 CUresult api_launch_check(struct api_device *device, struct api_launch *launch,
                           const CUlaunchAttribute *attributes, unsigned n_attributes)
 {
     const struct api_function *function = launch->function;
-    const struct emu_model *model = device->model;
+    const struct emu_model *model = launch->green != NULL ? &launch->green->model : device->model;
     const uint32_t *attribute = NULL, *grid = launch->grid;
     bool clustered;
     if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0 || grid[0] > MAX_GRID_X || grid[1] > MAX_GRID_YZ ||
@@ -201,6 +269,11 @@ CUresult api_launch_check(struct api_device *device, struct api_launch *launch,
         return api_set_error(CUDA_ERROR_INVALID_VALUE,
                              "grid %u x %u x %u: wanted 1 to 2147483647 x 65535 x 65535", grid[0], grid[1],
                              grid[2]);
+    const struct ptx_directives *directives = &function->info.function->directives;
+    if (directives->has_reqntid &&
+        product(launch->block) == 1) /* stands for the required block, on the H200 */
+        for (int i = 0; i < 3; i++)
+            launch->block[i] = directives->reqntid[i] != 0 ? directives->reqntid[i] : 1;
     CUresult result = check_block(function, launch->block);
     if (n_attributes > 0 && attributes == NULL)
         return api_set_error(CUDA_ERROR_INVALID_VALUE, "%u attributes, but no list", n_attributes);
@@ -208,24 +281,29 @@ CUresult api_launch_check(struct api_device *device, struct api_launch *launch,
         result = apply(&attributes[i], launch, &attribute);
     if (result != CUDA_SUCCESS)
         return result;
-    uint32_t limit = api_dynamic_shared_limit(&function->settings, &function->info);
-    if (launch->dynamic_shared_bytes > limit)
-        return api_set_error(CUDA_ERROR_INVALID_VALUE,
-                             "%u bytes of dynamic shared memory: the function allows %u "
-                             "(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES raises it)",
-                             launch->dynamic_shared_bytes, limit);
     result = agree(function, attribute, launch->cluster, &clustered);
     if (result == CUDA_SUCCESS && clustered)
         result = check_cluster(function, grid, launch->cluster);
+    if (result == CUDA_SUCCESS)
+        result = check_preferred(attributes, n_attributes, launch, clustered);
     if (result != CUDA_SUCCESS)
         return result;
+    uint32_t limit = api_dynamic_shared_limit(&function->settings, &function->info);
+    if (launch->dynamic_shared_bytes > limit)
+        return api_set_error(launch->cooperative && !clustered &&
+                                     launch->dynamic_shared_bytes <= model->shared_per_sm_bytes
+                                 ? CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE
+                                 : CUDA_ERROR_INVALID_VALUE,
+                             "%u bytes of dynamic shared memory: the function allows %u "
+                             "(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES raises it)",
+                             launch->dynamic_shared_bytes, limit);
     launch->explicit_cluster = clustered;
     uint64_t size = product(launch->cluster), threads = product(launch->block), ctas = product(grid);
     if (size > model->max_cluster)
         return api_set_error(CUDA_ERROR_INVALID_CLUSTER_SIZE, "a cluster of %llu is above the device's %u",
                              (unsigned long long)size, model->max_cluster);
-    uint32_t per_sm = emu_occupancy_ctas(device->machine, function->kernel, (uint32_t)threads,
-                                         launch->dynamic_shared_bytes);
+    uint32_t per_sm =
+        emu_occupancy_ctas(model, function->kernel, (uint32_t)threads, launch->dynamic_shared_bytes);
     if (per_sm == 0)
         return api_set_error(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,
                              "no SM can hold a CTA of %llu threads with %u "
@@ -233,7 +311,7 @@ CUresult api_launch_check(struct api_device *device, struct api_launch *launch,
                              (unsigned long long)threads, function->info.registers_modelled);
     uint64_t resident = (uint64_t)per_sm * model->sms;
     if (clustered) {
-        resident = size * emu_occupancy_clusters(device->machine, function->kernel, (uint32_t)threads,
+        resident = size * emu_occupancy_clusters(model, function->kernel, (uint32_t)threads,
                                                  launch->dynamic_shared_bytes, (uint32_t)size);
         if (resident == 0)
             return api_set_error(CUDA_ERROR_INVALID_CLUSTER_SIZE,

@@ -223,15 +223,21 @@ CUresult api_kernel_function(struct api_context *context, struct api_kernel *ker
     return result;
 }
 
+/* Goes on in the current context. */
+static CUresult enter_current(struct api_context **out_context)
+{
+    CUresult result = api_context_current(out_context);
+    return result == CUDA_SUCCESS ? api_use_context(*out_context)
+                                  : api_fail(result, "no usable context is current");
+}
+
 /* Enters with a library argument. The context is the current one where the call needs it, else NULL. */
 static CUresult enter_library(const char *call, CUlibrary handle, struct api_context **out_context,
                               struct api_library **out_library)
 {
-    CUresult result = out_context != NULL ? api_enter_context(call, out_context) : api_enter(call);
-    if (result != CUDA_SUCCESS)
-        return result;
-    *out_library = emu_handle_get(EMU_HANDLE_LIBRARY, handle);
-    return *out_library != NULL ? CUDA_SUCCESS : api_fail(CUDA_ERROR_INVALID_HANDLE, "not a live library");
+    CUresult result;
+    *out_library = api_enter_object(call, EMU_HANDLE_LIBRARY, handle, CUDA_ERROR_INVALID_HANDLE, &result);
+    return *out_library == NULL || out_context == NULL ? result : enter_current(out_context);
 }
 
 CUresult CUDAAPI cuLibraryGetKernel(CUkernel *pKernel, CUlibrary library, const char *name)
@@ -298,7 +304,7 @@ static CUresult get_variable(const char *call, CUdeviceptr *dptr, size_t *bytes,
     CUresult result = enter_library(call, library, &context, &found);
     if (result != CUDA_SUCCESS)
         return result;
-    API_REQUIRE(name != NULL);
+    API_REQUIRE(name != NULL && (dptr != NULL || bytes != NULL));
     result = api_library_module(context, found, &module);
     if (result != CUDA_SUCCESS)
         return api_result(result);
@@ -327,11 +333,13 @@ CUresult CUDAAPI cuLibraryGetManaged(CUdeviceptr *dptr, size_t *bytes, CUlibrary
 static CUresult enter_kernel(const char *call, CUkernel handle, struct api_context **out_context,
                              struct api_kernel **out_kernel)
 {
-    CUresult result = out_context != NULL ? api_enter_context(call, out_context) : api_enter(call);
-    if (result != CUDA_SUCCESS)
-        return result;
-    *out_kernel = emu_handle_get(EMU_HANDLE_KERNEL, handle);
-    return *out_kernel != NULL ? CUDA_SUCCESS : api_fail(CUDA_ERROR_INVALID_HANDLE, "not a live kernel");
+    CUresult result;
+    /* NULL is an INVALID_VALUE to the two calls that only tell of it, on the H200. */
+    const bool told =
+        handle == NULL && (strcmp(call, "cuKernelGetName") == 0 || strcmp(call, "cuKernelGetParamInfo") == 0);
+    *out_kernel = api_enter_object(call, EMU_HANDLE_KERNEL, handle,
+                                   told ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_HANDLE, &result);
+    return *out_kernel == NULL || out_context == NULL ? result : enter_current(out_context);
 }
 
 CUresult CUDAAPI cuKernelGetFunction(CUfunction *pFunc, CUkernel kernel)

@@ -1,12 +1,9 @@
 /* "Module Management": the JIT linker (cuLinkCreate to cuLinkDestroy). Inputs are PTX texts, or fatbins that
-   hold some; linking puts them one behind the other under one header, and the parser resolves .extern
-   declarations against the definitions: what comes out is PTX again, which the stand-in loads as any image.
-   Cubins, objects, archives and LTO IR are refused by name; libcudadevrt, for which there is a part of it in
-   PTX, is not. Leaves out: renaming of file-local symbols that two inputs share (reported as redefinition).
- */
+   hold some; what comes out is PTX again (ptx/link.h), which the stand-in loads as any image. Cubins,
+   objects, archives and LTO IR are refused by name; libcudadevrt, for which there is a part of it in PTX, is
+   not. */
 #include "emu/api.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,116 +14,15 @@
 #include "emu/api_image.h"
 #include "emu/api_jit.h"
 #include "emu/api_options.h"
-#include "ptx/linked.h"
+#include "ptx/link.h"
 
 struct link {
     CUlinkState handle;
     struct api_jit jit;
-    struct clab_str body; /* the inputs without their headers */
-    unsigned version;     /* the highest .version, as 90 */
-    char target[64];      /* of the first input */
-    char *output;         /* what cuLinkComplete lends */
+    struct ptx_linker *linker;
+    bool has_runtime; /* device_runtime was added */
+    char *output;     /* what cuLinkComplete lends */
 };
-
-/* ---- headers ---- */
-
-static const char *skip_blank(const char *text)
-{
-    for (;;) {
-        text += strspn(text, " \t\r\n");
-        if (text[0] == '/' && text[1] == '/') {
-            text += strcspn(text, "\n");
-        } else if (text[0] == '/' && text[1] == '*') {
-            const char *end = strstr(text + 2, "*/");
-            if (end == NULL)
-                return text + strlen(text);
-            text = end + 2;
-        } else {
-            return text;
-        }
-    }
-}
-
-static bool word(const char **text, const char *wanted)
-{
-    size_t bytes = strlen(wanted);
-    if (strncmp(*text, wanted, bytes) != 0 || !isspace((unsigned char)(*text)[bytes]))
-        return false;
-    *text = skip_blank(*text + bytes);
-    return true;
-}
-
-/* Reads .version, .target and .address_size at the start of a text; returns where the rest begins. */
-static const char *read_header(const char *text, unsigned *out_version, char *target, size_t target_bytes)
-{
-    for (text = skip_blank(text);; text = skip_blank(text)) {
-        char *end;
-        if (word(&text, ".version")) {
-            unsigned long major = strtoul(text, &end, 10),
-                          minor = *end == '.' ? strtoul(end + 1, &end, 10) : 0;
-            *out_version = (unsigned)(major * 10 + minor);
-            text = end;
-        } else if (word(&text, ".target")) {
-            size_t bytes = strcspn(text, "\r\n/");
-            snprintf(target, target_bytes, "%.*s", (int)(bytes < target_bytes ? bytes : target_bytes - 1),
-                     text);
-            text += bytes;
-        } else if (word(&text, ".address_size")) {
-            (void)strtoul(text, &end, 10);
-            text = end;
-        } else {
-            return text;
-        }
-    }
-}
-
-/* ---- definitions that several inputs may have ---- */
-
-/* The end of a function's body that starts at `{`: behind its last brace. Comments and strings are stepped
- * over. */
-static const char *body_end(const char *at)
-{
-    unsigned depth = 0;
-    for (; *at != '\0'; at++) {
-        if (at[0] == '/' && at[1] == '/') {
-            at += strcspn(at, "\n");
-            if (*at == '\0')
-                return at;
-        } else if (*at == '"') {
-            at += 1 + strcspn(at + 1, "\"\n");
-            if (*at == '\0')
-                return at;
-        } else if (*at == '{') {
-            depth++;
-        } else if (*at == '}' && --depth == 0) {
-            return at + 1;
-        }
-    }
-    return at;
-}
-
-/* Is a weak function of this header (from `.weak .func` to its `{`) in the text already, in the same words?
-   The first definition counts then (PTX ISA 9.0, ".weak"). */
-static bool is_defined(const char *text, const char *header, size_t bytes)
-{
-    for (; text != NULL && (text = strstr(text, ".weak .func")) != NULL; text++)
-        if (strncmp(text, header, bytes) == 0)
-            return true;
-    return false;
-}
-
-/* Appends a text without the weak functions that are there already. */
-static void add_text(struct clab_str *body, const char *text)
-{
-    for (const char *weak; (weak = strstr(text, ".weak .func")) != NULL;) {
-        size_t bytes = strcspn(weak, "{;");
-        const char *end = weak[bytes] == '{' ? body_end(weak + bytes) : weak + bytes;
-        bool again = weak[bytes] == '{' && is_defined(body->text, weak, bytes + 1);
-        clab_str_add_bytes(body, text, (size_t)((again ? weak : end) - text));
-        text = end;
-    }
-    clab_str_add(body, text);
-}
 
 /* ---- inputs ---- */
 
@@ -171,9 +67,9 @@ static CUresult check_text(const char *text, size_t bytes, const char *name, boo
             api_explain_narrow(error, module, name, narrow);
             result = CUDA_ERROR_INVALID_PTX;
         }
-        const char *undefined = final ? api_undefined_function(module) : NULL;
+        const char *undefined = final ? api_undefined_name(module, true) : NULL;
         if (undefined != NULL) {
-            clab_error_set(error, CLAB_LOAD, "%s: unresolved extern function '%s'", name, undefined);
+            clab_error_set(error, CLAB_LOAD, "%s: undefined reference to '%s'", name, undefined);
             api_explain_undefined(error, undefined);
             result = CUDA_ERROR_UNKNOWN;
         }
@@ -199,19 +95,11 @@ static CUresult add_image(struct link *link, CUjitInputType type, const void *da
     if (result != CUDA_SUCCESS)
         return result;
     result = check_text(text, text_bytes, name, false, &error);
+    if (result == CUDA_SUCCESS && ptx_linker_add(link->linker, text, text_bytes, name, &error) != CLAB_OK)
+        result = CUDA_ERROR_UNKNOWN; /* a matter of linking: see cuLinkComplete */
     if (result != CUDA_SUCCESS) {
         api_jit_answer(&link->jit, &error, (double)(clab_now_ns() - start) * 1e-9);
         api_copy_error(result, &error);
-    } else {
-        unsigned version = 0;
-        char target[sizeof link->target] = "";
-        const char *rest = read_header(text, &version, target, sizeof target);
-        if (link->version < version)
-            link->version = version;
-        if (link->target[0] == '\0')
-            snprintf(link->target, sizeof link->target, "%s", target);
-        clab_str_addf(&link->body, "\n// %s\n", name);
-        add_text(&link->body, rest);
     }
     clab_error_clear(&error);
     free(text);
@@ -223,12 +111,12 @@ static CUresult add_image(struct link *link, CUjitInputType type, const void *da
 /* The part of libcudadevrt that grid-wide synchronisation needs (CUDA C++ Programming Guide 13.0, "Grid
    Synchronization"; numba-cuda calls it). Each barrier is a multiple of the number of CTAs, so that the
    counter never has to be reset between complete launches. */
-static const char device_runtime[] =
-    "\n.global .align 8 .u64 clab_grid_barrier;\n"
-    ".visible .func (.param .b64 result) cudaCGGetIntrinsicHandle (.param .b32 scope)\n"
+static char device_runtime[] =
+    ".version 8.0\n.target sm_70\n.address_size 64\n.global .align 8 .u64 clab_grid_barrier;\n"
+    ".weak .func (.param .b64 result) cudaCGGetIntrinsicHandle (.param .b32 scope)\n"
     "{\n.reg .b32 s;\n.reg .b64 h;\nld.param.b32 s, [scope];\ncvt.u64.u32 h, s;\nst.param.b64 [result], "
     "h;\nret;\n}\n"
-    ".visible .func (.param .b32 result) cudaCGSynchronize (.param .b64 handle, .param .b32 flags)\n"
+    ".weak .func (.param .b32 result) cudaCGSynchronize (.param .b64 handle, .param .b32 flags)\n"
     "{\n.reg .pred p, q;\n.reg .b32 x, y, z;\n.reg .b64 a, b, c, at, ticket, now;\nbar.sync 0;\n"
     "mov.u32 x, %tid.x;\nmov.u32 y, %tid.y;\nmov.u32 z, %tid.z;\nor.b32 x, x, y;\nor.b32 x, x, z;\n"
     "setp.ne.u32 p, x, 0;\n@p bra DONE;\n"
@@ -240,32 +128,37 @@ static const char device_runtime[] =
     "WAIT:\nld.acquire.gpu.global.u64 now, [at];\nsetp.lt.u64 q, now, c;\n@q bra WAIT;\nfence.acq_rel.gpu;\n"
     "DONE:\nbar.sync 0;\nst.param.b32 [result], 0;\nret;\n}\n";
 
-/* Appends the inputs; each entry gets .maxnreg when the linker was asked for one. */
-static void add_body(const struct link *link, struct clab_str *all)
+/* The linked text, once: *out_text is heap memory. */
+static CUresult link_text(struct link *link, char **out_text, struct clab_error *error)
 {
-    const char *body = link->body.text != NULL ? link->body.text : "";
-    for (const char *entry; link->jit.max_registers > 0 && (entry = strstr(body, ".entry")) != NULL;) {
-        const char *start = entry + strcspn(entry, "{;");
-        clab_str_add_bytes(all, body, (size_t)(start - body));
-        if (*start == '{')
-            clab_str_addf(all, "\n.maxnreg %u\n", link->jit.max_registers);
-        body = start;
+    clab_status status = CLAB_OK;
+    if (!link->has_runtime && ptx_linker_mentions(link->linker, "cudaCGSynchronize")) {
+        status =
+            ptx_linker_add(link->linker, device_runtime, sizeof device_runtime - 1, "libcudadevrt", error);
+        link->has_runtime = true;
     }
-    clab_str_add(all, body);
-    if (link->body.text != NULL && strstr(link->body.text, "cudaCG") != NULL)
-        clab_str_add(all, device_runtime);
+    if (status == CLAB_OK)
+        status = ptx_linker_text(link->linker, api_device()->model->arch, link->jit.max_registers, out_text,
+                                 error);
+    if (status == CLAB_NO_MEMORY)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult result = status == CLAB_OK
+                          ? check_text(*out_text, strlen(*out_text), "linked image", true, error)
+                          : CUDA_ERROR_UNKNOWN;
+    if (result == CUDA_SUCCESS)
+        return result;
+    free(*out_text);
+    *out_text = NULL;
+    return CUDA_ERROR_UNKNOWN; /* each input assembles, so this is a matter of linking: the H200's answer */
 }
 
 /* ---- calls ---- */
 
 static CUresult enter_link(const char *call, CUlinkState handle, struct link **out_link)
 {
-    struct api_context *context;
-    CUresult result = api_enter_context(call, &context);
-    if (result != CUDA_SUCCESS)
-        return result;
-    *out_link = emu_handle_get(EMU_HANDLE_LINK, handle);
-    return *out_link != NULL ? CUDA_SUCCESS : api_fail(CUDA_ERROR_INVALID_HANDLE, "not a live linker");
+    CUresult result;
+    *out_link = api_enter_object(call, EMU_HANDLE_LINK, handle, CUDA_ERROR_INVALID_HANDLE, &result);
+    return result;
 }
 
 CUresult CUDAAPI cuLinkCreate_v2(unsigned int numOptions, CUjit_option *options, void **optionValues,
@@ -279,9 +172,11 @@ CUresult CUDAAPI cuLinkCreate_v2(unsigned int numOptions, CUjit_option *options,
     if (result != CUDA_SUCCESS)
         return api_result(result);
     struct link *link = calloc(1, sizeof *link);
-    if (link != NULL)
+    if (link != NULL && (link->linker = ptx_linker_new()) != NULL)
         link->handle = emu_handle_new(EMU_HANDLE_LINK, link);
     if (link == NULL || link->handle == NULL) {
+        if (link != NULL)
+            ptx_linker_free(link->linker);
         free(link);
         return api_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a linker");
     }
@@ -355,32 +250,16 @@ CUresult CUDAAPI cuLinkComplete(CUlinkState state, void **cubinOut, size_t *size
     if (result != CUDA_SUCCESS)
         return result;
     API_REQUIRE(cubinOut != NULL);
-    if (link->version == 0) { /* nothing was added: an empty image, as the real linker makes */
-        link->version = 80;
-        snprintf(link->target, sizeof link->target, "%s", api_device()->model->arch);
-    }
+    if (link->output != NULL)
+        return api_fail(CUDA_ERROR_INVALID_HANDLE, "the link was completed already");
     if (link->output == NULL) {
-        struct clab_str all = {0};
-        clab_str_addf(&all, ".version %u.%u\n.target %s\n.address_size 64\n" PTX_LINKED_MARK "\n",
-                      link->version / 10, link->version % 10, link->target);
-        add_body(link, &all);
-        char *text = link->body.failed ? NULL : clab_str_take(&all);
-        if (text == NULL) {
-            clab_str_free(&all);
-            return api_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for the linked image");
-        }
-        result = check_text(text, strlen(text), "linked image", true, &error);
+        result = link_text(link, &link->output, &error);
         if (result != CUDA_SUCCESS) {
-            /* Each input assembles, so that this is a matter of linking: the H200's driver answers UNKNOWN.
-             */
-            result = CUDA_ERROR_UNKNOWN;
             api_jit_answer(&link->jit, &error, 0);
             api_copy_error(result, &error);
             clab_error_clear(&error);
-            free(text);
             return api_result(result);
         }
-        link->output = text;
     }
     api_jit_answer(&link->jit, NULL, 0);
     *cubinOut = link->output;
@@ -396,7 +275,7 @@ CUresult CUDAAPI cuLinkDestroy(CUlinkState state)
     if (result != CUDA_SUCCESS)
         return result;
     emu_handle_free(state);
-    clab_str_free(&link->body);
+    ptx_linker_free(link->linker);
     free(link->output);
     free(link);
     return api_leave();

@@ -7,10 +7,10 @@
 
 static const CUmemLocation nowhere = {.type = CU_MEM_LOCATION_TYPE_INVALID, .id = CU_DEVICE_INVALID};
 
-static CUresult enter_range(const char *call, CUdeviceptr address, size_t bytes,
+static CUresult enter_range(const char *call, CUstream stream, CUdeviceptr address, size_t bytes,
                             struct api_context **out_context, struct api_allocation **out_allocation)
 {
-    CUresult result = api_enter_context(call, out_context);
+    CUresult result = api_enter_for(call, stream, out_context);
     if (result != CUDA_SUCCESS)
         return result;
     struct api_allocation *allocation = api_allocation_find(address);
@@ -29,13 +29,20 @@ static CUmemLocation location_of(CUdevice device)
                                    : (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device};
 }
 
-static bool exists(const CUmemLocation *location)
+/* Is there such a place? One host node is told of. */
+static CUresult check_place(const CUmemLocation *location)
 {
-    return location->type == CU_MEM_LOCATION_TYPE_DEVICE
-               ? location->id == 0
-               : location->type == CU_MEM_LOCATION_TYPE_HOST ||
-                     location->type == CU_MEM_LOCATION_TYPE_HOST_NUMA ||
-                     location->type == CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT;
+    switch (location->type) {
+    case CU_MEM_LOCATION_TYPE_DEVICE:
+        return location->id == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+    case CU_MEM_LOCATION_TYPE_HOST:
+    case CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT:
+        return CUDA_SUCCESS;
+    case CU_MEM_LOCATION_TYPE_HOST_NUMA:
+        return location->id == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    default:
+        return CUDA_ERROR_INVALID_VALUE;
+    }
 }
 
 static CUresult prefetch(const char *call, CUdeviceptr address, size_t bytes, CUmemLocation to,
@@ -44,14 +51,17 @@ static CUresult prefetch(const char *call, CUdeviceptr address, size_t bytes, CU
     struct api_context *context;
     struct api_allocation *allocation = NULL;
     struct api_stream *stream;
-    CUresult result = enter_range(call, address, bytes, &context, &allocation);
+    CUresult result = enter_range(call, handle, address, bytes, &context, &allocation);
     if (result != CUDA_SUCCESS)
         return result;
     API_REQUIRE(flags == 0);
-    if (!exists(&to))
-        return api_fail(CUDA_ERROR_INVALID_DEVICE, "location %d, %d", (int)to.type, to.id);
+    result = check_place(&to);
+    if (result != CUDA_SUCCESS)
+        return api_fail(result, "location %d, %d", (int)to.type, to.id);
     struct api_work work = {.kind = API_WORK_EMPTY};
     result = api_stream_get(context, handle, &stream);
+    if (result == CUDA_SUCCESS)
+        result = api_capture_refuse(stream);
     if (result == CUDA_SUCCESS)
         result = api_submit(stream, &work, API_ASYNC);
     if (result == CUDA_SUCCESS)
@@ -70,20 +80,97 @@ CUresult CUDAAPI cuMemPrefetchAsync(CUdeviceptr devPtr, size_t count, CUdevice d
     return prefetch(__func__, devPtr, count, location_of(dstDevice), 0, hStream);
 }
 
+/* ---- batches: one after the other ---- */
+
+static CUresult check_batch(const char *call, const CUdeviceptr *dptrs, const size_t *sizes, size_t count,
+                            unsigned long long flags, CUstream stream)
+{
+    struct api_context *context;
+    CUresult result = api_enter_context(call, &context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    API_REQUIRE(dptrs != NULL && sizes != NULL && count > 0 && flags == 0);
+    API_REQUIRE(stream != NULL && stream != CU_STREAM_LEGACY); /* as documented */
+    for (size_t i = 0; i < count; i++) {
+        const struct api_allocation *allocation = api_allocation_find(dptrs[i]);
+        if (sizes[i] == 0 || allocation == NULL || allocation->kind != API_MEMORY_MANAGED ||
+            sizes[i] > allocation->base + allocation->bytes - dptrs[i])
+            return api_fail(CUDA_ERROR_INVALID_VALUE, "range %zu is not managed memory", i);
+    }
+    return api_leave();
+}
+
+/* The location of each range: that of the last index that is not above it. */
+static CUresult prefetch_all(const char *call, const CUdeviceptr *dptrs, const size_t *sizes, size_t count,
+                             const CUmemLocation *locations, const size_t *indices, size_t n_locations,
+                             unsigned long long flags, CUstream stream)
+{
+    CUresult result = check_batch(call, dptrs, sizes, count, flags, stream);
+    if (result != CUDA_SUCCESS)
+        return result;
+    bool good =
+        locations != NULL && indices != NULL && n_locations > 0 && n_locations <= count && indices[0] == 0;
+    for (size_t i = 1; good && i < n_locations; i++)
+        good = indices[i] > indices[i - 1] && indices[i] < count;
+    if (!good) {
+        API_ENTER();
+        return api_fail(CUDA_ERROR_INVALID_VALUE, "the locations and their indices do not fit %zu ranges",
+                        count);
+    }
+    for (size_t i = 0, place = 0; i < count && result == CUDA_SUCCESS; i++) {
+        while (place + 1 < n_locations && indices[place + 1] <= i)
+            place++;
+        result = prefetch(call, dptrs[i], sizes[i], locations[place], 0, stream);
+    }
+    return result;
+}
+
+CUresult CUDAAPI cuMemPrefetchBatchAsync(CUdeviceptr *dptrs, size_t *sizes, size_t count,
+                                         CUmemLocation *prefetchLocs, size_t *prefetchLocIdxs,
+                                         size_t numPrefetchLocs, unsigned long long flags, CUstream hStream)
+{
+    return prefetch_all(__func__, dptrs, sizes, count, prefetchLocs, prefetchLocIdxs, numPrefetchLocs, flags,
+                        hStream);
+}
+
+/* What a program discards may be anything afterwards: it stays what it is. */
+CUresult CUDAAPI cuMemDiscardBatchAsync(CUdeviceptr *dptrs, size_t *sizes, size_t count,
+                                        unsigned long long flags, CUstream hStream)
+{
+    return check_batch(__func__, dptrs, sizes, count, flags, hStream);
+}
+
+CUresult CUDAAPI cuMemDiscardAndPrefetchBatchAsync(CUdeviceptr *dptrs, size_t *sizes, size_t count,
+                                                   CUmemLocation *prefetchLocs, size_t *prefetchLocIdxs,
+                                                   size_t numPrefetchLocs, unsigned long long flags,
+                                                   CUstream hStream)
+{
+    return prefetch_all(__func__, dptrs, sizes, count, prefetchLocs, prefetchLocIdxs, numPrefetchLocs, flags,
+                        hStream);
+}
+
 static CUresult advise(const char *call, CUdeviceptr address, size_t bytes, CUmem_advise advice,
                        CUmemLocation location)
 {
     struct api_context *context;
     struct api_allocation *allocation = NULL;
-    CUresult result = enter_range(call, address, bytes, &context, &allocation);
+    CUresult result = enter_range(call, NULL, address, bytes, &context, &allocation);
     if (result != CUDA_SUCCESS)
         return result;
     struct api_advice *kept = &allocation->advice;
     const bool needs_place = advice == CU_MEM_ADVISE_SET_PREFERRED_LOCATION ||
                              advice == CU_MEM_ADVISE_SET_ACCESSED_BY ||
                              advice == CU_MEM_ADVISE_UNSET_ACCESSED_BY;
-    if (needs_place && !exists(&location))
-        return api_fail(CUDA_ERROR_INVALID_DEVICE, "location %d, %d", (int)location.type, location.id);
+    const bool by_processor =
+        advice == CU_MEM_ADVISE_SET_ACCESSED_BY || advice == CU_MEM_ADVISE_UNSET_ACCESSED_BY;
+    result = check_place(&location);
+    if (result == CUDA_ERROR_INVALID_DEVICE)
+        result = CUDA_ERROR_INVALID_VALUE; /* what advice gives, unlike a prefetch, on the H200 */
+    if (result != CUDA_SUCCESS && (needs_place || location.type < CU_MEM_LOCATION_TYPE_DEVICE ||
+                                   location.type > CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT))
+        return api_fail(result, "location %d, %d", (int)location.type, location.id);
+    API_REQUIRE(!by_processor || location.type == CU_MEM_LOCATION_TYPE_DEVICE ||
+                location.type == CU_MEM_LOCATION_TYPE_HOST);
     bool *by = location.type == CU_MEM_LOCATION_TYPE_DEVICE ? &kept->by_device : &kept->by_host;
     switch (advice) {
     case CU_MEM_ADVISE_SET_READ_MOSTLY:
@@ -181,7 +268,7 @@ CUresult CUDAAPI cuMemRangeGetAttributes(void **data, size_t *dataSizes, CUmem_r
 {
     struct api_context *context;
     struct api_allocation *allocation = NULL;
-    CUresult result = enter_range(__func__, devPtr, count, &context, &allocation);
+    CUresult result = enter_range(__func__, NULL, devPtr, count, &context, &allocation);
     if (result != CUDA_SUCCESS)
         return result;
     API_REQUIRE(data != NULL && dataSizes != NULL && attributes != NULL && numAttributes > 0);

@@ -7,9 +7,6 @@
 static CUresult allocate(struct api_context *context, CUdeviceptr *dptr, uint64_t bytes, int kind,
                          unsigned flags)
 {
-    CUresult result = api_capture_forbids(context);
-    if (result != CUDA_SUCCESS)
-        return result;
     struct api_allocation *allocation = api_allocation_new(context, bytes, kind);
     if (allocation == NULL) {
         uint64_t available, total;
@@ -43,7 +40,7 @@ CUresult CUDAAPI cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t Wi
     API_REQUIRE(ElementSizeBytes == 4 || ElementSizeBytes == 8 || ElementSizeBytes == 16);
     size_t pitch, bytes;
     if (__builtin_add_overflow(WidthInBytes, (size_t)511, &pitch) ||
-        __builtin_mul_overflow(pitch / 512 * 512, Height, &bytes) || pitch > 2147483647)
+        __builtin_mul_overflow(pitch / 512 * 512, Height, &bytes))
         return api_fail(CUDA_ERROR_INVALID_VALUE, "the size overflows");
     CUresult result = allocate(context, dptr, bytes, API_MEMORY_DEVICE, 0);
     if (result == CUDA_SUCCESS)
@@ -51,22 +48,39 @@ CUresult CUDAAPI cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t Wi
     return api_result(result);
 }
 
+/* Enters a call about memory: without a current context it works in that of the allocation at the address,
+   or, where there is none, in none (*out_context is NULL). */
+static CUresult enter_of(const char *call, uint64_t address, struct api_context **out_context)
+{
+    CUresult result = api_enter(call);
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = api_context_current(out_context);
+    if (result == CUDA_ERROR_INVALID_CONTEXT) {
+        const struct api_allocation *allocation = api_allocation_find(address);
+        *out_context =
+            allocation != NULL && allocation->context != NULL ? api_context_get(allocation->context) : NULL;
+        return *out_context != NULL ? api_use_context(*out_context) : CUDA_SUCCESS;
+    }
+    return result == CUDA_SUCCESS ? api_use_context(*out_context)
+                                  : api_fail(result, "the current context was destroyed");
+}
+
 /* Freeing waits for the work that may use the memory, as cuMemFree does on hardware. */
 CUresult CUDAAPI cuMemFree_v2(CUdeviceptr dptr)
 {
-    API_ENTER_CONTEXT(context);
+    struct api_context *context;
+    CUresult result = enter_of(__func__, dptr, &context);
+    if (result != CUDA_SUCCESS)
+        return result;
     if (dptr == 0)
         return api_leave();
-    CUresult result = api_capture_forbids(context);
-    if (result != CUDA_SUCCESS)
-        return api_result(result);
     struct api_allocation *allocation = api_allocation_find(dptr);
     if (allocation == NULL || allocation->base != dptr || allocation->free_queued ||
-        (allocation->kind != API_MEMORY_DEVICE && allocation->kind != API_MEMORY_MANAGED &&
-         allocation->kind != API_MEMORY_GRAPH))
+        !api_allocation_may_free(allocation))
         return api_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx is not the start of a live allocation",
                         (unsigned long long)dptr);
-    result = api_context_wait(context);
+    result = context != NULL ? api_context_wait(context) : CUDA_SUCCESS;
     allocation = api_allocation_find(dptr);
     if (result == CUDA_SUCCESS && allocation != NULL && allocation->base == dptr)
         api_allocation_free(allocation);
@@ -102,7 +116,9 @@ static CUresult host_alloc(const char *call, void **pp, size_t bytes, unsigned f
         return api_leave();
     }
     CUdeviceptr address = 0;
-    result = allocate(context, &address, bytes, API_MEMORY_HOST, flags | CU_MEMHOSTALLOC_DEVICEMAP);
+    /* All memory is portable and mapped; the H200 tells of the latter only. */
+    result = allocate(context, &address, bytes, API_MEMORY_HOST,
+                      (flags & ~(unsigned)CU_MEMHOSTALLOC_PORTABLE) | CU_MEMHOSTALLOC_DEVICEMAP);
     if (result == CUDA_SUCCESS)
         *pp = (void *)(uintptr_t)address;
     return api_result(result);
@@ -120,12 +136,17 @@ CUresult CUDAAPI cuMemAllocHost_v2(void **pp, size_t bytesize)
 
 CUresult CUDAAPI cuMemFreeHost(void *p)
 {
-    API_ENTER_CONTEXT(context);
+    struct api_context *context;
+    CUresult result = enter_of(__func__, (uint64_t)(uintptr_t)p, &context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (p == NULL)
+        return api_leave();
     struct api_allocation *allocation = api_allocation_find((uint64_t)(uintptr_t)p);
     if (allocation == NULL || allocation->base != (uint64_t)(uintptr_t)p ||
         allocation->kind != API_MEMORY_HOST)
         return api_fail(CUDA_ERROR_INVALID_VALUE, "%p was not made by cuMemAllocHost or cuMemHostAlloc", p);
-    CUresult result = api_context_wait(context);
+    result = context != NULL ? api_context_wait(context) : CUDA_SUCCESS;
     allocation = api_allocation_find((uint64_t)(uintptr_t)p);
     if (result == CUDA_SUCCESS && allocation != NULL)
         api_allocation_free(allocation);
@@ -141,11 +162,13 @@ CUresult CUDAAPI cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Fla
     if ((Flags & ~known) != 0)
         return api_fail(CUDA_ERROR_INVALID_VALUE, "flags 0x%x", Flags);
     if ((Flags & CU_MEMHOSTREGISTER_IOMEMORY) != 0)
-        return api_fail(CUDA_ERROR_NOT_SUPPORTED, "registration of I/O memory is not emulated");
+        return api_fail(CUDA_ERROR_INVALID_VALUE, "ordinary memory is no I/O memory");
     uint64_t base = (uint64_t)(uintptr_t)p, last;
     if (__builtin_add_overflow(base, bytesize - 1, &last))
         return api_fail(CUDA_ERROR_INVALID_VALUE, "the range overflows");
-    if (api_allocation_find(base) != NULL || api_allocation_find(last) != NULL || api_memory_reserved(base))
+    const struct api_allocation *first = api_allocation_find(base);
+    API_REQUIRE((first == NULL || first->kind == API_MEMORY_REGISTERED) && !api_memory_reserved(base));
+    if (first != NULL || api_allocation_find(last) != NULL)
         return api_fail(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED,
                         "%p lies in memory that is registered already", p);
     struct api_allocation *allocation = api_allocation_register(context, p, bytesize);
@@ -162,13 +185,17 @@ CUresult CUDAAPI cuMemHostRegister(void *p, size_t bytesize, unsigned int Flags)
 
 CUresult CUDAAPI cuMemHostUnregister(void *p)
 {
-    API_ENTER_CONTEXT(context);
+    struct api_context *context;
+    CUresult result = enter_of(__func__, (uint64_t)(uintptr_t)p, &context);
+    if (result != CUDA_SUCCESS)
+        return result;
     API_REQUIRE(p != NULL);
     struct api_allocation *allocation = api_allocation_find((uint64_t)(uintptr_t)p);
-    if (allocation == NULL || allocation->kind != API_MEMORY_REGISTERED ||
-        allocation->base != (uint64_t)(uintptr_t)p)
+    API_REQUIRE(allocation == NULL ||
+                (allocation->kind == API_MEMORY_REGISTERED && allocation->base == (uint64_t)(uintptr_t)p));
+    if (allocation == NULL)
         return api_fail(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, "%p is not the start of registered memory", p);
-    CUresult result = api_context_wait(context);
+    result = context != NULL ? api_context_wait(context) : CUDA_SUCCESS;
     allocation = api_allocation_find((uint64_t)(uintptr_t)p);
     if (result == CUDA_SUCCESS && allocation != NULL)
         api_allocation_free(allocation);
@@ -180,7 +207,9 @@ CUresult CUDAAPI cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsig
 {
     API_ENTER_CONTEXT(context);
     (void)context;
-    API_REQUIRE(pdptr != NULL && p != NULL && Flags == 0);
+    API_REQUIRE(pdptr != NULL);
+    *pdptr = 0; /* where it fails, on the H200 */
+    API_REQUIRE(p != NULL && Flags == 0);
     struct api_allocation *allocation = api_allocation_find((uint64_t)(uintptr_t)p);
     if (allocation == NULL ||
         (allocation->kind != API_MEMORY_HOST && allocation->kind != API_MEMORY_REGISTERED))
@@ -195,9 +224,14 @@ CUresult CUDAAPI cuMemHostGetFlags(unsigned int *pFlags, void *p)
     (void)context;
     API_REQUIRE(pFlags != NULL);
     struct api_allocation *allocation = api_allocation_find((uint64_t)(uintptr_t)p);
-    if (allocation == NULL || allocation->kind != API_MEMORY_HOST)
-        return api_fail(CUDA_ERROR_INVALID_VALUE, "%p was not made by cuMemHostAlloc", p);
-    *pFlags = allocation->flags;
+    if (allocation == NULL ||
+        (allocation->kind != API_MEMORY_HOST && allocation->kind != API_MEMORY_REGISTERED &&
+         allocation->kind != API_MEMORY_MANAGED))
+        return api_fail(CUDA_ERROR_INVALID_VALUE, "%p is no host memory that the driver knows", p);
+    *pFlags = allocation->kind == API_MEMORY_HOST ? allocation->flags
+              : allocation->kind == API_MEMORY_REGISTERED
+                  ? (allocation->flags & CU_MEMHOSTREGISTER_PORTABLE) | CU_MEMHOSTREGISTER_DEVICEMAP
+                  : CU_MEMHOSTALLOC_DEVICEMAP;
     return api_leave();
 }
 
@@ -229,6 +263,10 @@ CUresult CUDAAPI cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUde
         base = allocation->base;
         bytes = allocation->bytes;
     } else if (!emu_memory_find(api_device()->machine, dptr, &base, &bytes, &kind)) {
+        if (pbase != NULL)
+            *pbase = 0; /* written also when it fails, as on the H200 */
+        if (psize != NULL)
+            *psize = 0;
         return api_fail(CUDA_ERROR_NOT_FOUND, "0x%llx lies in no live allocation", (unsigned long long)dptr);
     }
     if (pbase != NULL)

@@ -129,7 +129,7 @@ CUresult CUDAAPI cuModuleLoadFatBinary(CUmodule *module, const void *fatCubin)
 CUresult CUDAAPI cuModuleLoad(CUmodule *module, const char *fname)
 {
     API_ENTER_CONTEXT(context);
-    API_REQUIRE(module != NULL && fname != NULL);
+    API_REQUIRE(module != NULL && fname != NULL && fname[0] != '\0');
     size_t bytes;
     char *image = clab_file_read(fname, IMAGE_FILE_LIMIT, &bytes);
     if (image == NULL)
@@ -141,15 +141,23 @@ CUresult CUDAAPI cuModuleLoad(CUmodule *module, const char *fname)
     return api_result(result);
 }
 
+/* Enters with a module argument. */
+static CUresult enter_module(const char *call, CUmodule handle, struct api_module **out_module)
+{
+    CUresult result;
+    *out_module = api_enter_object(call, EMU_HANDLE_MODULE, handle, CUDA_ERROR_INVALID_HANDLE, &result);
+    return *out_module == NULL ? result : api_use_context((*out_module)->context);
+}
+
 CUresult CUDAAPI cuModuleUnload(CUmodule hmod)
 {
-    API_ENTER_CONTEXT(context);
-    struct api_module *module = emu_handle_get(EMU_HANDLE_MODULE, hmod);
-    if (module == NULL)
-        return api_fail(CUDA_ERROR_INVALID_HANDLE, "not a live module");
+    struct api_module *module;
+    CUresult result = enter_module(__func__, hmod, &module);
+    if (result != CUDA_SUCCESS)
+        return result;
     if (module->library != NULL)
         return api_fail(CUDA_ERROR_NOT_PERMITTED, "the module belongs to a library");
-    CUresult result = api_context_wait(context);
+    result = api_context_wait(module->context);
     if (result != CUDA_SUCCESS || emu_handle_get(EMU_HANDLE_MODULE, hmod) != module)
         return api_result(result);
     api_module_drop(module);
@@ -204,17 +212,6 @@ CUresult api_module_function(struct api_module *module, const char *name, struct
     return CUDA_SUCCESS;
 }
 
-/* Enters with a module argument. */
-static CUresult enter_module(const char *call, CUmodule handle, struct api_module **out_module)
-{
-    struct api_context *context;
-    CUresult result = api_enter_context(call, &context);
-    if (result != CUDA_SUCCESS)
-        return result;
-    *out_module = emu_handle_get(EMU_HANDLE_MODULE, handle);
-    return *out_module != NULL ? CUDA_SUCCESS : api_fail(CUDA_ERROR_INVALID_HANDLE, "not a live module");
-}
-
 CUresult CUDAAPI cuModuleGetFunction(CUfunction *hfunc, CUmodule hmod, const char *name)
 {
     struct api_module *module;
@@ -222,10 +219,9 @@ CUresult CUDAAPI cuModuleGetFunction(CUfunction *hfunc, CUmodule hmod, const cha
     CUresult result = enter_module(__func__, hmod, &module);
     if (result != CUDA_SUCCESS)
         return result;
-    API_REQUIRE(hfunc != NULL && name != NULL);
+    API_REQUIRE(hfunc != NULL && name != NULL && name[0] != '\0');
     result = api_module_function(module, name, &function);
-    if (result == CUDA_SUCCESS)
-        *hfunc = function->handle;
+    *hfunc = result == CUDA_SUCCESS ? function->handle : NULL; /* the H200 writes it too */
     return api_result(result);
 }
 
@@ -274,7 +270,7 @@ CUresult CUDAAPI cuModuleGetGlobal_v2(CUdeviceptr *dptr, size_t *bytes, CUmodule
     CUresult result = enter_module(__func__, hmod, &module);
     if (result != CUDA_SUCCESS)
         return result;
-    API_REQUIRE(name != NULL);
+    API_REQUIRE(name != NULL && (dptr != NULL || bytes != NULL));
     if (!emu_module_global(module->emu, name, &address, &size))
         return api_fail(CUDA_ERROR_NOT_FOUND, "the module has no variable %s", name);
     if (dptr != NULL)

@@ -1,6 +1,5 @@
 /* "Graph Management": nodes by kind: kernels, copies, sets, host functions, events, child graphs, and their
-   parameters. Memory nodes and batches: api_node_memory.c. Leaves out: external semaphores, conditional
-   nodes. */
+   parameters. Memory nodes and batches: api_node_memory.c; conditional nodes: api_conditional.c. */
 #include "emu/api_graph.h"
 
 #include <stdlib.h>
@@ -35,8 +34,8 @@ static CUresult kernel_work(const CUDA_KERNEL_NODE_PARAMS *params, CUcontext han
         .sharedMemBytes = params->sharedMemBytes,
     };
     CUfunction function = params->func != NULL ? params->func : (CUfunction)params->kern;
-    return api_launch_prepare(context, &config, function, params->kernelParams, params->extra, false,
-                              out_work);
+    return api_launch_prepare(context, handle != NULL ? api_green_of(handle) : api_green_current(), &config,
+                              function, params->kernelParams, params->extra, false, out_work);
 }
 
 CUresult api_kernel_work(const CUDA_KERNEL_NODE_PARAMS *params, struct api_work *out_work)
@@ -47,7 +46,11 @@ CUresult api_kernel_work(const CUDA_KERNEL_NODE_PARAMS *params, struct api_work 
 CUresult api_copy_work(const CUDA_MEMCPY3D *params, struct api_work *out_work)
 {
     struct api_copy copy;
-    CUresult result = api_copy_from_3d(params, &copy);
+    CUresult result = params->WidthInBytes == 0 || params->Height == 0 || params->Depth == 0
+                          ? api_set_error(CUDA_ERROR_INVALID_VALUE, "a node that copies nothing")
+                          : api_copy_from_3d(params, &copy);
+    if (result != CUDA_SUCCESS)
+        return result;
     *out_work = (struct api_work){.kind = API_WORK_COPY, .copy = copy};
     return result;
 }
@@ -56,6 +59,8 @@ CUresult api_set_work(const CUDA_MEMSET_NODE_PARAMS *params, struct api_work *ou
 {
     if (params->elementSize != 1 && params->elementSize != 2 && params->elementSize != 4)
         return api_set_error(CUDA_ERROR_INVALID_VALUE, "elements of %u bytes", params->elementSize);
+    if (params->width == 0 || params->height == 0)
+        return api_set_error(CUDA_ERROR_INVALID_VALUE, "a node that sets nothing");
     CUresult result =
         api_set_check(params->dst, params->pitch, params->elementSize, params->width, params->height);
     *out_work = (struct api_work){
@@ -80,29 +85,46 @@ CUresult api_event_work(CUevent handle, enum api_work_kind kind, struct api_work
     if (event == NULL)
         return api_set_error(CUDA_ERROR_INVALID_VALUE, "not a live event");
     event->refs++;
-    *out_work = (struct api_work){.kind = kind, .event = {event, 0}};
+    *out_work = (struct api_work){.kind = kind, .event = {event, 0, 0}};
     return CUDA_SUCCESS;
 }
 
 /* ---- adding ---- */
 
-/* Adds finished work; ends the call. */
-CUresult api_node_add_call(CUgraphNode *out_handle, CUgraph hGraph, const CUgraphNode *dependencies,
-                           size_t count, CUgraphNodeType type, struct api_work *work, struct api_graph *child)
+CUresult api_node_add_to(CUgraph hGraph, const CUgraphNode *dependencies, const CUgraphEdgeData *data,
+                         size_t count, CUgraphNodeType type, struct api_work *work,
+                         struct api_node **out_node)
 {
     struct api_graph *graph = emu_handle_get(EMU_HANDLE_GRAPH, hGraph);
-    struct api_node **from = NULL, *node = NULL;
+    struct api_edge *from = NULL;
     CUresult result = CUDA_SUCCESS;
-    if (graph == NULL || out_handle == NULL)
-        result = api_set_error(CUDA_ERROR_INVALID_VALUE,
-                               graph == NULL ? "not a live graph" : "no place for the node");
+    if (graph == NULL)
+        result = api_set_error(CUDA_ERROR_INVALID_VALUE, "not a live graph");
     if (result == CUDA_SUCCESS)
-        result = api_nodes_get(graph, dependencies, count, &from);
+        result = api_edges_get(graph, dependencies, data, count, &from);
+    for (size_t i = 0; i < count && result == CUDA_SUCCESS; i++)
+        result = api_edge_check(&from[i], type);
     if (result == CUDA_SUCCESS)
-        result = api_node_add(graph, type, work, from, count, &node);
+        result = api_node_add(graph, type, work, from, count, out_node);
     free(from);
-    if (result != CUDA_SUCCESS) {
+    if (result != CUDA_SUCCESS)
         api_work_fini(work);
+    return result;
+}
+
+CUresult api_node_add_call(CUgraphNode *out_handle, CUgraph hGraph, const CUgraphNode *dependencies,
+                           const CUgraphEdgeData *data, size_t count, CUgraphNodeType type,
+                           struct api_work *work, struct api_graph *child)
+{
+    struct api_node *node = NULL;
+    CUresult result = CUDA_ERROR_INVALID_VALUE;
+    if (out_handle != NULL) {
+        result = api_node_add_to(hGraph, dependencies, data, count, type, work, &node);
+    } else {
+        api_set_error(result, "no place for the node");
+        api_work_fini(work);
+    }
+    if (result != CUDA_SUCCESS) {
         if (child != NULL)
             api_graph_free(child);
         return api_result(result);
@@ -121,7 +143,7 @@ CUresult api_node_add_call(CUgraphNode *out_handle, CUgraph hGraph, const CUgrap
     CUresult made_ = (make);                         \
     if (made_ != CUDA_SUCCESS)                       \
         return api_result(made_);                    \
-    return api_node_add_call(phGraphNode, hGraph, dependencies, numDependencies, type, &work, NULL)
+    return api_node_add_call(phGraphNode, hGraph, dependencies, NULL, numDependencies, type, &work, NULL)
 
 static CUresult null_params(void)
 {
@@ -204,7 +226,7 @@ CUresult CUDAAPI cuGraphAddEventWaitNode(CUgraphNode *phGraphNode, CUgraph hGrap
 }
 
 static CUresult add_child(CUgraphNode *out_handle, CUgraph hGraph, const CUgraphNode *dependencies,
-                          size_t count, CUgraph childGraph)
+                          const CUgraphEdgeData *data, size_t count, CUgraph childGraph)
 {
     struct api_graph *graph = emu_handle_get(EMU_HANDLE_GRAPH, childGraph);
     struct api_work work = {.kind = API_WORK_EMPTY};
@@ -212,10 +234,13 @@ static CUresult add_child(CUgraphNode *out_handle, CUgraph hGraph, const CUgraph
         return api_fail(CUDA_ERROR_INVALID_VALUE, "no live child graph");
     if (api_graph_has_memory(graph))
         return api_fail(CUDA_ERROR_NOT_SUPPORTED, "a graph that allocates or frees memory cannot be cloned");
+    if (api_graph_has_conditional(graph))
+        return api_fail(CUDA_ERROR_NOT_SUPPORTED, "a graph with conditional nodes cannot be a child");
     struct api_graph *child = api_graph_clone(graph);
     if (child == NULL)
         return api_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a graph");
-    return api_node_add_call(out_handle, hGraph, dependencies, count, CU_GRAPH_NODE_TYPE_GRAPH, &work, child);
+    return api_node_add_call(out_handle, hGraph, dependencies, data, count, CU_GRAPH_NODE_TYPE_GRAPH, &work,
+                             child);
 }
 
 CUresult CUDAAPI cuGraphAddChildGraphNode(CUgraphNode *phGraphNode, CUgraph hGraph,
@@ -223,7 +248,7 @@ CUresult CUDAAPI cuGraphAddChildGraphNode(CUgraphNode *phGraphNode, CUgraph hGra
                                           CUgraph childGraph)
 {
     API_ENTER();
-    return add_child(phGraphNode, hGraph, dependencies, numDependencies, childGraph);
+    return add_child(phGraphNode, hGraph, dependencies, NULL, numDependencies, childGraph);
 }
 
 /* The form that takes any kind. The structs of this form repeat the older ones with a context. */
@@ -275,21 +300,29 @@ CUresult api_any_work(const CUgraphNodeParams *params, struct api_work *out_work
         return CUDA_SUCCESS;
     case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
         return api_batch_work(params->memOp.count, params->memOp.paramArray, params->memOp.flags, out_work);
+    case CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL:
+        return api_external_work(params->extSemSignal.numExtSems);
+    case CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT:
+        return api_external_work(params->extSemWait.numExtSems);
     default:
-        return api_set_error(CUDA_ERROR_NOT_SUPPORTED, "graph nodes of type %d are not emulated",
-                             (int)params->type);
+        return api_set_error(CUDA_ERROR_INVALID_VALUE, "graph node type %d", (int)params->type);
     }
 }
 
 static CUresult add_any(const char *call, CUgraphNode *out_handle, CUgraph hGraph,
-                        const CUgraphNode *dependencies, size_t count, CUgraphNodeParams *params)
+                        const CUgraphNode *dependencies, const CUgraphEdgeData *data, size_t count,
+                        CUgraphNodeParams *params)
 {
     CUresult result = api_enter(call);
     if (result != CUDA_SUCCESS)
         return result;
     API_REQUIRE(params != NULL);
+    API_REQUIRE(params->reserved0[0] == 0 && params->reserved0[1] == 0 && params->reserved0[2] == 0 &&
+                params->reserved2 == 0);
     if (params->type == CU_GRAPH_NODE_TYPE_GRAPH)
-        return add_child(out_handle, hGraph, dependencies, count, params->graph.graph);
+        return add_child(out_handle, hGraph, dependencies, data, count, params->graph.graph);
+    if (params->type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
+        return api_conditional_add(out_handle, hGraph, dependencies, data, count, &params->conditional);
     struct api_work work = {.kind = API_WORK_EMPTY};
     const bool allocates = params->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC;
     result = allocates ? api_alloc_work(&params->alloc.poolProps, params->alloc.bytesize, &work)
@@ -297,7 +330,7 @@ static CUresult add_any(const char *call, CUgraphNode *out_handle, CUgraph hGrap
     if (result != CUDA_SUCCESS)
         return api_result(result);
     const uint64_t address = allocates ? work.memory.address : 0;
-    result = api_node_add_call(out_handle, hGraph, dependencies, count, params->type, &work, NULL);
+    result = api_node_add_call(out_handle, hGraph, dependencies, data, count, params->type, &work, NULL);
     if (result == CUDA_SUCCESS && allocates)
         params->alloc.dptr = address;
     return result;
@@ -306,19 +339,14 @@ static CUresult add_any(const char *call, CUgraphNode *out_handle, CUgraph hGrap
 CUresult CUDAAPI cuGraphAddNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
                                 size_t numDependencies, CUgraphNodeParams *nodeParams)
 {
-    return add_any(__func__, phGraphNode, hGraph, dependencies, numDependencies, nodeParams);
+    return add_any(__func__, phGraphNode, hGraph, dependencies, NULL, numDependencies, nodeParams);
 }
 
 CUresult CUDAAPI cuGraphAddNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
                                    const CUgraphEdgeData *dependencyData, size_t numDependencies,
                                    CUgraphNodeParams *nodeParams)
 {
-    for (size_t i = 0; dependencyData != NULL && i < numDependencies; i++)
-        if (dependencyData[i].type != 0) {
-            API_ENTER();
-            return api_fail(CUDA_ERROR_NOT_SUPPORTED, "programmatic edges of graphs are not emulated");
-        }
-    return add_any(__func__, phGraphNode, hGraph, dependencies, numDependencies, nodeParams);
+    return add_any(__func__, phGraphNode, hGraph, dependencies, dependencyData, numDependencies, nodeParams);
 }
 
 /* ---- parameters of a node ---- */
@@ -365,7 +393,9 @@ static CUresult read_kernel(struct api_node *node, CUDA_KERNEL_NODE_PARAMS *out)
         .blockDimZ = launch->block[2],
         .sharedMemBytes = launch->dynamic_shared_bytes,
         .kernelParams = node->param_pointers,
-        .ctx = launch->function->module->context != NULL ? launch->function->module->context->handle : NULL,
+        .ctx = launch->green != NULL                       ? (CUcontext)launch->green->handle
+               : launch->function->module->context != NULL ? launch->function->module->context->handle
+                                                           : NULL,
     };
     return CUDA_SUCCESS;
 }
@@ -396,8 +426,13 @@ static CUresult set_kernel(struct api_node *node, const CUDA_KERNEL_NODE_PARAMS 
 {
     struct api_work work;
     CUresult result = api_kernel_work(params, &work);
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = api_attributes_keep(&node->work.launch, &work.launch);
     if (result == CUDA_SUCCESS)
         replace(node, &work);
+    else
+        api_work_fini(&work);
     return result;
 }
 
@@ -416,78 +451,6 @@ CUresult CUDAAPI cuGraphKernelNodeSetParams(CUgraphNode hNode, const CUDA_KERNEL
         return result;
     CUDA_KERNEL_NODE_PARAMS wide = widen(nodeParams);
     return api_result(set_kernel(node, &wide));
-}
-
-/* Attributes of a kernel node: the launch attributes of cuLaunchKernelEx, checked again as a launch. */
-CUresult CUDAAPI cuGraphKernelNodeSetAttribute(CUgraphNode hNode, CUkernelNodeAttrID attr,
-                                               const CUkernelNodeAttrValue *value)
-{
-    struct api_node *node;
-    CUresult result = enter_node(__func__, hNode, CU_GRAPH_NODE_TYPE_KERNEL, value, &node);
-    if (result != CUDA_SUCCESS)
-        return result;
-    struct api_launch launch = node->work.launch;
-    CUlaunchAttribute attributes[2] = {{.id = attr, .value = *value}};
-    unsigned count = 1;
-    if (attr != CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION && launch.explicit_cluster) {
-        attributes[1].id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
-        memcpy(&attributes[1].value.clusterDim, launch.cluster, sizeof launch.cluster);
-        count = 2;
-    }
-    result = api_launch_check(api_device(), &launch, attributes, count);
-    if (result == CUDA_SUCCESS)
-        node->work.launch = launch;
-    return api_result(result);
-}
-
-CUresult CUDAAPI cuGraphKernelNodeGetAttribute(CUgraphNode hNode, CUkernelNodeAttrID attr,
-                                               CUkernelNodeAttrValue *value)
-{
-    struct api_node *node;
-    CUresult result = enter_node(__func__, hNode, CU_GRAPH_NODE_TYPE_KERNEL, value, &node);
-    if (result != CUDA_SUCCESS)
-        return result;
-    const struct api_launch *launch = &node->work.launch;
-    memset(value, 0, sizeof *value);
-    switch (attr) {
-    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
-        value->cooperative = launch->cooperative;
-        break;
-    case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
-        if (launch->explicit_cluster)
-            memcpy(&value->clusterDim, launch->cluster, sizeof launch->cluster);
-        break;
-    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
-        value->priority = launch->priority;
-        break;
-    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
-    case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
-    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
-        break;
-    default:
-        return api_fail(CUDA_ERROR_INVALID_VALUE, "attribute %d is none of a kernel node", (int)attr);
-    }
-    return api_leave();
-}
-
-CUresult CUDAAPI cuGraphKernelNodeCopyAttributes(CUgraphNode dst, CUgraphNode src)
-{
-    struct api_node *to;
-    CUresult result = enter_node(__func__, dst, CU_GRAPH_NODE_TYPE_KERNEL, &dst, &to);
-    if (result != CUDA_SUCCESS)
-        return result;
-    const struct api_node *from = emu_handle_get(EMU_HANDLE_NODE, src);
-    API_REQUIRE(from != NULL && from->type == CU_GRAPH_NODE_TYPE_KERNEL);
-    struct api_launch launch = to->work.launch;
-    CUlaunchAttribute attributes[2] = {
-        {.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = from->work.launch.cooperative},
-        {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION},
-    };
-    memcpy(&attributes[1].value.clusterDim, from->work.launch.cluster, sizeof launch.cluster);
-    result = api_launch_check(api_device(), &launch, attributes, from->work.launch.explicit_cluster ? 2 : 1);
-    if (result == CUDA_SUCCESS)
-        to->work.launch = launch;
-    return api_result(result);
 }
 
 CUresult CUDAAPI cuGraphMemcpyNodeGetParams(CUgraphNode hNode, CUDA_MEMCPY3D *nodeParams)
@@ -618,8 +581,14 @@ CUresult CUDAAPI cuGraphNodeSetParams(CUgraphNode hNode, CUgraphNodeParams *node
     struct api_node *node = emu_handle_get(EMU_HANDLE_NODE, hNode);
     struct api_work work = {.kind = API_WORK_EMPTY};
     API_REQUIRE(node != NULL && nodeParams != NULL && nodeParams->type == node->type);
+    if (node->type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
+        return api_fail(CUDA_ERROR_NOT_SUPPORTED, "the parameters of a conditional node do not change");
     CUresult result = api_any_work(nodeParams, &work);
+    if (result == CUDA_SUCCESS && work.kind == API_WORK_KERNEL)
+        result = api_attributes_keep(&node->work.launch, &work.launch);
     if (result == CUDA_SUCCESS)
         replace(node, &work);
+    else
+        api_work_fini(&work);
     return api_result(result);
 }

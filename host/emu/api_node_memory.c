@@ -1,6 +1,5 @@
 /* "Graph Management": memory allocation and free nodes, batches of stream memory operations, and changes of
-   event nodes. Memory itself: api_graph_memory.c. Parameters of batches are given back with the operations
-   that have something to do here. */
+   event nodes. Memory itself: api_graph_memory.c. */
 #include "emu/api_graph.h"
 
 #include <stdlib.h>
@@ -40,7 +39,7 @@ CUresult CUDAAPI cuGraphAddMemAllocNode(CUgraphNode *phGraphNode, CUgraph hGraph
     if (result != CUDA_SUCCESS)
         return api_result(result);
     const uint64_t address = work.memory.address;
-    result = api_node_add_call(phGraphNode, hGraph, dependencies, numDependencies,
+    result = api_node_add_call(phGraphNode, hGraph, dependencies, NULL, numDependencies,
                                CU_GRAPH_NODE_TYPE_MEM_ALLOC, &work, NULL);
     if (result == CUDA_SUCCESS)
         nodeParams->dptr = address;
@@ -76,8 +75,8 @@ CUresult CUDAAPI cuGraphAddMemFreeNode(CUgraphNode *phGraphNode, CUgraph hGraph,
             return api_fail(CUDA_ERROR_INVALID_VALUE, "the graph frees 0x%llx already",
                             (unsigned long long)dptr);
     struct api_work work = {.kind = API_WORK_FREE, .memory = {.address = dptr}};
-    return api_node_add_call(phGraphNode, hGraph, dependencies, numDependencies, CU_GRAPH_NODE_TYPE_MEM_FREE,
-                             &work, NULL);
+    return api_node_add_call(phGraphNode, hGraph, dependencies, NULL, numDependencies,
+                             CU_GRAPH_NODE_TYPE_MEM_FREE, &work, NULL);
 }
 
 CUresult CUDAAPI cuGraphMemFreeNodeGetParams(CUgraphNode hNode, CUdeviceptr *dptr_out)
@@ -98,16 +97,22 @@ CUresult api_batch_work(unsigned count, const CUstreamBatchMemOpParams *ops, uns
     if (flags != 0 || count == 0 || count > 256 || ops == NULL)
         return api_set_error(CUDA_ERROR_INVALID_VALUE, "%u operations, flags 0x%x", count, flags);
     struct api_work *items = calloc(count, sizeof *items);
-    if (items == NULL)
+    CUstreamBatchMemOpParams *kept = calloc(count, sizeof *kept);
+    if (items == NULL || kept == NULL) {
+        free(items);
+        free(kept);
         return api_set_error(CUDA_ERROR_OUT_OF_MEMORY, "no memory for %u operations", count);
+    }
+    memcpy(kept, ops, count * sizeof *kept);
     for (unsigned i = 0; i < count; i++) {
         CUresult result = api_memory_op_work(&ops[i], &items[i]);
         if (result != CUDA_SUCCESS) {
             free(items);
+            free(kept);
             return result;
         }
     }
-    *out_work = (struct api_work){.kind = API_WORK_BATCH, .batch = {items, count}};
+    *out_work = (struct api_work){.kind = API_WORK_BATCH, .batch = {items, kept, count}};
     return CUDA_SUCCESS;
 }
 
@@ -119,9 +124,28 @@ CUresult CUDAAPI cuGraphAddBatchMemOpNode(CUgraphNode *phGraphNode, CUgraph hGra
     API_REQUIRE(nodeParams != NULL);
     struct api_work work = {.kind = API_WORK_EMPTY};
     CUresult result = api_batch_work(nodeParams->count, nodeParams->paramArray, nodeParams->flags, &work);
-    return result != CUDA_SUCCESS ? api_result(result)
-                                  : api_node_add_call(phGraphNode, hGraph, dependencies, numDependencies,
-                                                      CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, &work, NULL);
+    return result != CUDA_SUCCESS
+               ? api_result(result)
+               : api_node_add_call(phGraphNode, hGraph, dependencies, NULL, numDependencies,
+                                   CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, &work, NULL);
+}
+
+/* The operations are lent until the node changes. */
+CUresult CUDAAPI cuGraphBatchMemOpNodeGetParams(CUgraphNode hNode,
+                                                CUDA_BATCH_MEM_OP_NODE_PARAMS *nodeParams_out)
+{
+    struct api_node *node;
+    CUresult result = enter_node(__func__, hNode, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, nodeParams_out, &node);
+    if (result != CUDA_SUCCESS)
+        return result;
+    const bool batch = node->work.kind == API_WORK_BATCH; /* captured single operations are none */
+    const struct api_context *context = api_context_get(NULL);
+    *nodeParams_out = (CUDA_BATCH_MEM_OP_NODE_PARAMS){
+        .ctx = context != NULL ? context->handle : NULL,
+        .count = batch ? node->work.batch.count : 0,
+        .paramArray = batch ? node->work.batch.ops : NULL,
+    };
+    return api_leave();
 }
 
 /* Replaces a node's work; ends the call. */

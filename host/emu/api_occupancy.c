@@ -17,7 +17,7 @@ static uint32_t ctas(const struct api_function *function, int threads, size_t dy
     if (dynamic >
         api_dynamic_shared_limit(&function->settings, &function->info)) /* not opted in: none, on the H200 */
         return 0;
-    return emu_occupancy_ctas(api_device()->machine, function->kernel, (uint32_t)threads, (uint32_t)dynamic);
+    return emu_occupancy_ctas(api_device()->model, function->kernel, (uint32_t)threads, (uint32_t)dynamic);
 }
 
 static CUresult active_blocks(const char *call, int *numBlocks, CUfunction func, int blockSize,
@@ -64,10 +64,13 @@ static CUresult potential(const char *call, int *minGridSize, int *blockSize, CU
     for (int threads = most; threads > 0; threads = (threads - 1) / 32 * 32) {
         size_t bytes = dynamic;
         if (dynamic_of != NULL) {
-            api_unlock(); /* the program's function */
+            const CUfunction handle = function->handle;
+            (void)api_leave(); /* the program's function */
             bytes = dynamic_of(threads);
             api_lock();
-            if (emu_handle_get(EMU_HANDLE_FUNCTION, function->handle) != function)
+            api_thread()->call = call;
+            function = emu_handle_get(EMU_HANDLE_FUNCTION, handle);
+            if (function == NULL)
                 return api_fail(CUDA_ERROR_INVALID_HANDLE, "the function was unloaded meanwhile");
         }
         uint32_t fit = ctas(function, threads, bytes);
@@ -77,7 +80,7 @@ static CUresult potential(const char *call, int *minGridSize, int *blockSize, CU
         }
     }
     *blockSize = best;
-    *minGridSize = (int)(best_ctas * api_device()->model->sms);
+    *minGridSize = (int)(best_ctas * api_model_of(api_green_current())->sms);
     return api_leave();
 }
 
@@ -135,24 +138,40 @@ static CUresult check_config(const struct api_function *function, const CUlaunch
     return api_cluster_shape(function, config, out_cluster, out_has);
 }
 
+/* Of the green context that the configuration's stream is in. */
+static const struct emu_model *model_of(const CUlaunchConfig *config)
+{
+    const struct api_stream *stream = emu_handle_get(EMU_HANDLE_STREAM, config->hStream);
+    return api_model_of(stream != NULL ? stream->green : api_green_current());
+}
+
 /* An H200's query does not know that no launch may ask for more than 16 CTAs, and answers by the formula.
    UNVERIFIED on parts that hold at most eight (CUDA Driver API 13.0, "Occupancy"): no cluster is active there
    that a launch would refuse. */
-static uint32_t clusters(const struct api_function *function, uint32_t threads, uint32_t dynamic,
-                         uint64_t size)
+static uint32_t clusters(const struct emu_model *model, const struct api_function *function, uint32_t threads,
+                         uint32_t dynamic, uint64_t size)
 {
-    const struct emu_model *model = api_device()->model;
     const bool portable_only = model->max_cluster == model->max_cluster_portable;
     if (threads == 0 || size > UINT32_MAX || (portable_only && size > model->max_cluster) ||
         dynamic > api_dynamic_shared_limit(&function->settings, &function->info))
         return 0;
-    return emu_occupancy_clusters(api_device()->machine, function->kernel, threads, dynamic, (uint32_t)size);
+    return emu_occupancy_clusters(model, function->kernel, threads, dynamic, (uint32_t)size);
+}
+
+/* These two work in the function's context, whatever is current. */
+static CUresult enter_any(const char *call, CUfunction handle, struct api_function **out_function)
+{
+    CUresult result;
+    if (emu_handle_get(EMU_HANDLE_KERNEL, handle) != NULL)
+        return enter_function(call, handle, out_function);
+    *out_function = api_enter_object(call, EMU_HANDLE_FUNCTION, handle, CUDA_ERROR_INVALID_VALUE, &result);
+    return *out_function == NULL ? result : api_use_context((*out_function)->module->context);
 }
 
 CUresult CUDAAPI cuOccupancyMaxActiveClusters(int *numClusters, CUfunction func, const CUlaunchConfig *config)
 {
     struct api_function *function;
-    CUresult result = enter_function(__func__, func, &function);
+    CUresult result = enter_any(__func__, func, &function);
     if (result != CUDA_SUCCESS)
         return result;
     API_REQUIRE(numClusters != NULL && config != NULL);
@@ -162,7 +181,7 @@ CUresult CUDAAPI cuOccupancyMaxActiveClusters(int *numClusters, CUfunction func,
     if (result != CUDA_SUCCESS)
         return api_result(result);
     uint64_t size = (uint64_t)cluster[0] * cluster[1] * cluster[2];
-    *numClusters = has ? (int)clusters(function, threads, config->sharedMemBytes, size) : 0;
+    *numClusters = has ? (int)clusters(model_of(config), function, threads, config->sharedMemBytes, size) : 0;
     return api_leave();
 }
 
@@ -172,18 +191,18 @@ CUresult CUDAAPI cuOccupancyMaxPotentialClusterSize(int *clusterSize, CUfunction
                                                     const CUlaunchConfig *config)
 {
     struct api_function *function;
-    CUresult result = enter_function(__func__, func, &function);
+    CUresult result = enter_any(__func__, func, &function);
     if (result != CUDA_SUCCESS)
         return result;
     API_REQUIRE(clusterSize != NULL && config != NULL);
-    const struct emu_model *model = api_device()->model;
+    const struct emu_model *model = model_of(config);
     uint32_t threads, cluster[3];
     bool has;
     result = check_config(function, config, &threads, cluster, &has);
     if (result != CUDA_SUCCESS)
         return api_result(result);
     uint32_t size = function->settings.nonportable_allowed ? model->max_cluster : model->max_cluster_portable;
-    while (size > 0 && clusters(function, threads, config->sharedMemBytes, size) == 0)
+    while (size > 0 && clusters(model, function, threads, config->sharedMemBytes, size) == 0)
         size--;
     *clusterSize = (int)size;
     return api_leave();

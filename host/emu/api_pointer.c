@@ -52,7 +52,7 @@ static CUresult get(void *data, CUpointer_attribute attribute, const struct poin
         CUcontext context = allocation != NULL ? allocation->context
                             : primary != NULL  ? primary->handle
                                                : NULL;
-        PUT(CUcontext, pointer->known ? context : NULL);
+        PUT(CUcontext, pointer->known && (allocation == NULL || allocation->pool == NULL) ? context : NULL);
         break;
     }
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
@@ -61,13 +61,14 @@ static CUresult get(void *data, CUpointer_attribute attribute, const struct poin
     case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
         PUT(CUdeviceptr, pointer->known ? pointer->address : 0);
         break;
-    case CU_POINTER_ATTRIBUTE_HOST_POINTER:
-        PUT(uint64_t, is_host(pointer) || is_managed(pointer) ? pointer->address : 0);
+    case CU_POINTER_ATTRIBUTE_HOST_POINTER: /* memory that the driver does not know is the host's */
+        PUT(uint64_t, is_host(pointer) || is_managed(pointer) || !pointer->known ? pointer->address : 0);
         if (pointer->known && !is_host(pointer) && !is_managed(pointer))
             return CUDA_ERROR_INVALID_VALUE; /* device memory has no host pointer */
         break;
-    case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
-        PUT(unsigned, allocation != NULL && !allocation->async_memops);
+    case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS: /* device memory's only, on the H200 */
+        PUT(unsigned,
+            pointer->known && !is_host(pointer) && (allocation == NULL || !allocation->async_memops));
         break;
     case CU_POINTER_ATTRIBUTE_BUFFER_ID:
         PUT(unsigned long long, allocation != NULL ? allocation->id : 0);
@@ -92,7 +93,8 @@ static CUresult get(void *data, CUpointer_attribute attribute, const struct poin
         break;
     case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
     case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
-        PUT(size_t, pointer->bytes);
+        if (pointer->known) /* else left alone, on the H200 */
+            PUT(size_t, pointer->bytes);
         break;
     case CU_POINTER_ATTRIBUTE_MAPPED:
         PUT(unsigned, pointer->known);
@@ -110,8 +112,8 @@ static CUresult get(void *data, CUpointer_attribute attribute, const struct poin
     case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
         PUT(unsigned long long, allocation != NULL ? allocation->id : 0);
         break;
-    case CU_POINTER_ATTRIBUTE_P2P_TOKENS:
-        return CUDA_ERROR_NOT_SUPPORTED;
+    case CU_POINTER_ATTRIBUTE_P2P_TOKENS: /* device memory has some, on the H200 */
+        return is_host(pointer) ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_NOT_SUPPORTED;
     default:
         return CUDA_ERROR_INVALID_VALUE;
     }
@@ -120,11 +122,10 @@ static CUresult get(void *data, CUpointer_attribute attribute, const struct poin
 
 CUresult CUDAAPI cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr ptr)
 {
-    API_ENTER_CONTEXT(context);
-    (void)context;
+    API_ENTER();
     API_REQUIRE(data != NULL);
     struct pointer pointer = look_up(ptr);
-    if (!pointer.known && attribute != CU_POINTER_ATTRIBUTE_MAPPED)
+    if (!pointer.known)
         return api_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx lies in no live allocation",
                         (unsigned long long)ptr);
     CUresult result = get(data, attribute, &pointer);
@@ -135,9 +136,8 @@ CUresult CUDAAPI cuPointerGetAttribute(void *data, CUpointer_attribute attribute
 CUresult CUDAAPI cuPointerGetAttributes(unsigned int numAttributes, CUpointer_attribute *attributes,
                                         void **data, CUdeviceptr ptr)
 {
-    API_ENTER_CONTEXT(context);
-    (void)context;
-    API_REQUIRE(attributes != NULL && data != NULL);
+    API_ENTER();
+    API_REQUIRE(attributes != NULL && data != NULL && numAttributes > 0);
     struct pointer pointer = look_up(ptr);
     for (unsigned i = 0; i < numAttributes; i++) {
         API_REQUIRE(data[i] != NULL);
@@ -150,8 +150,7 @@ CUresult CUDAAPI cuPointerGetAttributes(unsigned int numAttributes, CUpointer_at
 
 CUresult CUDAAPI cuPointerSetAttribute(const void *value, CUpointer_attribute attribute, CUdeviceptr ptr)
 {
-    API_ENTER_CONTEXT(context);
-    (void)context;
+    API_ENTER();
     API_REQUIRE(value != NULL && attribute == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS);
     struct api_allocation *allocation = api_allocation_find(ptr);
     if (allocation == NULL)

@@ -1,13 +1,13 @@
 /* "Stream Ordered Memory Allocator": cuMemAllocAsync, cuMemFreeAsync and memory pools. Memory is taken when
    the call is made and given back when the stream gets to the free, so that the order a program may rely on
-   holds. Pools keep no freed memory: their reserved size is their used size. Leaves out: sharing between
-   processes. */
+   holds. Pools keep no freed memory: their reserved size is their used size. Pools that processes share:
+   api_share_pool.c. */
 #include "emu/api.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static struct api_pool *pool_new(void)
+struct api_pool *api_pool_new(void)
 {
     struct api_pool *pool = calloc(1, sizeof *pool);
     if (pool == NULL)
@@ -28,7 +28,7 @@ static struct api_pool *default_pool(void)
 {
     struct api_device *device = api_device();
     if (device->default_pool == NULL) {
-        device->default_pool = pool_new();
+        device->default_pool = api_pool_new();
         if (device->default_pool != NULL)
             device->default_pool->is_default = true;
     }
@@ -49,7 +49,8 @@ static CUresult pool_result(const char *call, CUdevice dev, CUmemoryPool *out_po
         return result;
     API_REQUIRE(out_pool != NULL);
     if (dev != 0)
-        return api_fail(CUDA_ERROR_INVALID_DEVICE, "device %d: one device is emulated, number 0", dev);
+        return api_fail(current ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_DEVICE,
+                        "device %d: one device is emulated, number 0", dev);
     struct api_pool *pool = current ? current_pool() : default_pool();
     if (pool == NULL)
         return api_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a pool");
@@ -77,7 +78,8 @@ static CUresult location_result(const char *call, CUmemoryPool *out_pool, const 
     CUresult result = api_enter(call);
     if (result != CUDA_SUCCESS)
         return result;
-    API_REQUIRE(location != NULL);
+    API_REQUIRE(location != NULL && type >= CU_MEM_ALLOCATION_TYPE_PINNED &&
+                type <= CU_MEM_ALLOCATION_TYPE_MANAGED);
     return api_fail(CUDA_ERROR_NOT_SUPPORTED, "pools are of device memory only");
 }
 
@@ -105,8 +107,8 @@ CUresult CUDAAPI cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool)
     if (dev != 0)
         return api_fail(CUDA_ERROR_INVALID_DEVICE, "device %d: one device is emulated, number 0", dev);
     struct api_pool *found = emu_handle_get(EMU_HANDLE_POOL, pool);
-    if (found == NULL)
-        return api_fail(CUDA_ERROR_INVALID_VALUE, "not a live pool");
+    if (found == NULL || found->imported)
+        return api_fail(CUDA_ERROR_INVALID_VALUE, "not a live pool of this process");
     api_device()->current_pool = found;
     return api_leave();
 }
@@ -116,17 +118,25 @@ CUresult CUDAAPI cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolP
     API_ENTER();
     API_REQUIRE(pool != NULL && poolProps != NULL);
     API_REQUIRE(poolProps->allocType == CU_MEM_ALLOCATION_TYPE_PINNED);
-    if (poolProps->handleTypes != CU_MEM_HANDLE_TYPE_NONE)
-        return api_fail(CUDA_ERROR_NOT_SUPPORTED, "pools shared between processes are not emulated");
+    if (((unsigned)poolProps->handleTypes & ~(unsigned)CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) != 0)
+        return api_fail(CUDA_ERROR_INVALID_VALUE, "handle types 0x%x: file descriptors only",
+                        (unsigned)poolProps->handleTypes);
+    for (size_t i = 0; i < sizeof poolProps->reserved; i++)
+        API_REQUIRE(poolProps->reserved[i] == 0);
+    API_REQUIRE(poolProps->location.type == CU_MEM_LOCATION_TYPE_DEVICE ? poolProps->location.id >= 0
+                : poolProps->location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA
+                    ? poolProps->location.id == 0
+                    : poolProps->location.type == CU_MEM_LOCATION_TYPE_HOST);
     if (poolProps->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
         return api_fail(CUDA_ERROR_NOT_SUPPORTED, "pools of host memory are not emulated");
     if (poolProps->location.id != 0)
-        return api_fail(CUDA_ERROR_INVALID_DEVICE, "device %d: one device is emulated",
+        return api_fail(CUDA_ERROR_INVALID_VALUE, "device %d: one device is emulated",
                         poolProps->location.id);
-    struct api_pool *made = pool_new();
+    struct api_pool *made = api_pool_new();
     if (made == NULL)
         return api_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a pool");
     made->max_bytes = poolProps->maxSize;
+    made->shareable = poolProps->handleTypes != CU_MEM_HANDLE_TYPE_NONE;
     *pool = made->handle;
     return api_leave();
 }
@@ -137,8 +147,10 @@ CUresult CUDAAPI cuMemPoolDestroy(CUmemoryPool pool)
     struct api_pool *found = emu_handle_get(EMU_HANDLE_POOL, pool);
     if (found == NULL)
         return api_fail(CUDA_ERROR_INVALID_VALUE, "not a live pool");
-    if (found->is_default)
-        return api_fail(CUDA_ERROR_INVALID_VALUE, "the default pool may not be destroyed");
+    if (found->is_default || (found->imported && found->used_bytes > 0))
+        return api_fail(CUDA_ERROR_INVALID_VALUE,
+                        found->is_default ? "the default pool may not be destroyed"
+                                          : "memory that was imported through the pool is not freed yet");
     if (api_device()->current_pool == found)
         api_device()->current_pool = api_device()->default_pool;
     emu_handle_free(pool);
@@ -154,8 +166,9 @@ CUresult CUDAAPI cuMemPoolTrimTo(CUmemoryPool pool, size_t minBytesToKeep)
 {
     API_ENTER();
     (void)minBytesToKeep; /* pools keep nothing */
-    if (emu_handle_get(EMU_HANDLE_POOL, pool) == NULL)
-        return api_fail(CUDA_ERROR_INVALID_VALUE, "not a live pool");
+    const struct api_pool *found = emu_handle_get(EMU_HANDLE_POOL, pool);
+    if (found == NULL || found->imported)
+        return api_fail(CUDA_ERROR_INVALID_VALUE, "not a live pool of this process");
     return api_leave();
 }
 
@@ -211,8 +224,8 @@ static CUresult pool_attribute(const char *call, CUmemoryPool handle, CUmemPool_
     if (result != CUDA_SUCCESS)
         return result;
     struct api_pool *pool = emu_handle_get(EMU_HANDLE_POOL, handle);
-    if (pool == NULL || value == NULL)
-        return api_fail(CUDA_ERROR_INVALID_VALUE, pool == NULL ? "not a live pool" : "the value is NULL");
+    if (pool == NULL || pool->imported || value == NULL)
+        return api_fail(CUDA_ERROR_INVALID_VALUE, "not a live pool of this process, or the value is NULL");
     result = attribute(pool, attr, value, set);
     return result == CUDA_SUCCESS ? api_leave() : api_fail(result, "pool attribute %d", (int)attr);
 }
@@ -234,9 +247,17 @@ CUresult CUDAAPI cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *ma
     if (emu_handle_get(EMU_HANDLE_POOL, pool) == NULL)
         return api_fail(CUDA_ERROR_INVALID_VALUE, "not a live pool");
     for (size_t i = 0; i < count; i++)
-        if (map[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE || map[i].location.id != 0 ||
-            map[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
-            return api_fail(CUDA_ERROR_INVALID_VALUE, "the owning device's access is always read and write");
+        if (map[i].location.type == CU_MEM_LOCATION_TYPE_HOST ||
+            (map[i].location.type == CU_MEM_LOCATION_TYPE_DEVICE && map[i].location.id == 0 &&
+             map[i].flags == CU_MEM_ACCESS_FLAGS_PROT_READ))
+            return api_fail(CUDA_ERROR_NOT_SUPPORTED,
+                            "the device's memory is the device's, to read and write");
+        else if (map[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE || map[i].location.id != 0 ||
+                 map[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
+            return api_fail(map[i].flags == CU_MEM_ACCESS_FLAGS_PROT_NONE || map[i].location.id != 0
+                                ? CUDA_ERROR_INVALID_DEVICE
+                                : CUDA_ERROR_INVALID_VALUE,
+                            "the owning device's access is always read and write");
     return api_leave();
 }
 
@@ -247,8 +268,9 @@ CUresult CUDAAPI cuMemPoolGetAccess(CUmemAccess_flags *flags, CUmemoryPool memPo
     struct api_pool *pool = emu_handle_get(EMU_HANDLE_POOL, memPool);
     if (pool == NULL)
         return api_fail(CUDA_ERROR_INVALID_VALUE, "not a live pool");
-    API_REQUIRE(location->type == CU_MEM_LOCATION_TYPE_DEVICE && location->id == 0);
-    *flags = pool->access;
+    const bool host = location->type == CU_MEM_LOCATION_TYPE_HOST;
+    API_REQUIRE(host || (location->type == CU_MEM_LOCATION_TYPE_DEVICE && location->id == 0));
+    *flags = host ? CU_MEM_ACCESS_FLAGS_PROT_NONE : pool->access;
     return api_leave();
 }
 
@@ -257,7 +279,7 @@ static CUresult allocate(const char *call, CUdeviceptr *dptr, size_t bytes, CUme
 {
     struct api_context *context;
     struct api_stream *stream;
-    CUresult result = api_enter_context(call, &context);
+    CUresult result = api_enter_for(call, hStream, &context);
     if (result != CUDA_SUCCESS)
         return result;
     API_REQUIRE(dptr != NULL);
@@ -267,10 +289,14 @@ static CUresult allocate(const char *call, CUdeviceptr *dptr, size_t bytes, CUme
     result = api_stream_get(context, hStream, &stream);
     if (result != CUDA_SUCCESS)
         return api_result(result);
+    if (stream->capture == NULL && !api_capture_permits(NULL))
+        return api_fail(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "another stream is capturing");
     if (bytes == 0) { /* no error, on the H200 */
         *dptr = 0;
         return api_leave();
     }
+    if (pool->imported)
+        return api_fail(CUDA_ERROR_INVALID_VALUE, "the pool is another process's: it gives no memory here");
     if (stream->capture != NULL) { /* becomes an allocation node */
         struct api_work work = {.kind = API_WORK_EMPTY};
         result = api_graph_memory_new(bytes, &work);
@@ -288,6 +314,10 @@ static CUresult allocate(const char *call, CUdeviceptr *dptr, size_t bytes, CUme
     struct api_allocation *allocation = api_allocation_new(context, bytes, API_MEMORY_DEVICE);
     if (allocation == NULL)
         return api_fail(CUDA_ERROR_OUT_OF_MEMORY, "wanted %zu bytes", bytes);
+    if (pool->shareable && emu_memory_share(api_device()->machine, allocation->base) < 0) {
+        api_allocation_free(allocation);
+        return api_fail(CUDA_ERROR_OUT_OF_MEMORY, "the host cannot share the memory");
+    }
     allocation->pool = pool;
     pool->used_bytes += bytes;
     if (pool->used_high_bytes < pool->used_bytes)
@@ -309,20 +339,29 @@ CUresult CUDAAPI cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize, CUm
 
 CUresult CUDAAPI cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
 {
-    API_ENTER_CONTEXT(context);
+    struct api_context *context;
     struct api_stream *stream;
-    CUresult result = api_stream_get(context, hStream, &stream);
+    CUresult result = api_enter_for(__func__, hStream, &context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = api_stream_get(context, hStream, &stream);
     if (result != CUDA_SUCCESS)
         return api_result(result);
+    if (stream->capture == NULL && !api_capture_permits(NULL))
+        return api_fail(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "another stream is capturing");
     if (dptr == 0)
         return api_leave();
     struct api_allocation *allocation = api_allocation_find(dptr);
+    if (allocation != NULL && allocation->base == dptr && allocation->kind == API_MEMORY_MANAGED)
+        return api_fail(CUDA_ERROR_NOT_SUPPORTED, "managed memory is freed by cuMemFree");
     const bool captured = stream->capture != NULL && api_graph_memory_is(dptr);
     if (captured)
         allocation = NULL;
+    else if (stream->capture != NULL)
+        return api_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx was not allocated in a graph",
+                        (unsigned long long)dptr);
     else if (allocation == NULL || allocation->base != dptr || allocation->free_queued ||
-             (allocation->kind != API_MEMORY_DEVICE && allocation->kind != API_MEMORY_MANAGED &&
-              allocation->kind != API_MEMORY_GRAPH))
+             !api_allocation_may_free(allocation))
         return api_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx is not the start of a live allocation",
                         (unsigned long long)dptr);
     if (stream->capture == NULL)

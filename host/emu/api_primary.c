@@ -2,6 +2,13 @@
    and retained again it is fresh, and a thread to which it is still current can use it again. */
 #include "emu/api_context.h"
 
+/* Until a reset or the last release by another thread is through. */
+static void wait_for_the_end(void)
+{
+    while (api_device()->primary != NULL && api_device()->primary->ending)
+        api_wait_for_change();
+}
+
 static CUresult enter_device(const char *call, CUdevice dev)
 {
     CUresult result = api_enter(call);
@@ -11,22 +18,38 @@ static CUresult enter_device(const char *call, CUdevice dev)
                     : api_fail(CUDA_ERROR_INVALID_DEVICE, "device %d: one device is emulated, number 0", dev);
 }
 
+struct api_context *api_primary_retain(void)
+{
+    struct api_device *device = api_device();
+    wait_for_the_end();
+    if (device->primary == NULL)
+        device->primary = api_context_new(device->primary_flags, true);
+    else if (!device->primary->active && !api_context_activate(device->primary))
+        return NULL;
+    if (device->primary == NULL)
+        return NULL;
+    device->primary->flags = device->primary_flags;
+    device->primary->retained++;
+    return device->primary;
+}
+
+void api_primary_release(void)
+{
+    struct api_context *primary = api_device()->primary;
+    if (primary->retained > 0 && --primary->retained == 0 && primary->active)
+        api_contexts_end(primary);
+}
+
 CUresult CUDAAPI cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
 {
     CUresult entered = enter_device(__func__, dev);
     if (entered != CUDA_SUCCESS)
         return entered;
     API_REQUIRE(pctx != NULL);
-    struct api_device *device = api_device();
-    if (device->primary == NULL)
-        device->primary = api_context_new(device->primary_flags, true);
-    else if (!device->primary->active && !api_context_activate(device->primary))
+    const struct api_context *primary = api_primary_retain();
+    if (primary == NULL)
         return api_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a context");
-    if (device->primary == NULL)
-        return api_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a context");
-    device->primary->flags = device->primary_flags;
-    device->primary->retained++;
-    *pctx = device->primary->handle;
+    *pctx = primary->handle;
     return api_leave();
 }
 
@@ -38,8 +61,7 @@ CUresult CUDAAPI cuDevicePrimaryCtxRelease_v2(CUdevice dev)
     struct api_context *primary = api_device()->primary;
     if (primary == NULL || primary->retained == 0)
         return api_fail(CUDA_ERROR_INVALID_CONTEXT, "the primary context is not retained");
-    if (--primary->retained == 0 && primary->active)
-        api_contexts_end(primary);
+    api_primary_release();
     return api_leave();
 }
 
@@ -58,6 +80,8 @@ CUresult CUDAAPI cuDevicePrimaryCtxReset_v2(CUdevice dev)
     struct api_context *primary = api_device()->primary;
     if (primary != NULL && primary->active)
         api_contexts_end(primary);
+    api_device()->primary_flags = 0;
+    wait_for_the_end();
     return api_leave();
 }
 
@@ -84,7 +108,7 @@ CUresult CUDAAPI cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int flags)
     if (entered != CUDA_SUCCESS)
         return entered;
     struct api_device *device = api_device();
-    if (!api_context_flags_valid(flags))
+    if (!api_context_flags_valid(flags) || (flags & CU_CTX_MAP_HOST) != 0)
         return api_fail(CUDA_ERROR_INVALID_VALUE, "unknown context flags in 0x%x", flags);
     device->primary_flags = flags;
     if (device->primary != NULL)

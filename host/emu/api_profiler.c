@@ -13,13 +13,15 @@ CUresult CUDAAPI cuProfilerStop(void);
 
 CUresult CUDAAPI cuProfilerStart(void)
 {
-    API_ENTER();
+    API_ENTER_CONTEXT(context);
+    (void)context;
     return api_leave();
 }
 
 CUresult CUDAAPI cuProfilerStop(void)
 {
-    API_ENTER();
+    API_ENTER_CONTEXT(context);
+    (void)context;
     return api_leave();
 }
 

@@ -37,7 +37,10 @@ void api_stream_release(struct api_stream *stream)
     free(stream->waits);
     free(stream->capture_nodes);
     free(stream->lent_nodes);
+    free(stream->lent_data);
     api_order_fini(&stream->order);
+    if (stream->green != NULL)
+        api_green_release(stream->green);
     free(stream);
 }
 
@@ -143,6 +146,7 @@ static void run_head(struct api_stream *stream)
         if (task->result != CUDA_SUCCESS && lasting && !context->cancel && context->sticky == CUDA_SUCCESS) {
             context->sticky = api_device()->poison = task->result;
             clab_error_copy(&context->fault, &error);
+            emu_log_fault(&context->fault);
         }
     }
     if (task->here && task->result != CUDA_SUCCESS) /* for the caller, whose thread this is */
@@ -299,7 +303,9 @@ CUresult api_stream_wait(struct api_stream *stream)
 
 CUresult api_context_wait(struct api_context *context)
 {
-    unsigned long long id = context->id;
+    const unsigned long long id = context->id;
+    CUresult result = CUDA_SUCCESS;
+    context->pins++;
     for (;;) {
         bool idle = true;
         for (struct api_stream *stream = context->streams; stream != NULL; stream = stream->next)
@@ -307,9 +313,17 @@ CUresult api_context_wait(struct api_context *context)
         if (idle)
             break;
         api_wait_for_change();
-        if (!context->active || context->id != id)
-            return api_set_error(CUDA_ERROR_CONTEXT_IS_DESTROYED, "the context was destroyed meanwhile");
+        if (!context->active || context->id != id) {
+            result = api_set_error(CUDA_ERROR_CONTEXT_IS_DESTROYED, "the context was destroyed meanwhile");
+            break;
+        }
     }
-    api_order_host_after_all();
-    return context->sticky == CUDA_SUCCESS ? CUDA_SUCCESS : api_copy_error(context->sticky, &context->fault);
+    if (result == CUDA_SUCCESS) {
+        api_order_host_after_all();
+        if (context->sticky != CUDA_SUCCESS)
+            result = api_copy_error(context->sticky, &context->fault);
+    }
+    if (--context->pins == 0 && context->ending)
+        api_signal_change();
+    return result;
 }

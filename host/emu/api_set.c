@@ -8,12 +8,14 @@ static CUresult set(const char *call, CUstream handle, uint64_t address, uint64_
 {
     struct api_context *context;
     struct api_stream *stream;
-    CUresult result = api_enter_context(call, &context);
+    CUresult result = api_enter_for(call, handle, &context);
     if (result != CUDA_SUCCESS)
         return result;
     result = api_stream_get(context, handle, &stream);
     if (result == CUDA_SUCCESS)
         result = api_set_check(address, pitch, element_bytes, width, height);
+    if (result == CUDA_SUCCESS && stream->capture != NULL && (width == 0 || height == 0))
+        return api_leave(); /* no node, on the H200 */
     if (result == CUDA_SUCCESS) {
         struct api_work work = {.kind = API_WORK_SET,
                                 .set = {address, pitch, width, height, element_bytes, value}};

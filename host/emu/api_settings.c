@@ -114,7 +114,7 @@ CUresult api_settings_set(struct api_settings *settings, const struct emu_kernel
             int axis = (int)attribute - CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH;
             if ((int)info->function->directives.reqnctapercluster[axis] == value)
                 return CUDA_SUCCESS;
-            return api_set_error(CUDA_ERROR_NOT_PERMITTED,
+            return api_set_error(CUDA_ERROR_INVALID_VALUE,
                                  "the kernel fixes its cluster with .reqnctapercluster");
         }
         if (value < 0)

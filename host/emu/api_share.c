@@ -3,7 +3,7 @@
    processes must belong to one user and see each other, and the exporter must be alive, as on a GPU. The
    exported allocation's pages become those of a file when it is exported first, once its context is idle.
 
-   Leaves out: events of other processes. */
+   Events of other processes: api_share_event.c; memory pools: api_share_pool.c. */
 #include "emu/api.h"
 
 #include <fcntl.h>
@@ -49,7 +49,8 @@ CUresult CUDAAPI cuIpcGetMemHandle(CUipcMemHandle *pHandle, CUdeviceptr dptr)
 static struct api_allocation *opened_before(uint64_t file)
 {
     struct api_allocation *found = api_allocation_next(0);
-    while (found != NULL && !(found->kind == API_MEMORY_IPC && found->file == file))
+    while (found != NULL && !(found->kind == API_MEMORY_IPC && found->file == file && found->pool == NULL &&
+                              found->origin == 0))
         found = api_allocation_next(found->base + 1);
     return found;
 }
@@ -99,7 +100,8 @@ CUresult CUDAAPI cuIpcCloseMemHandle(CUdeviceptr dptr)
 {
     API_ENTER_CONTEXT(context);
     struct api_allocation *allocation = api_allocation_find(dptr);
-    if (allocation == NULL || allocation->kind != API_MEMORY_IPC || allocation->base != dptr)
+    if (allocation == NULL || allocation->kind != API_MEMORY_IPC || allocation->pool != NULL ||
+        allocation->origin != 0 || allocation->base != dptr)
         return api_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx was not opened from a handle",
                         (unsigned long long)dptr);
     if (allocation->opened > 1) {

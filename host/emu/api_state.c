@@ -85,11 +85,9 @@ struct api_thread *api_thread(void)
     return thread;
 }
 
-CUresult api_enter(const char *call)
+/* May the process and the thread make calls? With the lock; given back if not. */
+static CUresult check_caller(const struct api_thread *thread)
 {
-    struct api_thread *thread = api_thread();
-    api_lock();
-    thread->call = call;
     if (forked)
         return api_fail(CUDA_ERROR_NOT_INITIALIZED,
                         "the process was forked after cuInit: call it in the child only");
@@ -97,7 +95,72 @@ CUresult api_enter(const char *call)
         return api_fail(CUDA_ERROR_NOT_INITIALIZED, "cuInit was not called");
     if (thread->in_callback)
         return api_fail(CUDA_ERROR_NOT_PERMITTED, "a host function of a stream may make no driver calls");
+    return api_capture_permits(thread->call)
+               ? CUDA_SUCCESS
+               : api_fail(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
+                          "a stream is capturing: this call is not allowed meanwhile");
+}
+
+CUresult api_enter(const char *call)
+{
+    struct api_thread *thread = api_thread();
+    api_lock();
+    thread->call = call;
+    return check_caller(thread);
+}
+
+void *api_enter_object(const char *call, enum emu_handle_kind kind, const void *handle, CUresult missing,
+                       CUresult *out_result)
+{
+    struct api_thread *thread = api_thread();
+    api_lock();
+    thread->call = call;
+    void *object = emu_handle_get(kind, handle);
+    *out_result = object == NULL ? api_fail(missing, "not a live handle of its kind") : check_caller(thread);
+    return *out_result == CUDA_SUCCESS ? object : NULL;
+}
+
+void api_unpin(void)
+{
+    struct api_thread *thread = api_thread();
+    struct api_context *context = thread->pinned;
+    thread->pinned = NULL;
+    if (context != NULL && --context->pins == 0 && context->ending)
+        api_signal_change();
+}
+
+void api_pin(struct api_context *context)
+{
+    api_unpin();
+    context->pins++;
+    api_thread()->pinned = context;
+}
+
+CUresult api_use_context(struct api_context *context)
+{
+    if (context == NULL || !context->active)
+        return api_fail(CUDA_ERROR_CONTEXT_IS_DESTROYED, "the context of it was destroyed");
+    if (context->sticky != CUDA_SUCCESS)
+        return api_fail_with(context->sticky, &context->fault);
+    api_pin(context);
     return CUDA_SUCCESS;
+}
+
+CUresult api_enter_for(const char *call, CUstream handle, struct api_context **out_context)
+{
+    struct api_stream *stream = NULL;
+    if (handle == NULL || handle == CU_STREAM_LEGACY || handle == CU_STREAM_PER_THREAD)
+        return api_enter_context(call, out_context);
+    CUresult result = api_enter(call);
+    if (result != CUDA_SUCCESS)
+        return result;
+    stream = emu_handle_get(EMU_HANDLE_STREAM, handle);
+    if (stream == NULL) { /* that is found out later, in whatever context there is */
+        api_unlock();
+        return api_enter_context(call, out_context);
+    }
+    *out_context = stream->context;
+    return api_use_context(stream->context);
 }
 
 CUresult api_enter_context(const char *call, struct api_context **out_context)
@@ -110,21 +173,27 @@ CUresult api_enter_context(const char *call, struct api_context **out_context)
         return api_fail(result, "%s",
                         result == CUDA_ERROR_INVALID_CONTEXT ? "no context is current to this thread"
                                                              : "the current context was destroyed");
-    if ((*out_context)->sticky != CUDA_SUCCESS)
-        return api_fail_with((*out_context)->sticky, &(*out_context)->fault);
-    return CUDA_SUCCESS;
+    return api_use_context(*out_context);
+}
+
+CUresult api_answer(CUresult answer)
+{
+    api_unpin();
+    api_thread()->untold = 0;
+    api_unlock();
+    return answer;
 }
 
 CUresult api_leave(void)
 {
-    api_unlock();
-    return CUDA_SUCCESS;
+    return api_answer(CUDA_SUCCESS);
 }
 
 /* Marks the thread's record as the detail of `result`. */
 static void finish_error(struct api_thread *thread, CUresult result)
 {
     const char *name = api_error_name(result);
+    api_log_add(thread->error.message);
     thread->has_error = true;
     if (thread->error.status == CLAB_OK)
         thread->error.status = CLAB_DRIVER;
@@ -181,14 +250,26 @@ CUresult api_set_error(CUresult result, const char *format, ...)
     return result;
 }
 
+/* Ends a call that failed, and says so in the log. */
+static CUresult end(CUresult result)
+{
+    char text[128];
+    const char *call = api_thread()->call, *name = api_error_name(result);
+    snprintf(text, sizeof text, "Returning %d (%s) from %s", (int)result, name != NULL ? name : "",
+             call != NULL ? call : "");
+    api_log_add(text);
+    api_unpin();
+    api_log_tell_and_unlock();
+    return result;
+}
+
 CUresult api_fail(CUresult result, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
     record(result, format, args);
     va_end(args);
-    api_unlock();
-    return result;
+    return end(result);
 }
 
 CUresult api_copy_error(CUresult result, const struct clab_error *error)
@@ -202,14 +283,14 @@ CUresult api_copy_error(CUresult result, const struct clab_error *error)
 CUresult api_fail_with(CUresult result, const struct clab_error *error)
 {
     api_copy_error(result, error);
-    api_unlock();
-    return result;
+    return end(result);
 }
 
 CUresult api_result(CUresult result)
 {
     if (result != CUDA_SUCCESS && emu_log_calls())
         emu_log_call(api_thread()->call, (int)result, "", "");
-    api_unlock();
-    return result;
+    if (result != CUDA_SUCCESS)
+        return end(result);
+    return api_answer(result);
 }

@@ -23,7 +23,8 @@ struct api_stream *api_stream_new(struct api_context *context, unsigned flags, i
     stream->priority = priority;
     stream->id = next_stream_id++;
     stream->refs = 1;
-    stream->sync_policy = CU_SYNC_POLICY_AUTO;
+    stream->sync_policy = (CUsynchronizationPolicy)-1; /* so the H200 begins */
+    stream->domain_map.remote = 1;
     stream->next = context->streams;
     context->streams = stream;
     return stream;
@@ -76,7 +77,8 @@ CUresult api_stream_get(struct api_context *context, CUstream handle, struct api
                 return api_set_error(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT,
                                      "the legacy default stream would wait for a stream that is capturing");
             }
-        *out_stream = context->legacy;
+        const struct api_green *green = api_green_current();
+        *out_stream = green != NULL && green->primary == context ? green->legacy : context->legacy;
         return CUDA_SUCCESS;
     }
     struct api_stream *stream = emu_handle_get(EMU_HANDLE_STREAM, handle);
@@ -100,6 +102,16 @@ CUresult api_stream_default(struct api_context *context, struct api_stream **out
     return api_stream_get(context, NULL, out_stream);
 }
 
+#define SYNC_DOMAINS 4 /* device attribute 126 */
+
+/* As documented. */
+static int clamped_priority(int priority)
+{
+    return priority > API_PRIORITY_LEAST      ? API_PRIORITY_LEAST
+           : priority < API_PRIORITY_GREATEST ? API_PRIORITY_GREATEST
+                                              : priority;
+}
+
 static CUresult create(const char *call, CUstream *phStream, unsigned flags, int priority)
 {
     struct api_context *context;
@@ -109,13 +121,12 @@ static CUresult create(const char *call, CUstream *phStream, unsigned flags, int
     API_REQUIRE(phStream != NULL);
     if ((flags & ~(unsigned)CU_STREAM_NON_BLOCKING) != 0)
         return api_fail(CUDA_ERROR_INVALID_VALUE, "unknown stream flags in 0x%x", flags);
-    if (priority > API_PRIORITY_LEAST) /* clamped, as documented */
-        priority = API_PRIORITY_LEAST;
-    if (priority < API_PRIORITY_GREATEST)
-        priority = API_PRIORITY_GREATEST;
-    struct api_stream *stream = api_stream_new(context, flags, priority);
+    struct api_stream *stream = api_stream_new(context, flags, clamped_priority(priority));
     if (stream == NULL)
         return api_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a stream");
+    stream->green = api_green_current();
+    if (stream->green != NULL)
+        stream->green->refs++;
     *phStream = stream->handle;
     return api_leave();
 }
@@ -131,24 +142,35 @@ CUresult CUDAAPI cuStreamCreateWithPriority(CUstream *phStream, unsigned int fla
 }
 
 /* Enters with a stream argument; what follows works in the stream's context. */
-#define ENTER_STREAM(stream, argument)                                     \
-    API_ENTER_CONTEXT(context_);                                           \
-    struct api_stream *stream;                                             \
-    do {                                                                   \
-        CUresult found_ = api_stream_get(context_, (argument), &(stream)); \
-        if (found_ != CUDA_SUCCESS)                                        \
-            return api_result(found_);                                     \
+#define ENTER_STREAM(stream, argument)                                      \
+    struct api_context *context_;                                           \
+    struct api_stream *stream;                                              \
+    do {                                                                    \
+        CUresult entered_ = api_enter_for(__func__, (argument), &context_); \
+        if (entered_ != CUDA_SUCCESS)                                       \
+            return entered_;                                                \
+        CUresult found_ = api_stream_get(context_, (argument), &(stream));  \
+        if (found_ != CUDA_SUCCESS)                                         \
+            return api_result(found_);                                      \
     } while (0)
 
 CUresult CUDAAPI cuStreamDestroy_v2(CUstream hStream)
 {
-    API_ENTER();
-    struct api_stream *stream = emu_handle_get(EMU_HANDLE_STREAM, hStream);
-    if (stream == NULL || stream->legacy || stream->per_thread)
-        return api_fail(emu_handle_was(EMU_HANDLE_STREAM, hStream) ? CUDA_ERROR_CONTEXT_IS_DESTROYED
-                                                                   : CUDA_ERROR_INVALID_HANDLE,
-                        "not a stream that the program made");
+    CUresult result;
+    const int was = emu_handle_was(EMU_HANDLE_STREAM, hStream);
+    struct api_stream *stream =
+        api_enter_object(__func__, EMU_HANDLE_STREAM, hStream,
+                         was ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_ERROR_INVALID_HANDLE, &result);
+    if (stream == NULL)
+        return result;
+    if (stream->legacy || stream->per_thread)
+        return api_fail(CUDA_ERROR_INVALID_HANDLE, "not a stream that the program made");
+    struct api_context *context = stream->context;
+    if (context != NULL)
+        api_pin(context);
     api_stream_destroy(stream);
+    if (context != NULL && context->sticky != CUDA_SUCCESS) /* it is destroyed nevertheless */
+        return api_fail_with(context->sticky, &context->fault);
     return api_leave();
 }
 
@@ -190,10 +212,8 @@ CUresult CUDAAPI cuStreamQuery(CUstream hStream)
     if (stream->legacy)
         for (struct api_stream *other = stream->context->streams; other != NULL; other = other->next)
             idle = idle && ((other->flags & CU_STREAM_NON_BLOCKING) != 0 || api_stream_idle(other));
-    if (!idle) {
-        api_unlock();
-        return CUDA_ERROR_NOT_READY; /* an answer, not a failure: no record of it */
-    }
+    if (!idle)
+        return api_answer(CUDA_ERROR_NOT_READY);
     if (stream->legacy)
         for (struct api_stream *other = stream->context->streams; other != NULL; other = other->next)
             if ((other->flags & CU_STREAM_NON_BLOCKING) == 0)
@@ -214,6 +234,9 @@ CUresult CUDAAPI cuStreamGetFlags(CUstream hStream, unsigned int *flags)
 {
     ENTER_STREAM(stream, hStream);
     API_REQUIRE(flags != NULL);
+    CUresult result = api_capture_refuse(stream);
+    if (result != CUDA_SUCCESS)
+        return api_result(result);
     *flags = stream->flags;
     return api_leave();
 }
@@ -222,6 +245,9 @@ CUresult CUDAAPI cuStreamGetId(CUstream hStream, unsigned long long *streamId)
 {
     ENTER_STREAM(stream, hStream);
     API_REQUIRE(streamId != NULL);
+    CUresult result = api_capture_refuse(stream);
+    if (result != CUDA_SUCCESS)
+        return api_result(result);
     *streamId = stream->id;
     return api_leave();
 }
@@ -229,8 +255,10 @@ CUresult CUDAAPI cuStreamGetId(CUstream hStream, unsigned long long *streamId)
 CUresult CUDAAPI cuStreamGetDevice(CUstream hStream, CUdevice *device)
 {
     ENTER_STREAM(stream, hStream);
-    (void)stream;
     API_REQUIRE(device != NULL);
+    CUresult result = api_capture_refuse(stream);
+    if (result != CUDA_SUCCESS)
+        return api_result(result);
     *device = 0;
     return api_leave();
 }
@@ -239,7 +267,7 @@ CUresult CUDAAPI cuStreamGetCtx(CUstream hStream, CUcontext *pctx)
 {
     ENTER_STREAM(stream, hStream);
     API_REQUIRE(pctx != NULL);
-    *pctx = stream->context->handle;
+    *pctx = stream->green != NULL ? (CUcontext)stream->green->handle : stream->context->handle;
     return api_leave();
 }
 
@@ -249,16 +277,15 @@ CUresult CUDAAPI cuStreamGetCtx_v2(CUstream hStream, CUcontext *pCtx, CUgreenCtx
     API_REQUIRE(pCtx != NULL);
     *pCtx = stream->context->handle;
     if (pGreenCtx != NULL)
-        *pGreenCtx = NULL;
+        *pGreenCtx = stream->green != NULL ? stream->green->handle : NULL;
     return api_leave();
 }
 
 CUresult CUDAAPI cuStreamGetGreenCtx(CUstream hStream, CUgreenCtx *phCtx)
 {
     ENTER_STREAM(stream, hStream);
-    (void)stream;
     API_REQUIRE(phCtx != NULL);
-    *phCtx = NULL;
+    *phCtx = stream->green != NULL ? stream->green->handle : NULL;
     return api_leave();
 }
 
@@ -270,9 +297,11 @@ CUresult CUDAAPI cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned in
         return api_fail(CUDA_ERROR_INVALID_HANDLE, "not a live event");
     if ((Flags & ~(unsigned)CU_EVENT_WAIT_EXTERNAL) != 0)
         return api_fail(CUDA_ERROR_INVALID_VALUE, "unknown wait flags in 0x%x", Flags);
+    if ((Flags & CU_EVENT_WAIT_EXTERNAL) != 0 && stream->capture == NULL)
+        return api_fail(CUDA_ERROR_ILLEGAL_STATE, "CU_EVENT_WAIT_EXTERNAL in a stream that does not capture");
     if ((Flags & CU_EVENT_WAIT_EXTERNAL) != 0 && stream->capture != NULL) { /* a wait node */
         event->refs++;
-        struct api_work work = {.kind = API_WORK_WAIT, .event = {event, 0}};
+        struct api_work work = {.kind = API_WORK_WAIT, .event = {event, 0, 0}};
         return api_result(api_submit(stream, &work, API_ASYNC));
     }
     return api_result(api_stream_wait_event(stream, event));
@@ -309,23 +338,26 @@ CUresult CUDAAPI cuStreamAddCallback(CUstream hStream, CUstreamCallback callback
 CUresult CUDAAPI cuStreamAttachMemAsync(CUstream hStream, CUdeviceptr dptr, size_t length, unsigned int flags)
 {
     ENTER_STREAM(stream, hStream);
-    (void)stream;
     struct api_allocation *allocation = api_allocation_find(dptr);
     API_REQUIRE(allocation != NULL && allocation->kind == API_MEMORY_MANAGED);
     API_REQUIRE(length == 0 || length == allocation->bytes);
     API_REQUIRE(flags == CU_MEM_ATTACH_GLOBAL || flags == CU_MEM_ATTACH_HOST ||
-                flags == CU_MEM_ATTACH_SINGLE);
-    return api_leave();
+                (flags == CU_MEM_ATTACH_SINGLE && !stream->legacy));
+    API_REQUIRE(dptr == allocation->base);
+    return api_result(api_capture_refuse(stream));
 }
 
 CUresult CUDAAPI cuStreamCopyAttributes(CUstream dstStream, CUstream srcStream)
 {
     ENTER_STREAM(to, dstStream);
     struct api_stream *from;
-    CUresult result = api_stream_get(context_, srcStream, &from);
+    CUresult result = api_stream_get(to->context, srcStream, &from);
     if (result != CUDA_SUCCESS)
         return api_result(result);
     to->sync_policy = from->sync_policy;
+    to->window = from->window;
+    to->domain_map = from->domain_map;
+    to->domain = from->domain;
     return api_leave();
 }
 
@@ -333,9 +365,9 @@ CUresult CUDAAPI cuStreamGetAttribute(CUstream hStream, CUstreamAttrID attr, CUs
 {
     ENTER_STREAM(stream, hStream);
     API_REQUIRE(value != NULL);
-    memset(value, 0, sizeof *value);
-    switch (attr) {
+    switch (attr) { /* only the attribute's own bytes are written */
     case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+        value->accessPolicyWindow = stream->window;
         break;
     case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
         value->syncPolicy = stream->sync_policy;
@@ -344,9 +376,10 @@ CUresult CUDAAPI cuStreamGetAttribute(CUstream hStream, CUstreamAttrID attr, CUs
         value->priority = stream->priority;
         break;
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
-        value->memSyncDomainMap.remote = 1;
+        value->memSyncDomainMap = stream->domain_map;
         break;
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+        value->memSyncDomain = stream->domain;
         break;
     default:
         return api_fail(CUDA_ERROR_INVALID_VALUE, "attribute %d is none of a stream", (int)attr);
@@ -354,10 +387,23 @@ CUresult CUDAAPI cuStreamGetAttribute(CUstream hStream, CUstreamAttrID attr, CUs
     return api_leave();
 }
 
+#define WINDOW_MAX_BYTES ((size_t)128 << 20) /* device attribute 109 */
+
+static CUresult check_window(const CUaccessPolicyWindow *window)
+{
+    if (!(window->hitRatio >= 0 && window->hitRatio <= 1) || window->num_bytes > WINDOW_MAX_BYTES ||
+        window->missProp == CU_ACCESS_PROPERTY_PERSISTING)
+        return api_set_error(CUDA_ERROR_INVALID_VALUE,
+                             "a window of %zu bytes, hit ratio %g, miss property %d", window->num_bytes,
+                             (double)window->hitRatio, (int)window->missProp);
+    return CUDA_SUCCESS;
+}
+
 CUresult CUDAAPI cuStreamSetAttribute(CUstream hStream, CUstreamAttrID attr, const CUstreamAttrValue *param)
 {
     ENTER_STREAM(stream, hStream);
     API_REQUIRE(param != NULL);
+    const CUlaunchMemSyncDomainMap map = param->memSyncDomainMap;
     switch (attr) {
     case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
         API_REQUIRE(param->syncPolicy >= CU_SYNC_POLICY_AUTO &&
@@ -365,19 +411,30 @@ CUresult CUDAAPI cuStreamSetAttribute(CUstream hStream, CUstreamAttrID attr, con
         stream->sync_policy = param->syncPolicy;
         break;
     case CU_LAUNCH_ATTRIBUTE_PRIORITY:
-        API_REQUIRE(param->priority <= API_PRIORITY_LEAST && param->priority >= API_PRIORITY_GREATEST);
-        stream->priority = param->priority;
+        stream->priority = clamped_priority(param->priority);
         break;
-    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW: {
+        CUresult result = check_window(&param->accessPolicyWindow);
+        if (result != CUDA_SUCCESS)
+            return api_result(result);
+        stream->window = param->accessPolicyWindow;
+        break;
+    }
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+        API_REQUIRE(map.default_ < SYNC_DOMAINS && map.remote < SYNC_DOMAINS);
+        stream->domain_map = map;
+        break;
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
-        emu_log_once("stream attribute %d (cache window or memory synchronisation domain) has no effect: "
-                     "caches are not "
-                     "modelled",
-                     (int)attr);
+        API_REQUIRE((unsigned)param->memSyncDomain <= CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE);
+        stream->domain = param->memSyncDomain;
         break;
     default:
         return api_fail(CUDA_ERROR_INVALID_VALUE, "attribute %d is none of a stream", (int)attr);
     }
+    if (attr != CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY && attr != CU_LAUNCH_ATTRIBUTE_PRIORITY)
+        emu_log_once("stream attribute %d (cache window or memory synchronisation domain) has no effect: "
+                     "caches are not "
+                     "modelled",
+                     (int)attr);
     return api_leave();
 }

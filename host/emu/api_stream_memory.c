@@ -6,10 +6,14 @@
 static CUresult make(uint64_t address, uint64_t value, unsigned bytes, unsigned flags, bool wait,
                      struct api_work *out_work)
 {
-    unsigned known = wait ? 3u | CU_STREAM_WAIT_VALUE_FLUSH : CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER;
-    if ((flags & ~known) != 0)
+    if (wait && (flags & ~3u) == CU_STREAM_WAIT_VALUE_FLUSH)
+        return api_set_error(CUDA_ERROR_NOT_SUPPORTED, "flushes of remote writes (device attribute 98 is 0)");
+    if ((flags & ~(wait ? 3u : 0u)) != 0)
         return api_set_error(CUDA_ERROR_INVALID_VALUE, "flags 0x%x", flags);
+    /* Neither managed memory nor a pool's, on the H200. */
+    const struct api_allocation *allocation = api_allocation_find(address);
     if (address % bytes != 0 ||
+        (allocation != NULL && (allocation->kind == API_MEMORY_MANAGED || allocation->pool != NULL)) ||
         (api_memory(address, bytes) == NULL && !api_graph_memory_holds(address, bytes)))
         return api_set_error(CUDA_ERROR_INVALID_VALUE, "0x%llx is not an aligned word of live device memory",
                              (unsigned long long)address);
@@ -33,6 +37,7 @@ CUresult api_memory_op_work(const CUstreamBatchMemOpParams *op, struct api_work 
     case CU_STREAM_MEM_OP_WRITE_VALUE_64:
         return make(op->writeValue.address, op->writeValue.value64, 8, op->writeValue.flags, false, out_work);
     case CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES:
+        return api_set_error(CUDA_ERROR_NOT_SUPPORTED, "flushes of remote writes (device attribute 98 is 0)");
     case CU_STREAM_MEM_OP_BARRIER:
         return CUDA_SUCCESS;
     default:
@@ -45,7 +50,7 @@ static CUresult one(const char *call, CUstream handle, uint64_t address, uint64_
 {
     struct api_context *context;
     struct api_stream *stream;
-    CUresult result = api_enter_context(call, &context);
+    CUresult result = api_enter_for(call, handle, &context);
     if (result != CUDA_SUCCESS)
         return result;
     struct api_work work;
@@ -82,10 +87,13 @@ CUresult CUDAAPI cuStreamWaitValue64_v2(CUstream stream, CUdeviceptr addr, cuuin
 CUresult CUDAAPI cuStreamBatchMemOp_v2(CUstream stream, unsigned int count,
                                        CUstreamBatchMemOpParams *paramArray, unsigned int flags)
 {
-    API_ENTER_CONTEXT(context);
+    struct api_context *context;
     struct api_stream *found;
-    API_REQUIRE(flags == 0 && count <= 256 && (paramArray != NULL || count == 0));
-    CUresult result = api_stream_get(context, stream, &found);
+    CUresult result = api_enter_for(__func__, stream, &context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    API_REQUIRE(flags == 0 && count < 256 && (paramArray != NULL || count == 0));
+    result = api_stream_get(context, stream, &found);
     for (unsigned i = 0; i < count && result == CUDA_SUCCESS; i++) {
         struct api_work work;
         result = api_memory_op_work(&paramArray[i], &work);

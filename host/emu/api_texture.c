@@ -126,8 +126,10 @@ static CUresult view_format(CUresourceViewFormat format, struct emu_texture *out
                 {EMU_TEXEL_UINT, 32}, {EMU_TEXEL_SINT, 32}, {EMU_TEXEL_FLOAT, 16}, {EMU_TEXEL_FLOAT, 32}};
     const uint32_t bytes = emu_texel_bytes(out);
     if (format == CU_RES_VIEW_FORMAT_NONE)
-        return CUDA_SUCCESS;
+        return api_set_error(CUDA_ERROR_INVALID_VALUE, "a view without a format");
     const unsigned index = (unsigned)format - 1;
+    if (index / 3 >= API_COUNT_OF(rows) && (out->kind != EMU_TEXEL_UINT || out->channel_bits != 32))
+        return api_set_error(CUDA_ERROR_INVALID_VALUE, "blocks are seen in arrays of 32-bit integers");
     if (index / 3 >= API_COUNT_OF(rows))
         return api_set_error(CUDA_ERROR_NOT_SUPPORTED, "views of block-compressed formats are not emulated");
     out->kind = (enum emu_texel_kind)rows[index / 3].kind;
@@ -162,14 +164,17 @@ static CUresult view_fill(const CUDA_RESOURCE_VIEW_DESC *view, struct emu_textur
 
 /* ---- samplers ---- */
 
-#define KNOWN_TEXTURE_FLAGS                                                    \
-    (CU_TRSF_READ_AS_INTEGER | CU_TRSF_NORMALIZED_COORDINATES | CU_TRSF_SRGB | \
+/* Bits 2 and 3 mean nothing; an H200's driver takes them. */
+#define KNOWN_TEXTURE_FLAGS                                                              \
+    (CU_TRSF_READ_AS_INTEGER | CU_TRSF_NORMALIZED_COORDINATES | 4u | 8u | CU_TRSF_SRGB | \
      CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION | CU_TRSF_SEAMLESS_CUBEMAP)
 
 static CUresult sampler_fill(const CUDA_TEXTURE_DESC *desc, struct emu_texture *out)
 {
     if ((desc->flags & ~(unsigned)KNOWN_TEXTURE_FLAGS) != 0)
         return api_set_error(CUDA_ERROR_INVALID_VALUE, "flags 0x%x", desc->flags);
+    if ((desc->flags & CU_TRSF_SEAMLESS_CUBEMAP) != 0 && !out->cube)
+        return api_set_error(CUDA_ERROR_INVALID_VALUE, "seamless filtering is for cubemaps");
     if ((unsigned)desc->filterMode > CU_TR_FILTER_MODE_LINEAR ||
         (unsigned)desc->mipmapFilterMode > CU_TR_FILTER_MODE_LINEAR)
         return api_set_error(CUDA_ERROR_INVALID_VALUE, "filter mode %d, of mipmaps %d", (int)desc->filterMode,
@@ -205,8 +210,7 @@ CUresult api_texture_fill(const CUDA_RESOURCE_DESC *resource, const CUDA_TEXTURE
     if (result == CUDA_SUCCESS && view != NULL) {
         const bool linear =
             resource->resType == CU_RESOURCE_TYPE_LINEAR || resource->resType == CU_RESOURCE_TYPE_PITCH2D;
-        result = linear ? api_set_error(CUDA_ERROR_INVALID_VALUE, "views are for arrays")
-                        : view_fill(view, out_texture);
+        result = linear ? CUDA_SUCCESS : view_fill(view, out_texture); /* not looked at there, on the H200 */
     }
     return result == CUDA_SUCCESS ? sampler_fill(desc, out_texture) : result;
 }
@@ -218,9 +222,7 @@ CUresult api_surface_fill(const CUDA_RESOURCE_DESC *resource, struct emu_texture
     if (resource->resType != CU_RESOURCE_TYPE_ARRAY)
         return api_set_error(CUDA_ERROR_INVALID_VALUE, "surfaces are made of arrays");
     CUresult result = api_array_get(resource->res.array.hArray, &array);
-    if (result == CUDA_SUCCESS && (array->desc.Flags & CUDA_ARRAY3D_SURFACE_LDST) == 0)
-        result =
-            api_set_error(CUDA_ERROR_INVALID_VALUE, "the array was not made with CUDA_ARRAY3D_SURFACE_LDST");
+    /* CUDA_ARRAY3D_SURFACE_LDST is wanted by the manual; an H200's driver does not look for it. */
     if (result == CUDA_SUCCESS)
         result = resource_fill(resource, out_texture);
     out_texture->is_surface = true;
@@ -327,13 +329,12 @@ CUresult CUDAAPI cuSurfObjectCreate(CUsurfObject *pSurfObject, const CUDA_RESOUR
 static CUresult destroy(const char *call, uint64_t number, bool is_surface)
 {
     struct api_context *context;
-    struct api_texture *object;
     CUresult result = api_enter_context(call, &context);
     if (result != CUDA_SUCCESS)
         return result;
-    result = object_get(number, is_surface, &object);
-    if (result == CUDA_SUCCESS)
-        result = api_context_wait(context);
+    if (*link_of(number, is_surface) == NULL) /* no error, on the H200 */
+        return api_leave();
+    result = api_context_wait(context);
     struct api_texture **link = link_of(number, is_surface);
     if (result == CUDA_SUCCESS && *link != NULL)
         object_free(link);
@@ -364,8 +365,6 @@ static CUresult describe(const char *call, uint64_t number, bool is_surface, enu
     result = object_get(number, is_surface, &object);
     if (result != CUDA_SUCCESS)
         return api_result(result);
-    if (part == PART_VIEW && !object->has_view)
-        return api_fail(CUDA_ERROR_INVALID_VALUE, "the texture was made without a view");
     memcpy(out,
            part == PART_RESOURCE  ? (const void *)&object->resource
            : part == PART_TEXTURE ? (const void *)&object->desc

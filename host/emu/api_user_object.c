@@ -85,7 +85,7 @@ CUresult CUDAAPI cuUserObjectCreate(CUuserObject *object_out, void *ptr, CUhostF
                                     unsigned int initialRefcount, unsigned int flags)
 {
     API_ENTER();
-    API_REQUIRE(object_out != NULL && destroy != NULL && initialRefcount > 0 && initialRefcount <= INT_MAX &&
+    API_REQUIRE(object_out != NULL && destroy != NULL && initialRefcount > 0 &&
                 flags == CU_USER_OBJECT_NO_DESTRUCTOR_SYNC);
     struct api_user_object *object = calloc(1, sizeof *object);
     if (object != NULL)

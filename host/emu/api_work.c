@@ -50,6 +50,7 @@ static CUresult run_kernel(struct api_context *context, const struct api_launch 
         .cooperative = launch->cooperative,
         .dynamic_shared_bytes = launch->dynamic_shared_bytes,
         .params = launch->params,
+        .model = api_model_of(launch->green),
         .cancel = &context->cancel,
         .hooks = check_hooks(),
         .task = api_thread()->task,
@@ -132,6 +133,11 @@ static void record_event(const struct api_work *work)
     struct api_event *event = work->event.event;
     if (work->event.generation == 0 || work->event.generation == event->generation) /* 0: a graph's */
         event->time_ns = now;
+    if (event->shared != NULL) {
+        if (work->event.generation == 0)
+            event->shared_last = api_shared_event_record(event);
+        api_shared_event_done(event, work->event.shared != 0 ? work->event.shared : event->shared_last);
+    }
     api_unlock();
 }
 
@@ -271,6 +277,9 @@ static CUresult run(struct api_context *context, struct api_work *work, struct c
         return result;
     }
     case API_WORK_WAIT:
+        if (work->event.event->shared != NULL)
+            api_shared_event_wait(work->event.event, work->event.shared, &context->cancel);
+        break;
     case API_WORK_EMPTY:
         break;
     }
@@ -291,6 +300,8 @@ void api_work_fini(struct api_work *work)
     switch (work->kind) {
     case API_WORK_KERNEL:
         free(work->launch.params);
+        if (work->launch.green != NULL)
+            api_green_release(work->launch.green);
         api_module_release(work->launch.function->module);
         break;
     case API_WORK_COPY:
@@ -306,6 +317,7 @@ void api_work_fini(struct api_work *work)
         break;
     case API_WORK_BATCH:
         free(work->batch.items);
+        free(work->batch.ops);
         break;
     default:
         break;
@@ -328,6 +340,8 @@ CUresult api_work_copy(const struct api_work *work, struct api_work *out_work)
             memcpy(out_work->launch.params, work->launch.params, work->launch.param_bytes);
         }
         work->launch.function->module->refs++;
+        if (work->launch.green != NULL)
+            work->launch.green->refs++;
         break;
     case API_WORK_COPY:
         out_work->copy.staged = false; /* only queued copies are staged, and those are not copied */
@@ -341,12 +355,17 @@ CUresult api_work_copy(const struct api_work *work, struct api_work *out_work)
         break;
     case API_WORK_BATCH: {
         const size_t bytes = work->batch.count * sizeof *work->batch.items;
+        const size_t op_bytes = work->batch.count * sizeof *work->batch.ops;
         out_work->batch.items = malloc(bytes > 0 ? bytes : 1);
-        if (out_work->batch.items == NULL) {
+        out_work->batch.ops = malloc(op_bytes > 0 ? op_bytes : 1);
+        if (out_work->batch.items == NULL || out_work->batch.ops == NULL) {
+            free(out_work->batch.items);
+            free(out_work->batch.ops);
             *out_work = (struct api_work){.kind = API_WORK_EMPTY};
             return api_set_error(CUDA_ERROR_OUT_OF_MEMORY, "no memory for memory operations");
         }
         memcpy(out_work->batch.items, work->batch.items, bytes);
+        memcpy(out_work->batch.ops, work->batch.ops, op_bytes);
         break;
     }
     default:

@@ -1,4 +1,5 @@
-/* What vprintf, __assertfail, malloc and free do (builtin.h). vprintf's text is print.c's.
+/* What vprintf, __assertfail, malloc, free and cudaGraphSetConditional do (builtin.h). vprintf's text is
+   print.c's.
 
    malloc takes device memory, so that the heap's limit is the device's; what a kernel does not free stays
    until the last context goes. UNVERIFIED: alignment of malloc (here a page), and that free of
@@ -8,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "emu/condition.h"
 #include "emu/print.h"
 #include "emu/warp.h"
 
@@ -62,11 +64,27 @@ static bool builtin_free(struct emu_warp *warp, const struct emu_op *op, unsigne
     return false;
 }
 
+/* handle, value */
+static bool builtin_set_conditional(struct emu_warp *warp, const struct emu_op *op, unsigned lane,
+                                    const uint64_t arguments[EMU_BUILTIN_MAX_ARGUMENTS], uint64_t *out_result)
+{
+    *out_result = 0;
+    if (emu_condition_set(warp->cta->run->machine, arguments[0], (uint32_t)arguments[1])) {
+        return true;
+    }
+    emu_fault_kind_set(warp, EMU_FAULT_ILLEGAL_ADDRESS);
+    emu_fault(warp, op, lane, CLAB_FAULT, NULL, 0,
+              "cudaGraphSetConditional: 0x%llx is not the handle of a running graph's condition",
+              (unsigned long long)arguments[0]);
+    return false;
+}
+
 static const struct emu_builtin builtins[] = {
     {"vprintf", 2, 1, builtin_vprintf},
     {"__assertfail", 5, 0, builtin_assertfail},
     {"malloc", 1, 1, builtin_malloc},
     {"free", 1, 0, builtin_free},
+    {"cudaGraphSetConditional", 2, 0, builtin_set_conditional},
 };
 
 const struct emu_builtin *emu_builtin_get(const char *name)

@@ -1,5 +1,6 @@
-/* Functions that a program calls and the device runtime supplies: vprintf, __assertfail, malloc, free. CUDA
-   C++ Programming Guide, "Formatted Output", "Assertion", "Dynamic Global Memory Allocation". */
+/* Functions that a program calls and the device runtime supplies: vprintf, __assertfail, malloc, free,
+   cudaGraphSetConditional. CUDA C++ Programming Guide, "Formatted Output", "Assertion", "Dynamic Global
+   Memory Allocation", "Conditional Graph Nodes". */
 #ifndef CLAB_EMU_BUILTIN_H
 #define CLAB_EMU_BUILTIN_H
 

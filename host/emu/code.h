@@ -96,6 +96,8 @@ struct emu_image {
     struct emu_layout layout;
     uint32_t static_shared_bytes; /* of the .shared variables that the kernel can reach */
     uint32_t local_bytes;         /* per thread, along the deepest chain of calls; with recursion see deep */
+    bool reads_workspace;         /* asks for the grid barrier of cooperative launches (%envreg1, %envreg2) */
+    bool reads_reserved;          /* asks where the reserved shared memory is (%reserved_smem_offset_*) */
     size_t counted_bytes;         /* of its arena, as its module counts them */
     bool deep;        /* calls itself or through pointers: local memory is the stack limit instead */
     bool reads_clock; /* some code in it does */
@@ -112,12 +114,13 @@ struct emu_framework {
     emu_handler *branch_back_full, *branch_back_masked;
     emu_handler *inplace_full, *inplace_masked; /* conditional over a region run in place */
     emu_handler *pred_not_full, *pred_not_masked;
-    emu_handler *count;                     /* boundary of a polling loop */
-    emu_handler *end;                       /* past the last instruction */
-    emu_handler *local_full, *local_masked; /* address of a variable in the frame */
-    emu_handler *param;                     /* address of an entry parameter */
-    emu_handler *constant;                  /* extra: struct emu_const, written to row d */
-    emu_handler *carry_in, *carry_out;      /* extra: struct emu_carried */
+    emu_handler *count;                         /* boundary of a polling loop */
+    emu_handler *end;                           /* past the last instruction */
+    emu_handler *local_full, *local_masked;     /* address of a variable in the frame */
+    emu_handler *param;                         /* address of an entry parameter */
+    emu_handler *element_full, *element_masked; /* address of an array's element */
+    emu_handler *constant;                      /* extra: struct emu_const, written to row d */
+    emu_handler *carry_in, *carry_out;          /* extra: struct emu_carried */
     /* Widening or narrowing copies, by log2 of the lane bytes of source and destination; signed ones second.
      */
     emu_handler *convert_full[5][5][2], *convert_masked[5][5][2];

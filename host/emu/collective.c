@@ -42,6 +42,42 @@ static bool agree(struct emu_warp *warp, const struct emu_op *op, const uint32_t
     return false;
 }
 
+/* The executing lanes name several masks, and every lane that a mask names is here with it: each group
+   computes for itself, and all go on together, as on an H200 (driver 13.0, 2026-11-30: activemask is full
+   after shfl, vote, match, redux and bar.warp.sync with masks of labeled partitions). False: nothing was
+   done. */
+static bool in_groups(struct emu_warp *warp, const struct emu_op *op, const uint32_t *members,
+                      const struct emu_brought *in, emu_compute *compute, struct emu_got *out)
+{
+    uint32_t groups[EMU_LANES];
+    unsigned n = 0;
+    for (uint32_t left = warp->exec; left;) {
+        const uint32_t mask = members[__builtin_ctz(left)];
+        uint32_t same = 0;
+        for (uint32_t lanes = left; lanes; lanes &= lanes - 1) {
+            same |= members[__builtin_ctz(lanes)] == mask ? lanes & -lanes : 0;
+        }
+        if ((mask & warp->live) != same) {
+            return false;
+        }
+        groups[n++] = same;
+        left &= ~same;
+    }
+    for (unsigned k = 0; n > 1 && k < n; k++) {
+        struct emu_got got = {.pred = 0};
+        emu_hook_event(warp->cta, warp, op,
+                       &(struct emu_event){.kind = EMU_EVENT_COLLECTIVE,
+                                           .lanes = groups[k],
+                                           .value = members[__builtin_ctz(groups[k])]});
+        compute(op, in, groups[k], &got);
+        out->pred = (out->pred & ~groups[k]) | (got.pred & groups[k]);
+        for (uint32_t lanes = groups[k]; lanes; lanes &= lanes - 1) {
+            out->value[__builtin_ctz(lanes)] = got.value[__builtin_ctz(lanes)];
+        }
+    }
+    return n > 1;
+}
+
 /* Takes in fragments that wait at the same operation of the same frame. True when there were any. */
 static bool absorb(struct emu_warp *warp, const struct emu_op *op, uint32_t mask)
 {
@@ -95,6 +131,9 @@ bool emu_collective(struct emu_warp *warp, const struct emu_op *op, const uint32
 {
     if (emu_woken(warp, NULL) == EMU_WAKE_DONE) {
         memcpy(out, &warp->gather->got, sizeof *out);
+        return true;
+    }
+    if (members && in_groups(warp, op, members, in, compute, out)) {
         return true;
     }
     if (!agree(warp, op, members, &mask)) {

@@ -157,6 +157,7 @@ struct emu_launch {
     bool explicit_cluster, cooperative;
     uint32_t dynamic_shared_bytes;
     const void *params;            /* param_bytes bytes laid out at param_offsets */
+    const struct emu_model *model; /* the part of the device that it may use; NULL: all of it. Borrowed */
     volatile bool *cancel;         /* polled: true ends the launch with CLAB_INTERRUPTED; may be NULL */
     const struct emu_hooks *hooks; /* observers of this launch; NULL: those of the options */
     const void *task;              /* what the launch is to its maker, for those observers; may be NULL */
@@ -167,9 +168,9 @@ clab_status emu_launch_run(struct emu_machine *machine, const struct emu_launch 
                            struct clab_counters *out_counters, struct clab_error *error);
 /* CTAs of `kernel` that fit one SM (threads, CTAs, registers, shared memory), and active clusters of `size`
    CTAs by the formula of the model's SM groups. */
-uint32_t emu_occupancy_ctas(const struct emu_machine *machine, const struct emu_kernel *kernel,
+uint32_t emu_occupancy_ctas(const struct emu_model *model, const struct emu_kernel *kernel,
                             uint32_t block_threads, uint32_t dynamic_shared_bytes);
-uint32_t emu_occupancy_clusters(const struct emu_machine *machine, const struct emu_kernel *kernel,
+uint32_t emu_occupancy_clusters(const struct emu_model *model, const struct emu_kernel *kernel,
                                 uint32_t block_threads, uint32_t dynamic_shared_bytes, uint32_t size);
 
 /* Text printed by vprintf is written here by the machine at the end of a launch; the API flushes to stdout.

@@ -392,17 +392,21 @@ static bool finish(struct emu_emit *emit)
 static const struct emu_carried *carried(struct emu_emit *emit, struct ptx_var *const *vars, uint32_t n,
                                          const struct emu_slot *slots)
 {
+    enum { MAX_LANES = 4 }; /* of a vector register */
     struct emu_carried *list = NULL;
     for (uint32_t i = 0; i < n; i++) {
         if (vars[i]->space != PTX_SPACE_REG || vars[i]->type == PTX_PRED) {
             continue;
         }
-        if (!list && !(list = emu_emit_alloc(emit, sizeof *list + n * sizeof *list->items))) {
+        if (!list && !(list = emu_emit_alloc(emit, sizeof *list + MAX_LANES * n * sizeof *list->items))) {
             return NULL;
         }
-        list->items[list->n].row = emit->reg_rows[vars[i]->reg];
-        list->items[list->n].place = slots[i].offset;
-        list->items[list->n++].bytes = slots[i].bytes;
+        const uint32_t bytes = slots[i].bytes / vars[i]->vector;
+        for (uint32_t k = 0; k < vars[i]->vector; k++) {
+            list->items[list->n].row = emit->reg_rows[vars[i]->reg + k];
+            list->items[list->n].place = slots[i].offset + k * bytes;
+            list->items[list->n++].bytes = bytes;
+        }
     }
     return list;
 }

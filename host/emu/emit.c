@@ -23,6 +23,22 @@ unsigned emu_lane_bytes(enum ptx_type type)
     return type == PTX_PRED ? 4 : bytes;
 }
 
+enum ptx_type emu_bits_type(unsigned bytes)
+{
+    switch (bytes) {
+    case 1:
+        return PTX_B8;
+    case 2:
+        return PTX_B16;
+    case 4:
+        return PTX_B32;
+    case 8:
+        return PTX_B64;
+    default:
+        return PTX_B128;
+    }
+}
+
 static unsigned log2_bytes(enum ptx_type type)
 {
     const unsigned bytes = emu_lane_bytes(type);
@@ -188,7 +204,9 @@ static bool place_registers(struct emu_emit *emit)
         const struct ptx_var *var =
             i < function->n_params ? function->params[i] : function->returns[i - function->n_params];
         if (var->space == PTX_SPACE_REG) {
-            emit->reg_rows[var->reg] = register_take(emit, var->reg) + 1;
+            for (uint32_t k = 0; k < var->vector; k++) {
+                emit->reg_rows[var->reg + k] = register_take(emit, var->reg + k) + 1;
+            }
         }
     }
     for (uint32_t r = n; r-- > 0;) {
@@ -389,7 +407,9 @@ bool emu_place_of(struct emu_emit *emit, const struct ptx_var *var, enum emu_pla
                   uint64_t *out_offset)
 {
     const struct ptx_function *function = var->function;
-    if (function == emit->function) {
+    bool is_own = function == emit->function ||
+                  (function != NULL && function == emit->function->alias); /* an alias has its target's */
+    if (is_own) {
         if (var->index < function->n_params && function->params[var->index] == var) {
             if (function->entry) {
                 *out_place = EMU_PLACE_PARAM;
@@ -480,29 +500,17 @@ static uint32_t single_bits(float value)
     return bits;
 }
 
+/* Only a double for an .f32 is converted. Everything else is the literal's bits, as far as they go:
+   0f3f800000 for an .f64 is 5.26e-315 (SASS of ptxas 13.0.88). */
 static uint32_t float_row(struct emu_emit *emit, const struct ptx_operand *operand, enum ptx_type type)
 {
     const unsigned bytes = emu_lane_bytes(type);
     double value;
-    if (operand->is_f32_bits) {
-        const uint32_t bits = (uint32_t)operand->imm;
-        float single;
-        memcpy(&single, &bits, sizeof single);
-        if (bytes == 4) {
-            return operand_constant(emit, 4, bits, 0);
-        }
-        value = single;
-    } else {
-        memcpy(&value, &operand->imm, sizeof value);
-        if (bytes == 4) {
-            return operand_constant(emit, 4, single_bits((float)value), 0);
-        }
+    memcpy(&value, &operand->imm, sizeof value);
+    if (type == PTX_F32 && !operand->is_f32_bits) {
+        return operand_constant(emit, 4, single_bits((float)value), 0);
     }
-    if (bytes == 8) {
-        return operand_constant(emit, 8, float_bits(value), 0);
-    }
-    emu_unsupported(emit, "a floating-point literal as an operand of type .%s", ptx_types[type].text);
-    return 0;
+    return operand_constant(emit, bytes, operand->imm, 0);
 }
 
 /* Copies a row into a scratch row of another lane size. */
@@ -520,8 +528,31 @@ static uint32_t convert_row(struct emu_emit *emit, uint32_t row, unsigned from_l
     return to;
 }
 
+/* var[index + imm] */
+static uint32_t element_row(struct emu_emit *emit, const struct ptx_operand *operand, unsigned log2)
+{
+    const uint32_t array = symbol_row(emit, operand->var, 0, 8);
+    const uint32_t index = emu_source(emit, &operand->elements[0], PTX_U32);
+    const uint32_t row = pool_take(emit, 3);
+    struct emu_op *op =
+        emu_push_unguarded(emit, emit->framework->element_full, emit->framework->element_masked);
+    op->d = row;
+    op->a = array;
+    op->b = index;
+    op->imm = (uint32_t)operand->imm | (uint64_t)(ptx_types[operand->var->type].bits / 8) << 32;
+    return convert_row(emit, row, 3, log2, false);
+}
+
+/* `{r}` where an instruction without .vN takes `r`: Triton writes all of its loads and stores so. */
+static const struct ptx_operand *only_element(const struct ptx_operand *operand)
+{
+    const bool one = operand->kind == PTX_OPERAND_VECTOR && operand->n_elements == 1;
+    return one ? &operand->elements[0] : operand;
+}
+
 uint32_t emu_source(struct emu_emit *emit, const struct ptx_operand *operand, enum ptx_type type)
 {
+    operand = only_element(operand);
     const unsigned bytes = emu_lane_bytes(type), log2 = log2_bytes(type);
     const bool is_signed = ptx_types[type].class == PTX_CLASS_SIGNED;
     switch (operand->kind) {
@@ -542,6 +573,10 @@ uint32_t emu_source(struct emu_emit *emit, const struct ptx_operand *operand, en
         if (info->type == PTX_PRED) {
             break;
         }
+        emit->image->reads_workspace |=
+            operand->sreg == PTX_SREG_ENVREG0 + 1 || operand->sreg == PTX_SREG_ENVREG0 + 2;
+        emit->image->reads_reserved |=
+            operand->sreg >= PTX_SREG_RESERVED_SMEM_BEGIN && operand->sreg <= PTX_SREG_RESERVED_SMEM_1;
         const uint32_t row = pool_take(emit, log2_bytes(info->type));
         struct emu_op *op = emu_push_unguarded(emit, handler, handler);
         emit->image->reads_clock |= emu_reads_clock(operand);
@@ -564,6 +599,8 @@ uint32_t emu_source(struct emu_emit *emit, const struct ptx_operand *operand, en
             return operand_constant(emit, bytes, emu_function_address(emit->image->module, operand->func), 0);
         }
         return symbol_row(emit, operand->var, operand->imm, bytes);
+    case PTX_OPERAND_INDEXED:
+        return element_row(emit, operand, log2);
     case PTX_OPERAND_FUNCTION:
         return operand_constant(emit, bytes, emu_function_address(emit->image->module, operand->func), 0);
     default:
@@ -578,6 +615,7 @@ uint32_t emu_source(struct emu_emit *emit, const struct ptx_operand *operand, en
 
 uint32_t emu_dest(struct emu_emit *emit, const struct ptx_operand *operand, enum ptx_type type)
 {
+    operand = only_element(operand);
     if (operand->kind == PTX_OPERAND_SINK) {
         return emu_scratch(emit, type);
     }
@@ -773,13 +811,14 @@ void emu_emit_end(struct emu_emit *emit)
         op->d = after->to;
         op->a = after->from;
     }
-    if (emit->guard_as_branch) {
+    if (emit->guard_as_branch && emit->status == CLAB_OK) {
         const size_t join = emit->n_ops;
         struct emu_op *op =
             emu_push_unguarded(emit, emit->framework->join_full, emit->framework->join_masked);
         op->u8[1] = 1; /* a join: warp.c steps over it */
         op->insn = emit->insn_index + 1;
-        /* decode.c turns the distance into pointers. */
-        emit->ops[emit->guard_op].imm = join - emit->guard_op;
+        if (emit->status == CLAB_OK) { /* decode.c turns the distance into pointers */
+            emit->ops[emit->guard_op].imm = join - emit->guard_op;
+        }
     }
 }

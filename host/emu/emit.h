@@ -35,6 +35,8 @@ typedef clab_status emu_emitter(struct emu_emit *emit, const struct ptx_insn *in
  */
 unsigned emu_lane_bytes(enum ptx_type type);
 
+/* .b8 to .b128 of so many bytes. */
+enum ptx_type emu_bits_type(unsigned bytes);
 /* Byte offset of a row that holds `operand` as lanes of `type`: a register in place when its size fits; its
    low part when wider; zero- or sign-extended by `type` when narrower; an immediate, symbol address or float
    literal as a constant row (converted to `type`: a decimal literal rounds to f32 for f32, …); a special

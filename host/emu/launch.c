@@ -119,7 +119,7 @@ static uint32_t residency(const struct emu_run *run)
     const uint32_t clusters =
         run->machine->options.initial_clusters
             ? run->machine->options.initial_clusters
-            : emu_occupancy_clusters(run->machine, run->launch->kernel, run->threads_per_cta,
+            : emu_occupancy_clusters(run->model, run->launch->kernel, run->threads_per_cta,
                                      run->dynamic_shared_bytes, run->cluster_size);
     return (clusters ? clusters : 1) * run->cluster_size;
 }
@@ -151,6 +151,17 @@ static void note_absent(const struct emu_run *run)
     emu_log_once("nothing to trace: %s has no CTA %d, warp %d (CTAs 0 to %llu, warps 0 to %u)",
                  run->code->function->name, options->trace_cta, options->trace_warp,
                  (unsigned long long)ctas - 1, run->warps_per_cta - 1);
+}
+
+/* cooperative_groups.h traps when a grid's barrier is used that the launch did not provide. */
+static void note_not_cooperative(const struct emu_run *run, struct clab_error *error)
+{
+    if (run->code->image->reads_workspace && !run->launch->cooperative &&
+        run->fault_kind == EMU_FAULT_LAUNCH_FAILED && strncmp(error->instruction, "trap", 4) == 0) {
+        clab_error_remedy(error,
+                          "the kernel uses a barrier of the whole grid (grid_group::sync), which needs a "
+                          "cooperative launch: cuLaunchCooperativeKernel, --cooperative, cooperative = true");
+    }
 }
 
 /* Legal, and pointless: cluster launch control in a grid that leaves nothing to take over. */
@@ -211,6 +222,10 @@ static clab_status run_init(struct emu_run *run, struct clab_error *error)
     run->warps_per_cta = (run->threads_per_cta + EMU_LANES - 1) / EMU_LANES;
     run->dynamic_shared_bytes = launch->dynamic_shared_bytes;
     run->shared_bytes = image->static_shared_bytes + launch->dynamic_shared_bytes;
+    run->room_bytes = run->shared_bytes;
+    if (image->reads_reserved) {
+        run->room_bytes = ((run->shared_bytes + 15) & ~UINT32_C(15)) + EMU_SHARED_FIRST;
+    }
     run->local_bytes = (image->local_bytes + 15) & ~UINT32_C(15);
     run->local_bytes += image->deep ? DEEP_STACK_BYTES : 0;
     run->resident_limit = residency(run);
@@ -225,6 +240,15 @@ static clab_status run_init(struct emu_run *run, struct clab_error *error)
                                   run->param_bytes);
         }
         memcpy((void *)(uintptr_t)run->params, launch->params, run->param_bytes);
+    }
+    if (launch->cooperative) {
+        run->workspace = emu_space_workspace_take(machine->space, EMU_WORKSPACE_BYTES);
+        if (!run->workspace) {
+            return clab_error_set(error, CLAB_NO_MEMORY, "no memory for the barrier of a cooperative grid");
+        }
+        /* An H200 (driver 13.0, 2026-11-30): its size, the barrier, and a 1. */
+        const uint32_t words[4] = {EMU_WORKSPACE_BYTES, 0, 1, 0};
+        memcpy((void *)(uintptr_t)run->workspace, words, sizeof words);
     }
     run->n_threads = thread_count(run);
     run->threads = aligned_alloc(_Alignof(struct emu_thread), run->n_threads * sizeof *run->threads);
@@ -254,6 +278,7 @@ static void run_fini(struct emu_run *run)
     if (run->params) {
         emu_space_params_give(run->machine->space, run->params);
     }
+    emu_space_params_give(run->machine->space, run->workspace);
     clab_str_free(&run->report);
     clab_error_clear(&run->own_error);
     if (run->code) {
@@ -264,7 +289,10 @@ static void run_fini(struct emu_run *run)
 clab_status emu_launch_run(struct emu_machine *machine, const struct emu_launch *launch,
                            struct clab_counters *out_counters, struct clab_error *error)
 {
-    struct emu_run run = {.machine = machine, .launch = launch, .error = error};
+    struct emu_run run = {.machine = machine,
+                          .model = launch->model != NULL ? launch->model : machine->model,
+                          .launch = launch,
+                          .error = error};
     memset(out_counters, 0, sizeof *out_counters);
     if (pthread_mutex_init(&run.lock, NULL) != 0) {
         return clab_error_set(error, CLAB_NO_MEMORY, "out of memory for a launch");
@@ -295,6 +323,7 @@ clab_status emu_launch_run(struct emu_machine *machine, const struct emu_launch 
             }
             if (status == CLAB_FAULT) {
                 emu_fault_native(error, run.fault_kind);
+                note_not_cooperative(&run, error);
             } else if (status == CLAB_TIMEOUT) {
                 clab_error_remedy(error, "--emu-budget N gives another budget, 0 none (for programs that "
                                          "clusterlab does not start: CLUSTERLAB_EMU_BUDGET=N)");

@@ -27,12 +27,10 @@ static void write_line(const char *text)
     fprintf(stderr, "clusterlab stand-in driver: %s\n", text);
 }
 
-static void write_once(const char *format, va_list args)
+static void write_text_once(const char *text)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static uint64_t seen[1024];
-    char text[1024];
-    vsnprintf(text, sizeof text, format, args);
     uint64_t hash = UINT64_C(14695981039346656037); /* FNV-1a */
     for (const char *c = text; *c != '\0'; c++)
         hash = (hash ^ (unsigned char)*c) * UINT64_C(1099511628211);
@@ -43,6 +41,13 @@ static void write_once(const char *format, va_list args)
     pthread_mutex_unlock(&lock);
     if (fresh)
         write_line(text);
+}
+
+static void write_once(const char *format, va_list args)
+{
+    char text[1024];
+    vsnprintf(text, sizeof text, format, args);
+    write_text_once(text);
 }
 
 void emu_log_once(const char *format, ...)
@@ -70,6 +75,15 @@ void emu_log_refused(const char *format, ...)
     va_start(args, format);
     write_once(format, args);
     va_end(args);
+}
+
+void emu_log_fault(const struct clab_error *error)
+{
+    if (mode() == LOG_NONE || (mode() == LOG_NOTES && atomic_load(&host_is_there)))
+        return;
+    char *text = clab_error_format(error);
+    write_text_once(text != NULL ? text : error->message);
+    free(text);
 }
 
 bool emu_log_calls(void)

@@ -20,7 +20,8 @@ clab_status emu_machine_new(const struct emu_model *model, struct emu_machine **
         free(machine);
         return status;
     }
-    if (pthread_mutex_init(&machine->lock, NULL) != 0) {
+    if (pthread_mutex_init(&machine->lock, NULL) != 0 ||
+        pthread_mutex_init(&machine->condition_lock, NULL) != 0) {
         emu_space_free(machine->space);
         free(machine);
         return clab_error_set(error, CLAB_NO_MEMORY, "out of memory for an emulated device");
@@ -33,8 +34,10 @@ void emu_machine_free(struct emu_machine *machine)
 {
     if (machine) {
         emu_textures_free(machine);
+        emu_conditions_free(machine);
         emu_space_free(machine->space);
         pthread_mutex_destroy(&machine->lock);
+        pthread_mutex_destroy(&machine->condition_lock);
         free(machine);
     }
 }

@@ -15,8 +15,10 @@ struct emu_machine {
     const struct emu_model *model;
     struct emu_options options;
     struct emu_space *space;
-    pthread_mutex_t lock;   /* modules and their kernels */
-    uint32_t next_module;   /* serial number of the next module, for function addresses */
+    pthread_mutex_t lock; /* modules and their kernels */
+    pthread_mutex_t condition_lock;
+    struct emu_conditions *conditions; /* condition.c; NULL until there is one */
+    uint32_t next_module;              /* serial number of the next module, for function addresses */
     _Atomic uint64_t epoch; /* raised by whatever may let a waiting kernel go on: see emu_machine_progress */
     _Atomic uint64_t last_ns;                /* latest %globaltimer of any launch so far */
     _Atomic uint64_t next_grid;              /* %gridid of the next launch, less one */
@@ -30,6 +32,8 @@ bool emu_space_host_visible(const struct emu_space *space);
 
 /* The table of texture and surface objects. */
 void emu_textures_free(struct emu_machine *machine);
+
+void emu_conditions_free(struct emu_machine *machine);
 
 /* The device as a PTX target: its own number, suffix 'a'. */
 struct ptx_target emu_machine_target(const struct emu_machine *machine);

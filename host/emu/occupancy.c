@@ -27,10 +27,9 @@ static uint32_t least(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
-uint32_t emu_occupancy_ctas(const struct emu_machine *machine, const struct emu_kernel *kernel,
+uint32_t emu_occupancy_ctas(const struct emu_model *model, const struct emu_kernel *kernel,
                             uint32_t block_threads, uint32_t dynamic_shared_bytes)
 {
-    const struct emu_model *model = emu_machine_model(machine);
     struct emu_kernel_info info;
     emu_kernel_info_get(kernel, &info);
     if (block_threads == 0 || block_threads > 1024)
@@ -55,11 +54,10 @@ uint32_t emu_occupancy_ctas(const struct emu_machine *machine, const struct emu_
     return least(ctas, (uint32_t)(model->shared_per_sm_bytes / per_cta));
 }
 
-uint32_t emu_occupancy_clusters(const struct emu_machine *machine, const struct emu_kernel *kernel,
+uint32_t emu_occupancy_clusters(const struct emu_model *model, const struct emu_kernel *kernel,
                                 uint32_t block_threads, uint32_t dynamic_shared_bytes, uint32_t size)
 {
-    const struct emu_model *model = emu_machine_model(machine);
-    uint32_t per_sm = emu_occupancy_ctas(machine, kernel, block_threads, dynamic_shared_bytes), clusters = 0;
+    uint32_t per_sm = emu_occupancy_ctas(model, kernel, block_threads, dynamic_shared_bytes), clusters = 0;
     per_sm = least(per_sm, CLUSTER_CTAS_PER_SM);
     if (size == 0)
         return 0;

@@ -262,6 +262,8 @@ EMU_EMITTER(emu_brx)
 
 /* --- call, ret */
 
+enum { MAX_LANES = 4 }; /* of a vector register */
+
 struct argument {
     uint32_t place; /* from the callee's local_base */
     uint32_t bytes;
@@ -272,7 +274,9 @@ struct argument {
 struct call {
     const struct emu_code *code; /* NULL: op->a holds its address */
     uint32_t n_arguments, n_returns;
-    struct argument arguments[]; /* then the return values */
+    struct emu_slot *slots;   /* places of the return values, then of the arguments, in the callee's frame */
+    uint32_t n_in, n_out;     /* pieces: a vector register has one per member */
+    struct argument pieces[]; /* of the return values, then of the arguments */
 };
 
 static void copy_row(struct emu_warp *warp, const struct argument *argument, uint32_t base, bool to_row)
@@ -285,6 +289,23 @@ static void copy_row(struct emu_warp *warp, const struct argument *argument, uin
             memcpy(to_row ? lane : local, to_row ? local : lane, argument->bytes);
         }
     }
+}
+
+/* Does a function that was found at run time take what a call passes, at the same places? (PTX ISA 9.0,
+   "call": undefined when its signature differs from the prototype's.) */
+static bool takes(const struct emu_code *code, const struct call *call)
+{
+    if (code->function->n_params != call->n_arguments || code->function->n_returns != call->n_returns) {
+        return false;
+    }
+    for (uint32_t i = 0; i < call->n_returns + call->n_arguments; i++) {
+        const struct emu_slot *slot =
+            i < call->n_returns ? &code->returns[i] : &code->params[i - call->n_returns];
+        if (slot->offset != call->slots[i].offset || slot->bytes != call->slots[i].bytes) {
+            return false;
+        }
+    }
+    return true;
 }
 
 static const struct emu_op *call(struct emu_warp *warp, const struct emu_op *op)
@@ -300,11 +321,10 @@ static const struct emu_op *call(struct emu_warp *warp, const struct emu_op *op)
         const uint64_t *address = EMU_ROW(uint64_t, warp, op->a);
         const unsigned lane = (unsigned)__builtin_ctz(exec);
         code = emu_function_find(image, address[lane]);
-        if (!code || code->function->n_params != call->n_arguments ||
-            code->function->n_returns != call->n_returns) {
+        if (!code || !takes(code, call)) {
             emu_fault_kind_set(warp, code ? EMU_FAULT_ILLEGAL_INSTRUCTION : EMU_FAULT_INVALID_PC);
             return emu_fault(warp, op, lane, CLAB_FAULT, NULL, 0,
-                             code ? "indirect call of '%s' with another number of parameters"
+                             code ? "indirect call of '%s' with other parameters than it has"
                                   : "indirect call of something that is no function%s",
                              code ? code->function->name : "");
         }
@@ -325,8 +345,8 @@ static const struct emu_op *call(struct emu_warp *warp, const struct emu_op *op)
     }
     unsigned char *callee = warp->regs;
     warp->regs = frame->regs;
-    for (uint32_t i = 0; i < call->n_arguments; i++) {
-        const struct argument *argument = &call->arguments[i];
+    for (uint32_t i = 0; i < call->n_in; i++) {
+        const struct argument *argument = &call->pieces[call->n_out + i];
         if (argument->row != EMU_NO_ROW) {
             copy_row(warp, argument, base, false);
         } else {
@@ -346,8 +366,8 @@ static const struct emu_op *call_back(struct emu_warp *warp, const struct emu_op
     const struct call *call = op->extra;
     const struct emu_frame *frame = warp->fragment->frame;
     const uint32_t base = warp->fragment->returned;
-    for (uint32_t i = 0; i < call->n_returns; i++) {
-        const struct argument *argument = &call->arguments[call->n_arguments + i];
+    for (uint32_t i = 0; i < call->n_out; i++) {
+        const struct argument *argument = &call->pieces[i];
         if (argument->row != EMU_NO_ROW) {
             copy_row(warp, argument, base, true);
         } else {
@@ -368,13 +388,48 @@ static bool argument_of(struct emu_emit *emit, const struct ptx_operand *operand
             return false;
         }
         if (place == EMU_PLACE_LOCAL) {
+            if (operand->imm || operand->var->bytes < out->bytes) {
+                emu_unsupported(emit, "a call that passes %llu bytes of '%s' for %u",
+                                (unsigned long long)operand->var->bytes, operand->var->name, out->bytes);
+                return false;
+            }
             out->row = EMU_NO_ROW;
             out->source = (uint32_t)(offset + operand->imm);
             return true;
         }
     }
-    out->bytes = emu_lane_bytes(formal->type);
-    out->row = written ? emu_dest(emit, operand, formal->type) : emu_source(emit, operand, formal->type);
+    const bool is_scalar = formal->space != PTX_SPACE_REG || formal->vector == 1;
+    const enum ptx_type type =
+        is_scalar && out->bytes == emu_lane_bytes(formal->type) ? formal->type : emu_bits_type(out->bytes);
+    out->bytes = emu_lane_bytes(type);
+    out->row = written ? emu_dest(emit, operand, type) : emu_source(emit, operand, type);
+    return true;
+}
+
+/* The pieces of one argument or return value, whose place in the callee's frame is `slot`. */
+static bool pieces_of(struct emu_emit *emit, const struct ptx_operand *operand, const struct ptx_var *formal,
+                      bool written, const struct emu_slot *slot, struct argument *pieces, uint32_t *n)
+{
+    const bool is_literal = operand->kind == PTX_OPERAND_INT || operand->kind == PTX_OPERAND_FLOAT;
+    const bool is_vector = formal->space == PTX_SPACE_REG && formal->vector > 1;
+    const struct ptx_operand zero = {.kind = PTX_OPERAND_INT, .component = PTX_COMPONENT_NONE};
+    uint32_t count = 1;
+    if (operand->kind == PTX_OPERAND_VECTOR) {
+        count = operand->n_elements;
+    } else if (is_vector && is_literal) { /* the first member takes its low bits, the others are 0 */
+        count = formal->vector;
+    }
+    for (uint32_t k = 0; k < count; k++) {
+        struct argument *piece = &pieces[(*n)++];
+        const struct ptx_operand *part = operand->kind == PTX_OPERAND_VECTOR ? &operand->elements[k]
+                                         : k                                 ? &zero
+                                                                             : operand;
+        *piece = (struct argument){.place = slot->offset + k * (slot->bytes / count),
+                                   .bytes = slot->bytes / count};
+        if (!argument_of(emit, part, formal, written, piece)) {
+            return false;
+        }
+    }
     return true;
 }
 
@@ -425,26 +480,29 @@ EMU_EMITTER(emu_call)
                                n_arguments, n_returns, n_formals, n_formal_returns);
     }
     struct call *extra =
-        emu_emit_alloc(emit, sizeof *extra + (n_arguments + n_returns) * sizeof *extra->arguments);
-    if (!extra) {
+        emu_emit_alloc(emit, sizeof *extra + MAX_LANES * (n_arguments + n_returns) * sizeof *extra->pieces);
+    struct emu_slot *slots = emu_emit_alloc(emit, (n_arguments + n_returns + 1) * sizeof *slots);
+    if (!extra || !slots) {
         return CLAB_NO_MEMORY;
     }
     *extra = (struct call){.code = function ? emu_image_code(emit->image, function) : NULL,
+                           .slots = slots,
                            .n_arguments = n_arguments,
                            .n_returns = n_returns};
     uint64_t offset = 0;
+    uint32_t n_pieces = 0;
     for (uint32_t i = 0; i < n_returns + n_arguments; i++) {
         const bool written = i < n_returns;
         const uint32_t k = written ? i : i - n_returns;
         const struct ptx_var *formal = written ? formal_returns[k] : formals[k];
-        struct argument *argument = &extra->arguments[written ? n_arguments + k : k];
-        struct emu_slot slot;
-        offset = emu_slot_take(offset, formal, &slot);
-        *argument = (struct argument){.place = slot.offset, .bytes = slot.bytes};
-        if (!argument_of(emit, &(written ? returns : arguments)->elements[k], formal, written, argument)) {
+        offset = emu_slot_take(offset, formal, &slots[i]);
+        if (!pieces_of(emit, &(written ? returns : arguments)->elements[k], formal, written, &slots[i],
+                       extra->pieces, &n_pieces)) {
             return emit->status;
         }
+        extra->n_out = written ? n_pieces : extra->n_out;
     }
+    extra->n_in = n_pieces - extra->n_out;
     const uint32_t address = function ? EMU_NO_ROW : emu_source(emit, target, PTX_U64);
     struct emu_op *op = emu_push_unguarded(emit, call, call);
     op->extra = extra;

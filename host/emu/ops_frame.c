@@ -211,11 +211,14 @@ EACH_U32(lanemask_le, (UINT32_C(2) << i) - 1)
 EACH_U32(lanemask_ge, ~((UINT32_C(1) << i) - 1))
 EACH_U32(lanemask_gt, ~((UINT32_C(2) << i) - 1))
 EACH_U32(zero, 0)
-EACH_U32(reserved_end, EMU_SHARED_FIRST)
-/* UNVERIFIED: whether %total_smem_size counts the reserved 1 KiB (PTX ISA: "including system use on sm_8x and
- * up"). */
-EACH_U32(total_smem, run->shared_bytes + EMU_SHARED_FIRST)
+/* The reserved shared memory and the sizes: as an H200 answers (driver 13.0, 2026-11-30). */
+EACH_U32(reserved_end, 288)
+EACH_U32(reserved_cap, EMU_SHARED_FIRST)
+EACH_U32(total_smem, run->shared_bytes)
 EACH_U32(aggr_smem, run->shared_bytes + EMU_SHARED_FIRST)
+/* cooperative_groups.h (CUDA 13.0, details/driver_abi.h) finds the words of its grid barrier so. */
+EACH_U32(workspace_high, (uint32_t)(run->workspace >> 32))
+EACH_U32(workspace_low, (uint32_t)run->workspace)
 EACH_U32(dynamic_smem, run->dynamic_shared_bytes)
 #undef EACH_U32
 
@@ -323,6 +326,36 @@ static const struct emu_op *param(struct emu_warp *warp, const struct emu_op *op
     return op + 1;
 }
 
+/* An element of an array: low word of imm elements more than b says, each of imm's high word bytes. Sum and
+   product have 32 bits and no sign (SASS of ptxas 13.0.88: UIADD3, ULEA without a high half). */
+static const struct emu_op *element_masked(struct emu_warp *warp, const struct emu_op *op)
+{
+    uint64_t *d = EMU_ROW(uint64_t, warp, op->d);
+    const uint64_t *a = EMU_ROW(uint64_t, warp, op->a);
+    const uint32_t *b = EMU_ROW(uint32_t, warp, op->b);
+    const uint32_t addend = (uint32_t)op->imm, bytes = (uint32_t)(op->imm >> 32);
+    const uint32_t *on = warp->lane_mask;
+    EMU_EACH_LANE(i)
+    {
+        const uint64_t address = a[i] + (b[i] + addend) * bytes;
+        d[i] = on[i] ? address : d[i];
+    }
+    return op + 1;
+}
+
+static const struct emu_op *element_full(struct emu_warp *warp, const struct emu_op *op)
+{
+    uint64_t *d = EMU_ROW(uint64_t, warp, op->d);
+    const uint64_t *a = EMU_ROW(uint64_t, warp, op->a);
+    const uint32_t *b = EMU_ROW(uint32_t, warp, op->b);
+    const uint32_t addend = (uint32_t)op->imm, bytes = (uint32_t)(op->imm >> 32);
+    EMU_EACH_LANE(i)
+    {
+        d[i] = a[i] + (b[i] + addend) * bytes;
+    }
+    return op + 1;
+}
+
 static const struct emu_op *constant(struct emu_warp *warp, const struct emu_op *op)
 {
     emu_const_fill(op->extra, warp->regs + op->d, warp->cta->rank);
@@ -356,6 +389,8 @@ void EMU_SETNAME(emu_framework_fill)(void)
     f->count = count;
     f->local_full = f->local_masked = local_masked;
     f->param = param;
+    f->element_full = element_full;
+    f->element_masked = element_masked;
     f->constant = constant;
 #define CONVERT(from, to, unsigned_, signed_)            \
     f->convert_full[from][to][0] = unsigned_##_full;     \
@@ -416,7 +451,7 @@ void EMU_SETNAME(emu_framework_fill)(void)
     SREG(GLOBALTIMER_HI, globaltimer_hi)
     SREG(RESERVED_SMEM_BEGIN, zero)
     SREG(RESERVED_SMEM_END, reserved_end)
-    SREG(RESERVED_SMEM_CAP, reserved_end)
+    SREG(RESERVED_SMEM_CAP, reserved_cap)
     SREG(RESERVED_SMEM_0, zero)
     SREG(RESERVED_SMEM_1, zero)
     SREG(TOTAL_SMEM_SIZE, total_smem)
@@ -424,7 +459,7 @@ void EMU_SETNAME(emu_framework_fill)(void)
     SREG(DYNAMIC_SMEM_SIZE, dynamic_smem)
     SREG(CURRENT_GRAPH_EXEC, zero64)
 #undef SREG
-    /* %pm and %envreg read as zero: no performance monitor runs, and the driver defines no environment. */
+    /* %pm reads as zero: no performance monitor runs. So does %envreg, except in a cooperative launch. */
     for (unsigned i = 0; i < 8; i++) {
         f->sreg[PTX_SREG_PM0 + i] = sreg_zero;
         f->sreg[PTX_SREG_PM0_64 + i] = sreg_zero64;
@@ -432,4 +467,6 @@ void EMU_SETNAME(emu_framework_fill)(void)
     for (unsigned i = 0; i < 32; i++) {
         f->sreg[PTX_SREG_ENVREG0 + i] = sreg_zero;
     }
+    f->sreg[PTX_SREG_ENVREG0 + 1] = sreg_workspace_high;
+    f->sreg[PTX_SREG_ENVREG0 + 2] = sreg_workspace_low;
 }

@@ -87,22 +87,6 @@ static const struct emu_op *extract(struct emu_warp *warp, const struct emu_op *
     return op + 1;
 }
 
-static enum ptx_type bits_of(unsigned bytes)
-{
-    switch (bytes) {
-    case 1:
-        return PTX_B8;
-    case 2:
-        return PTX_B16;
-    case 4:
-        return PTX_B32;
-    case 8:
-        return PTX_B64;
-    default:
-        return PTX_B128;
-    }
-}
-
 /* mov.bN d, {a, b, …}: a is the least significant. */
 static clab_status pack(struct emu_emit *emit, const struct ptx_insn *insn, enum ptx_type type)
 {
@@ -110,7 +94,7 @@ static clab_status pack(struct emu_emit *emit, const struct ptx_insn *insn, enum
     const unsigned total = emu_lane_bytes(type), n = from->n_elements;
     if (n < 2 || total % n != 0 || n > 16)
         return emu_unsupported(emit, "a vector of %u elements in a mov.%s", n, ptx_types[type].text);
-    const enum ptx_type element = bits_of(total / n);
+    const enum ptx_type element = emu_bits_type(total / n);
     uint32_t rows[16];
     for (unsigned i = 0; i < n; i++)
         rows[i] = emu_source(emit, &from->elements[i], element);
@@ -143,7 +127,7 @@ static clab_status unpack(struct emu_emit *emit, const struct ptx_insn *insn, en
         return emu_unsupported(emit, "a vector of %u elements in a mov.%s", n, ptx_types[type].text);
     static const struct emu_pair of_32[] = {EMU_PAIR(low_16_of_32), EMU_PAIR(high_16_of_32)};
     static const struct emu_pair of_64[] = {EMU_PAIR(low_32_of_64), EMU_PAIR(high_32_of_64)};
-    const enum ptx_type element = bits_of(total / n);
+    const enum ptx_type element = emu_bits_type(total / n);
     const uint32_t a = emu_source(emit, &insn->operands[1], type);
     for (unsigned i = 0; i < n; i++) {
         if (to->elements[i].kind == PTX_OPERAND_SINK)

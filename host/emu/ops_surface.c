@@ -52,6 +52,13 @@ static enum surface_found place(struct emu_warp *warp, const struct emu_op *op, 
     bool is_inside = true;
     for (unsigned d = 0; d < operand->dims; d++) {
         at[d] = EMU_ROW(int32_t, warp, operand->rows[d])[lane];
+        if (d == 0 && !plan->formatted &&
+            at[0] % bytes != 0) { /* of the whole access, before it is clamped */
+            emu_fault_kind_set(warp, EMU_FAULT_MISALIGNED_ADDRESS);
+            emu_fault(warp, op, lane, CLAB_FAULT, NULL, 0,
+                      "byte %lld of a row is no multiple of the %u accessed", (long long)at[0], bytes);
+            return SURFACE_FAULT;
+        }
         if (d == 0 && plan->formatted) {
             at[0] *= emu_texel_bytes(surface);
         }
@@ -62,7 +69,7 @@ static enum surface_found place(struct emu_warp *warp, const struct emu_op *op, 
         is_inside = inside(&layer, surface->layers, 1, plan->mode) && is_inside;
     }
     if (!is_inside && plan->mode == SURFACE_TRAP) {
-        emu_fault_kind_set(warp, EMU_FAULT_LAUNCH_FAILED);
+        emu_fault_kind_set(warp, EMU_FAULT_ILLEGAL_ADDRESS); /* H200, driver 13.0, 2026-11-30 */
         emu_fault(warp, op, lane, CLAB_FAULT, NULL, 0,
                   "outside the surface: byte %lld of rows of %llu, row %lld of %llu, slice %lld of %llu",
                   (long long)at[0], (unsigned long long)sizes[0], (long long)at[1],
@@ -75,8 +82,7 @@ static enum surface_found place(struct emu_warp *warp, const struct emu_op *op, 
     enum clab_space_id space;
     const uint64_t address = level->address + (uint64_t)(at[2] + layer) * level->slice_bytes +
                              (uint64_t)at[1] * level->pitch_bytes + (uint64_t)at[0];
-    *out_at = emu_access_range(warp, op, lane, EMU_REACH_GLOBAL, address, bytes,
-                               plan->formatted ? 1 : 1u << plan->element_log2, access, &space);
+    *out_at = emu_access_range(warp, op, lane, EMU_REACH_GLOBAL, address, bytes, 1, access, &space);
     if (*out_at) {
         emu_access_tell(warp, op, lane, space, *out_at, bytes, access);
     }

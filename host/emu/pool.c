@@ -89,28 +89,18 @@ struct emu_cluster *emu_cluster_alloc(const struct emu_run *run)
     cluster->ctas = calloc(size, sizeof *cluster->ctas);
     struct emu_warp *all = aligned_alloc(64, (size_t)size * warps * sizeof *all);
     struct emu_fragment *fragments = aligned_alloc(LINE_BYTES, (size_t)size * warps * FRAGMENTS_BYTES);
-    const size_t shared = ((size_t)run->shared_bytes + 127) & ~(size_t)127;
+    const size_t shared = ((size_t)run->room_bytes + 127) & ~(size_t)127;
     /* 16 bytes more than asked for: vector accesses of the host may read past the last byte, never write. */
     unsigned char *shared_all = aligned_alloc(128, size * shared + 128);
     const size_t local = (size_t)run->local_bytes * warps * EMU_LANES;
     unsigned char *local_all = local ? malloc(size * local) : NULL;
-    if (cluster->ctas) {
-        cluster->ctas[0].warps = all;
-        cluster->ctas[0].shared = shared_all;
-        cluster->ctas[0].local = local_all;
-    }
     if (!cluster->ctas || !all || !fragments || !shared_all || (local && !local_all)) {
-        if (!cluster->ctas) {
-            free(all);
-            free(shared_all);
-            free(local_all);
-        }
-        if (all) {
-            all[0].fragments = fragments;
-        } else {
-            free(fragments);
-        }
-        emu_cluster_dispose(cluster);
+        free(all);
+        free(fragments);
+        free(shared_all);
+        free(local_all);
+        free(cluster->ctas);
+        free(cluster);
         return NULL;
     }
     memset(all, 0, (size_t)size * warps * sizeof *all);

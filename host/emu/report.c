@@ -33,6 +33,16 @@ static struct clab_error *first(struct emu_run *run, clab_status status, enum em
     return run->error ? run->error : &run->own_error;
 }
 
+/* "k.cu:12, inlined at k.cu:40"; nothing without line information. */
+static void add_origin(struct clab_str *out, const struct ptx_module *ptx, const struct ptx_insn *insn)
+{
+    const char *file;
+    uint32_t line, column;
+    for (unsigned level = 0; level < 8 && ptx_insn_place(ptx, insn, level, &file, &line, &column); level++) {
+        clab_str_addf(out, "%s%s:%u", level ? ", inlined at " : "", file, line);
+    }
+}
+
 void emu_report_at(struct clab_error *error, const struct emu_code *code, uint32_t insn_index)
 {
     const struct ptx_module *ptx = emu_module_ptx(code->image->module);
@@ -44,6 +54,10 @@ void emu_report_at(struct clab_error *error, const struct emu_code *code, uint32
     const struct ptx_insn *insn = &function->insns[insn_index];
     ptx_insn_text(ptx, insn, error->instruction, sizeof error->instruction);
     clab_error_at(error, ptx->name, insn->line, insn->column);
+    struct clab_str origin = {0};
+    add_origin(&origin, ptx, insn);
+    snprintf(error->origin, sizeof error->origin, "%s", origin.text ? origin.text : "");
+    clab_str_free(&origin);
 }
 
 const struct emu_op *emu_fault(struct emu_warp *warp, const struct emu_op *op, unsigned lane,
@@ -286,7 +300,12 @@ static void describe_fragment(struct clab_str *out, const struct emu_warp *warp,
         const struct ptx_insn *insn = &code->function->insns[passed ? index - 1 : index];
         char text[160];
         ptx_insn_text(ptx, insn, text, sizeof text);
-        clab_str_addf(out, " at %s:%u `%s`: ", ptx->name, insn->line, text);
+        clab_str_addf(out, " at %s:%u `%s`", ptx->name, insn->line, text);
+        struct clab_str origin = {0};
+        add_origin(&origin, ptx, insn);
+        clab_str_addf(out, "%s%s%s: ", origin.text ? " (" : "", origin.text ? origin.text : "",
+                      origin.text ? ")" : "");
+        clab_str_free(&origin);
     } else {
         clab_str_add(out, ": ");
     }

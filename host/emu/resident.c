@@ -78,16 +78,17 @@ static void cta_init(struct emu_cta *cta, struct emu_cluster *cluster, uint32_t 
     }
     cta->linear =
         cta->ctaid[0] + (uint64_t)run->grid[0] * (cta->ctaid[1] + (uint64_t)run->grid[1] * cta->ctaid[2]);
-    cta->sm = (uint32_t)(cta->linear % run->machine->model->sms); /* sched_fair.c knows better */
+    cta->sm = (uint32_t)(cta->linear % run->model->sms); /* sched_fair.c knows better */
     cta->state = run->hooks && run->hooks->whole_lives ? EMU_CTA_RUNNING : EMU_CTA_NOT_STARTED;
     cta->n_warps = run->warps_per_cta;
     cta->n_threads = cta->live_threads = run->threads_per_cta;
     cta->shared_bytes = run->shared_bytes;
+    cta->room_bytes = run->room_bytes;
     cta->shared_end = run->shared_bytes;
     cta->shared_window = (rank << EMU_RANK_SHIFT) + EMU_SHARED_FIRST;
     cta->counted = run->counted;
     cta->local_bytes = run->local_bytes;
-    memset(cta->shared, 0, ((size_t)cta->shared_bytes + 15) & ~(size_t)15); /* as far as a load may reach */
+    memset(cta->shared, 0, ((size_t)cta->room_bytes + 15) & ~(size_t)15); /* as far as a load may reach */
     for (uint32_t w = 0; w < cta->n_warps; w++) {
         struct emu_warp *warp = &cta->warps[w];
         struct emu_fragment *fragments = warp->fragments;
@@ -486,6 +487,19 @@ bool emu_cluster_second_chance(struct emu_cluster *cluster)
         cta_note_ready(cta);
     }
     return any;
+}
+
+bool emu_cluster_parked(const struct emu_cluster *cluster)
+{
+    for (uint32_t i = 0; i < cluster->n_all_warps; i++) {
+        const struct emu_warp *warp = &cluster->ctas[0].warps[i]; /* those of all CTAs follow each other */
+        for (uint32_t used = warp->used; used; used &= used - 1) {
+            if (warp->fragments[__builtin_ctz(used)].state == EMU_FRAGMENT_PARKED) {
+                return true;
+            }
+        }
+    }
+    return false;
 }
 
 bool emu_cluster_sleeper(const struct emu_cluster *cluster, uint64_t *inout_first_ns)

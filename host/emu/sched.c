@@ -35,6 +35,11 @@
     UINT64_C(20000000) /* the same on the schedule of sched_seeded.c, under which nothing else runs */
 #define GRACE_HOST_NS UINT64_C(10000000000) /* the same when the host program can write memory they see */
 
+/* Rounds without progress before loops are declared dead; the second where lanes that left a loop wait for
+   others of their warp, from where each nested loop and call takes them a round further. */
+#define IDLE_ROUNDS        2
+#define IDLE_ROUNDS_PARKED 128
+
 enum outcome { OUTCOME_DONE, OUTCOME_STUCK, OUTCOME_DEAD, OUTCOME_STOP };
 
 uint64_t emu_thread_cycles(const struct emu_thread *thread)
@@ -213,6 +218,16 @@ static bool pass_time(struct emu_thread *thread)
     return sleepers || leap > 0;
 }
 
+static bool any_parked(const struct emu_thread *thread)
+{
+    for (const struct emu_cluster *cluster = thread->residents; cluster; cluster = cluster->next) {
+        if (emu_cluster_parked(cluster)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* All clusters of this host thread are stuck and no other may start. `epoch`: the machine's before they were
  * tried. */
 void emu_thread_idle(struct emu_thread *thread, uint64_t epoch)
@@ -230,8 +245,8 @@ void emu_thread_idle(struct emu_thread *thread, uint64_t epoch)
     const uint64_t grace = emu_space_host_visible(run->machine->space) ? GRACE_HOST_NS
                            : run->hooks && run->hooks->one_thread      ? GRACE_SEEDED_NS
                                                                        : GRACE_NS;
-    if (++thread->idle_rounds > 2 && !timed && now - thread->stuck_since_ns > grace &&
-        all_stuck(run, epoch)) {
+    if (++thread->idle_rounds > IDLE_ROUNDS && !timed && now - thread->stuck_since_ns > grace &&
+        (thread->idle_rounds > IDLE_ROUNDS_PARKED || !any_parked(thread)) && all_stuck(run, epoch)) {
         emu_run_fail(run, CLAB_DEADLOCK,
                      "the kernel makes no progress: all its threads wait, or go round loops that "
                      "see nothing change");

@@ -32,6 +32,8 @@ void emu_async_complete_first(struct emu_cluster *cluster);
 bool emu_cluster_second_chance(struct emu_cluster *cluster);
 /* Whether a thread of the cluster sleeps; lowers *inout_first_ns to the first wake-up time. */
 bool emu_cluster_sleeper(const struct emu_cluster *cluster, uint64_t *inout_first_ns);
+/* Whether lanes of one of its warps wait at a join for others of the warp. */
+bool emu_cluster_parked(const struct emu_cluster *cluster);
 
 /* --- sched.c */
 static inline bool emu_run_stopped(const struct emu_run *run)

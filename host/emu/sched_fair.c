@@ -373,7 +373,7 @@ static void run(struct fair *fair)
 
 void emu_thread_run_fair(struct emu_thread *thread)
 {
-    const struct emu_model *model = thread->run->machine->model;
+    const struct emu_model *model = thread->run->model;
     struct fair fair = {.thread = thread, .n_sms = model->sms};
     /* Two transfers a memory clock on each line of the bus. */
     fair.cycles_per_byte = (double)model->clock_khz /

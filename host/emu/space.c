@@ -422,6 +422,18 @@ uint64_t emu_space_params_take(struct emu_space *space, uint32_t bytes)
     return base;
 }
 
+uint64_t emu_space_workspace_take(struct emu_space *space, uint32_t bytes)
+{
+    const uint64_t base = emu_space_params_take(space, bytes);
+    if (base) {
+        pthread_mutex_lock(&space->private->lock);
+        emu_space_map_set(space, base, bytes, 0);
+        pthread_mutex_unlock(&space->private->lock);
+        memset((void *)(uintptr_t)base, 0, bytes);
+    }
+    return base;
+}
+
 void emu_space_params_give(struct emu_space *space, uint64_t address)
 {
     struct emu_space_private *p = space->private;

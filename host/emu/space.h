@@ -53,6 +53,8 @@ void emu_space_free(struct emu_space *space);
    32764 bytes. */
 uint64_t emu_space_params_take(struct emu_space *space, uint32_t bytes);
 void emu_space_params_give(struct emu_space *space, uint64_t address);
+/* A block of the same pool that kernels may write, all 0. It goes back by emu_space_params_give. */
+uint64_t emu_space_workspace_take(struct emu_space *space, uint32_t bytes);
 
 /* Slow paths of the checks below: registered host memory. */
 void *emu_space_host_read(const struct emu_space *space, uint64_t address, uint64_t bytes);

@@ -4,6 +4,14 @@
 #include "emu/space_private.h"
 
 #define SPACE_NULL_PAGE_BYTES UINT64_C(65536)
+#define SPACE_NEAR_BYTES      (UINT64_C(1) << 36) /* what a 32-bit index into 16-byte elements may go astray */
+
+static void say_beyond(const struct space_allocation *a, uint64_t address, char *out_text, size_t size)
+{
+    snprintf(out_text, size, "out of bounds: %llu bytes beyond the %llu bytes allocated at 0x%llx",
+             (unsigned long long)(address - a->base - a->bytes), (unsigned long long)a->bytes,
+             (unsigned long long)a->base);
+}
 
 void emu_space_explain(const struct emu_space *space, uint64_t address, uint64_t bytes, bool write,
                        char *out_text, size_t size)
@@ -53,7 +61,16 @@ void emu_space_explain(const struct emu_space *space, uint64_t address, uint64_t
         }
     }
     const uint64_t index = (address - space->base) >> EMU_GRANULE_SHIFT;
-    if (index >= space->granules) {
+    const struct space_allocation *last = below; /* of the program's own */
+    while (last && last > p->allocations && (last->internal || last->kind == EMU_MEMORY_RESERVED)) {
+        last--;
+    }
+    const uint64_t beyond = last && !last->internal && last->kind != EMU_MEMORY_RESERVED
+                                ? address - last->base - last->bytes
+                                : UINT64_MAX;
+    if (index >= space->granules && beyond < SPACE_NEAR_BYTES) { /* a wrong index */
+        say_beyond(last, address, out_text, size);
+    } else if (index >= space->granules) {
         snprintf(out_text, size, "not an address of device memory");
     } else if (below && below->kind == EMU_MEMORY_RESERVED && address - below->base < below->bytes) {
         const bool mapped = space->map[index] & EMU_GRANULE_VALID;
@@ -74,11 +91,8 @@ void emu_space_explain(const struct emu_space *space, uint64_t address, uint64_t
                  (unsigned long long)freed->base);
     } else if ((space->map[index] & EMU_GRANULE_FREED) || emu_space_map_gone(space, index)) {
         snprintf(out_text, size, "freed: the allocation here was released before");
-    } else if (below && !below->internal &&
-               (!after || address - (below->base + below->bytes) < after->base - address)) {
-        snprintf(out_text, size, "out of bounds: %llu bytes beyond the %llu bytes allocated at 0x%llx",
-                 (unsigned long long)(address - below->base - below->bytes), (unsigned long long)below->bytes,
-                 (unsigned long long)below->base);
+    } else if (beyond < SPACE_NEAR_BYTES && (!after || after->internal || beyond < after->base - address)) {
+        say_beyond(last, address, out_text, size);
     } else if (after && !after->internal) {
         snprintf(out_text, size, "out of bounds: %llu bytes before the %llu bytes allocated at 0x%llx",
                  (unsigned long long)(after->base - address), (unsigned long long)after->bytes,

@@ -1,9 +1,10 @@
 /* Textures: the table of objects, and the sampler. Instructions: ops_texture.c, ops_surface.c.
 
-   Filtering is that of the Programming Guide's section "Linear Filtering": weights have 8 fractional bits.
-   UNVERIFIED: how the weight is rounded (to nearest here), that sums are not rounded in between, that absent
-   channels read as 0, 0, 1, levels of mipmaps between two, and filtering near the edges of a cube's faces
-   (each face clamps here). Leaves out: anisotropy (one sample is taken), block-compressed formats. */
+   Filtering is that of the Programming Guide's section "Linear Filtering"; how weights and sums are rounded,
+   that absent channels read as 0 and integer coordinates outside as 0 in every address mode: H200,
+   driver 13.0, 2026-11-30 (tests/api/probe_textures.c). UNVERIFIED: sums of .snorm texels, levels of mipmaps
+   between two, and filtering near the edges of a cube's faces (each face clamps here). Leaves out: anisotropy
+   (one sample is taken), block-compressed formats. */
 #include "emu/texture.h"
 
 #include <math.h>
@@ -148,10 +149,27 @@ static bool reads_as_float(const struct emu_texture *texture)
     return texture->kind != EMU_TEXEL_UINT && texture->kind != EMU_TEXEL_SINT;
 }
 
-static float from_srgb(float c)
-{
-    return c <= 0.04045f ? c / 12.92f : powf((c + 0.055f) / 1.055f, 2.4f);
-}
+/* A byte of an sRGB texture, in 1/16384 (H200, driver 13.0, 2026-11-30: less exact than the function). */
+static const uint16_t srgb[256] = {
+    0,     5,     10,    15,    20,    25,    30,    35,    40,    45,    50,    55,    60,    66,    72,
+    78,    85,    92,    99,    107,   115,   123,   131,   140,   150,   159,   169,   180,   190,   201,
+    213,   224,   236,   250,   262,   276,   290,   304,   318,   332,   348,   364,   380,   396,   412,
+    430,   448,   466,   484,   504,   524,   544,   564,   584,   604,   624,   648,   672,   692,   716,
+    740,   764,   788,   816,   840,   864,   896,   920,   944,   976,   1000,  1032,  1064,  1088,  1120,
+    1152,  1184,  1216,  1248,  1280,  1312,  1352,  1384,  1416,  1456,  1488,  1528,  1560,  1600,  1640,
+    1672,  1712,  1752,  1792,  1832,  1872,  1920,  1952,  2000,  2048,  2080,  2128,  2176,  2224,  2272,
+    2320,  2368,  2416,  2464,  2512,  2560,  2608,  2656,  2704,  2752,  2816,  2864,  2912,  2976,  3024,
+    3072,  3136,  3184,  3248,  3296,  3360,  3424,  3472,  3536,  3600,  3664,  3712,  3776,  3840,  3904,
+    3968,  4032,  4096,  4160,  4224,  4288,  4352,  4416,  4512,  4576,  4640,  4704,  4768,  4864,  4928,
+    4992,  5056,  5152,  5216,  5280,  5376,  5440,  5536,  5600,  5696,  5760,  5824,  5920,  6016,  6080,
+    6176,  6240,  6336,  6400,  6496,  6592,  6688,  6752,  6848,  6944,  7008,  7104,  7200,  7296,  7392,
+    7488,  7584,  7680,  7744,  7872,  7936,  8064,  8128,  8256,  8320,  8448,  8512,  8640,  8768,  8832,
+    8960,  9024,  9152,  9280,  9344,  9472,  9600,  9664,  9792,  9920,  9984,  10112, 10240, 10304, 10432,
+    10560, 10688, 10816, 10880, 11008, 11136, 11264, 11392, 11456, 11584, 11712, 11840, 11968, 12096, 12224,
+    12352, 12480, 12608, 12736, 12864, 12992, 13120, 13248, 13376, 13504, 13632, 13760, 13888, 14016, 14144,
+    14272, 14400, 14528, 14656, 14848, 14976, 15104, 15232, 15360, 15488, 15616, 15744, 16000, 16128, 16256,
+    16384,
+};
 
 /* The value of one channel of a texel. */
 static union channel channel_read(const struct emu_texture *texture, const unsigned char *texel,
@@ -173,9 +191,10 @@ static union channel channel_read(const struct emu_texture *texture, const unsig
         }
         break;
     case EMU_TEXEL_UNORM:
-        value.f32 = (float)value.bits / (bytes == 1 ? 255.0f : 65535.0f);
         if (texture->srgb && bytes == 1 && index < 3) {
-            value.f32 = from_srgb(value.f32);
+            value.f32 = (float)srgb[value.bits] / 16384.0f;
+        } else {
+            value.f32 = (float)value.bits / (bytes == 1 ? 255.0f : 65535.0f);
         }
         break;
     case EMU_TEXEL_SNORM:
@@ -231,23 +250,17 @@ static int64_t resolve(int64_t i, int64_t n, unsigned mode, bool normalized)
     return i < 0 ? 0 : n - 1;
 }
 
-/* One texel of a level; the border's colour outside. `z`: depth, layer or face, valid. */
+/* One texel of a level; outside the border's colour, or 0. `slice`: layer or face, valid. */
 static bool texel_read(const struct emu_space *space, const struct emu_texture *texture,
-                       const struct emu_texels *level, const int64_t at[3], uint64_t slice,
+                       const struct emu_texels *level, const int64_t at[3], uint64_t slice, bool has_border,
                        union channel out[4], struct emu_touched *touched)
 {
-    const bool is_float = reads_as_float(texture);
     for (unsigned c = 0; c < 4; c++) {
         out[c] = (union channel){.bits = 0};
     }
-    if (is_float) {
-        out[3].f32 = 1.0f;
-    } else {
-        out[3].bits = 1;
-    }
     if (at[0] < 0 || at[1] < 0 || at[2] < 0) {
-        for (unsigned c = 0; c < 4; c++) {
-            out[c].f32 = is_float ? texture->border[c] : 0.0f;
+        for (unsigned c = 0; c < texture->channels && has_border; c++) {
+            out[c].f32 = texture->border[c];
         }
         return true;
     }
@@ -278,14 +291,14 @@ static double tame(double x)
 }
 
 struct axis {
-    int64_t first; /* texel; the second is its neighbour */
-    double weight; /* of the second */
+    int64_t first;   /* texel; the second is its neighbour */
+    uint32_t weight; /* of the second, in 1/256 */
 };
 
 static struct axis axis_of(const struct emu_texture *texture, const struct emu_fetch *fetch, unsigned d,
                            uint32_t size, bool linear)
 {
-    struct axis axis = {.weight = 0.0};
+    struct axis axis = {.weight = 0};
     if (fetch->is_integer) {
         axis.first = (int64_t)fetch->at[d] + fetch->offset[d];
         return axis;
@@ -306,9 +319,49 @@ static struct axis axis_of(const struct emu_texture *texture, const struct emu_f
     }
     x -= 0.5;
     axis.first = (int64_t)floor(x);
-    axis.weight = floor((x - (double)axis.first) * 256.0 + 0.5) / 256.0;
+    axis.weight = (uint32_t)floor((x - (double)axis.first) * 256.0 + 0.5);
     axis.first += fetch->offset[d];
     return axis;
+}
+
+/* `weight` of 1/256 shared between two, the second of which has `second` of 1/256. A half goes to the second
+   when `up`, else to the first: so the sum stays 256. */
+static void weight_split(uint32_t weight, uint32_t second, bool up, uint32_t *out_first, uint32_t *out_second)
+{
+    const uint32_t taken = (weight * (up ? second : 256 - second) + 128) / 256;
+    *out_first = up ? weight - taken : taken;
+    *out_second = weight - *out_first;
+}
+
+/* The weights of the 2, 4 or 8 texels (bit d of an index: the second along axis d), each rounded to 1/256 on
+   its own, along x, then z, then y. */
+static void weights_of(const struct axis axes[3], unsigned dims, uint32_t out[8])
+{
+    out[0] = 256 - axes[0].weight;
+    out[1] = axes[0].weight;
+    if (dims == 3) {
+        for (unsigned x = 0; x < 2; x++) {
+            weight_split(out[x], axes[2].weight, x == 1, &out[x], &out[4 + x]);
+        }
+    }
+    for (unsigned k = 0; k < (dims == 3 ? 8u : 2u) && dims > 1; k += (k & 1) ? 3 : 1) {
+        weight_split(out[k], axes[1].weight, k & 1, &out[k], &out[k + 2]);
+    }
+}
+
+/* A filtered value, as exact as its format is in the filter: 16 bits of a fraction, or a half. */
+static float filtered(const struct emu_texture *texture, unsigned index, double sum)
+{
+    if (texture->kind == EMU_TEXEL_UNORM && !(texture->srgb && texture->channel_bits == 8 && index < 3)) {
+        return (float)floor(sum * 65535.0 + 0.5) / 65535.0f;
+    }
+    if (texture->kind == EMU_TEXEL_SNORM) {
+        return (float)rint(sum * 32767.0) / 32767.0f;
+    }
+    if (texture->kind == EMU_TEXEL_FLOAT && texture->channel_bits == 32) {
+        return (float)sum;
+    }
+    return emu_f16_to_f32(emu_f32_to_f16((float)sum));
 }
 
 static bool level_fetch(const struct emu_space *space, const struct emu_texture *texture,
@@ -317,30 +370,35 @@ static bool level_fetch(const struct emu_space *space, const struct emu_texture 
 {
     const struct emu_texels *level = &texture->levels[index];
     const uint32_t sizes[3] = {level->width, level->height, level->depth};
-    const bool is_float = reads_as_float(texture);
     const bool gather = fetch->gather >= 0;
-    const bool linear = (texture->linear && is_float && !fetch->is_integer) || gather;
+    const bool linear = (texture->linear && reads_as_float(texture) && !fetch->is_integer) || gather;
     struct axis axes[3] = {{0}, {0}, {0}};
-    for (unsigned d = 0; d < fetch->dims; d++) {
-        axes[d] = axis_of(texture, fetch, d, sizes[d], linear);
-    }
+    int64_t texels[3][2] = {{0, 0}, {0, 0}, {0, 0}};
+    uint32_t weights[8] = {256};
     double sums[4] = {0, 0, 0, 0};
-    for (unsigned corner = 0; corner < (linear ? 1u << fetch->dims : 1u); corner++) {
-        int64_t at[3] = {0, 0, 0};
-        double weight = 1.0;
-        for (unsigned d = 0; d < fetch->dims; d++) {
-            const bool second = (corner >> d & 1) != 0;
-            const unsigned mode = texture->is_linear ? EMU_ADDRESS_BORDER
-                                  : fetch->cube      ? EMU_ADDRESS_CLAMP
-                                                     : texture->address_modes[d];
-            weight *= second ? axes[d].weight : 1.0 - axes[d].weight;
-            at[d] = resolve(axes[d].first + second, sizes[d], mode, texture->normalized);
+    for (unsigned d = 0; d < fetch->dims; d++) {
+        const unsigned mode = texture->is_linear || fetch->is_integer ? EMU_ADDRESS_BORDER
+                              : fetch->cube                           ? EMU_ADDRESS_CLAMP
+                                                                      : texture->address_modes[d];
+        axes[d] = axis_of(texture, fetch, d, sizes[d], linear);
+        for (unsigned second = 0; second < 2; second++) {
+            texels[d][second] = resolve(axes[d].first + second, sizes[d], mode, texture->normalized);
         }
+        if (texels[d][0] == texels[d][1]) {
+            axes[d].weight = 0;
+        }
+    }
+    if (linear) {
+        weights_of(axes, fetch->dims, weights);
+    }
+    for (unsigned corner = 0; corner < (linear ? 1u << fetch->dims : 1u); corner++) {
+        const int64_t at[3] = {texels[0][corner & 1], texels[1][corner >> 1 & 1], texels[2][corner >> 2 & 1]};
         union channel texel[4];
-        if (linear && !gather && weight == 0.0) {
+        if (linear && !gather && weights[corner] == 0) {
             continue;
         }
-        if (!texel_read(space, texture, level, at, slice, texel, touched)) {
+        if (!texel_read(space, texture, level, at, slice, !fetch->is_integer && reads_as_float(texture),
+                        texel, touched)) {
             return false;
         }
         if (gather) { /* counter-clockwise from the lower left: (0,1) (1,1) (1,0) (0,0) */
@@ -350,13 +408,13 @@ static bool level_fetch(const struct emu_space *space, const struct emu_texture 
             memcpy(out, texel, sizeof texel);
         } else {
             for (unsigned c = 0; c < 4; c++) {
-                sums[c] += weight * (double)texel[c].f32;
+                sums[c] += weights[corner] * (double)texel[c].f32 / 256.0;
             }
         }
     }
     if (linear && !gather) {
         for (unsigned c = 0; c < 4; c++) {
-            out[c].f32 = (float)sums[c];
+            out[c].f32 = filtered(texture, c, sums[c]);
         }
     }
     return true;

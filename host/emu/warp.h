@@ -100,6 +100,8 @@ struct emu_barrier {
 
 enum emu_cta_state { EMU_CTA_NOT_STARTED, EMU_CTA_RUNNING, EMU_CTA_EXITED };
 
+#define EMU_WORKSPACE_BYTES 16u /* of emu_run.workspace */
+
 struct emu_cta {
     struct emu_cluster *cluster;
     struct emu_run *run;
@@ -113,9 +115,10 @@ struct emu_cta {
     uint32_t ready, polling; /* bit per warp: has something to run; runs, but only polled the last time */
     struct emu_warp *warps;
     /* Shared memory: `shared` is byte EMU_SHARED_FIRST of the window; shared_bytes static and dynamic
-       together, without the reserved 1 KiB. Zeroed when the CTA starts. */
+       together, without the reserved 1 KiB. Zeroed when the CTA starts. room_bytes: with the reserved 1 KiB,
+       which lies behind them, for kernels that ask where it is; without it for others. */
     unsigned char *shared;
-    uint32_t shared_bytes;
+    uint32_t shared_bytes, room_bytes;
     uint32_t shared_window; /* the window address of `shared` */
     uint64_t shared_end;    /* shared_bytes, as wide as sums with it are */
     bool counted;           /* instructions are counted whenever a warp stops: see EMU_STOP_BARRIER */
@@ -209,6 +212,7 @@ struct emu_thread {
 /* One launch while it runs; shared by its host threads. */
 struct emu_run {
     struct emu_machine *machine;
+    const struct emu_model *model; /* what the launch may use of it */
     const struct emu_launch *launch;
     const struct emu_code *code;            /* the entry, decoded for the instruction set in use */
     uint32_t grid[3], block[3], cluster[3]; /* in CTAs, threads, CTAs */
@@ -217,9 +221,11 @@ struct emu_run {
     uint64_t end_cluster; /* clusters from here on were taken out of turn (emu_cluster_take_last) */
     uint64_t clc_random;  /* chooses what becomes of requests to cancel, where a seed explores it */
     uint32_t cluster_size, threads_per_cta, warps_per_cta;
-    uint64_t params; /* address of the parameter block, readable by generic and param accesses */
+    uint64_t workspace; /* of a cooperative launch: four words, where %envreg1 and 2 point */
+    uint64_t params;    /* address of the parameter block, readable by generic and param accesses */
     uint32_t param_bytes;
     uint32_t shared_bytes, dynamic_shared_bytes, local_bytes;
+    uint32_t room_bytes;     /* emu_cta.room_bytes */
     uint64_t grid_id;        /* %gridid */
     uint64_t start_ns;       /* host clock when the launch began: origin of %globaltimer */
     uint32_t resident_limit; /* CTAs */
@@ -303,10 +309,12 @@ void emu_fault_async(struct emu_cluster *cluster, const struct emu_cta *cta, enu
 /* Implemented in the memory files: frees cta->memory when its cluster ends. */
 void emu_cta_memory_reset(struct emu_cta *cta);
 
-/* Byte of local memory of a lane of the warp at which the running function's variables start. */
+/* Byte of local memory of a lane of the warp at which the running function's variables start. NULL when the
+   kernel has no local memory. */
 static inline unsigned char *emu_local(const struct emu_warp *warp, unsigned lane)
 {
-    return warp->cta->local + (size_t)(warp->index * EMU_LANES + lane) * warp->cta->local_bytes;
+    return (unsigned char *)((uintptr_t)warp->cta->local +
+                             (size_t)(warp->index * EMU_LANES + lane) * warp->cta->local_bytes);
 }
 
 /* Sets exec, and lane_mask to match. */

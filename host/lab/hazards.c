@@ -51,13 +51,14 @@ static json_t *party_to_json(const struct clab_hazard_party *party)
     if (!party->present)
         return json_null();
     return json_pack(
-        "{s:[I,I,I],s:[I,I,I],s:I,s:o,s:o,s:s,s:s,s:o,s:o}", "cta", (json_int_t)party->cta[0],
+        "{s:[I,I,I],s:[I,I,I],s:I,s:o,s:o,s:s,s:s,s:o,s:o,s:o}", "cta", (json_int_t)party->cta[0],
         (json_int_t)party->cta[1], (json_int_t)party->cta[2], "cluster", (json_int_t)party->cluster[0],
         (json_int_t)party->cluster[1], (json_int_t)party->cluster[2], "rank", (json_int_t)party->rank, "warp",
         party->has_warp ? json_integer(party->warp) : json_null(), "lanes",
         party->has_warp ? json_integer(party->lanes) : json_null(), "action", party->action, "instruction",
         party->instruction, "ptx", place(party->ptx_file, party->ptx_line, party->ptx_column), "source",
-        place(party->source_file, party->source_line, party->source_column));
+        place(party->source_file, party->source_line, party->source_column), "caller",
+        place(party->caller_file, party->caller_line, 0));
 }
 
 static json_t *barrier_to_json(const struct clab_hazard_barrier *barrier)

@@ -312,7 +312,7 @@ static clab_status place_images(struct clab_run_state *run, struct clab_error *e
         snprintf(variant->path, sizeof variant->path, "%s/%zu.%s", run->folder, i,
                  clab_image_kind_name(image->kind));
         clab_status status = CLAB_OK;
-        if (clab_file_write_atomic(variant->path, image->data, image->bytes) != 0)
+        if (clab_file_write_quick(variant->path, image->data, image->bytes) != 0)
             status = clab_error_set(&why, CLAB_OUTPUT, "cannot write %s: %s", variant->path, strerror(errno));
         if (status == CLAB_OK)
             status = clab_proof_check(image, json_object_get(variant->plan, "must_contain"),

@@ -82,6 +82,7 @@ json_t *clab_error_to_json(const struct clab_error *error)
     set_text(object, "source_line", error->source_line);
     set_text(object, "kernel", error->kernel);
     set_text(object, "instruction", error->instruction);
+    set_text(object, "origin", error->origin);
     if (error->where.has_cta) {
         json_object_set_new(object, "cluster", triple(error->where.cluster));
         json_object_set_new(object, "cta", triple(error->where.cta));
@@ -130,6 +131,7 @@ clab_status clab_error_from_json(const json_t *object, struct clab_error *out_er
     get_text(object, "source_line", out_error->source_line, sizeof out_error->source_line);
     get_text(object, "kernel", out_error->kernel, sizeof out_error->kernel);
     get_text(object, "instruction", out_error->instruction, sizeof out_error->instruction);
+    get_text(object, "origin", out_error->origin, sizeof out_error->origin);
     struct clab_where *where = &out_error->where;
     where->has_cta = get_triple(object, "cta", where->cta) && get_triple(object, "cluster", where->cluster);
     where->cta_rank = (uint32_t)clab_json_int(object, "cta_rank", 0);

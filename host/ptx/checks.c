@@ -137,6 +137,31 @@ static bool check_order(const struct ptx_insn *insn, enum ptx_row row, char *why
     return true;
 }
 
+/* {byte-id, thread-id} of block scales (9.7.14.5, "mma with block scaling"): one of four scales, two of them
+   side by side, or all four; one of the two threads that hold those of A, of the four that hold those of B.
+ */
+static bool check_scale_ids(const struct ptx_insn *insn, unsigned first, char *why, size_t size)
+{
+    const bool fours = ptx_has(insn, PTX_MOD_SCALE_VEC__4X);
+    const bool twos = !fours && !ptx_has(insn, PTX_MOD_KIND__MXF8F6F4);
+    for (unsigned k = 0; k < 2 && first + 2 * k + 1 < insn->n_operands; k++) {
+        const struct ptx_operand *ids = &insn->operands[first + 2 * k + 1];
+        if (ids->kind != PTX_OPERAND_VECTOR || ids->n_elements != 2)
+            continue;
+        const struct ptx_operand *byte = &ids->elements[0], *thread = &ids->elements[1];
+        if (byte->kind == PTX_OPERAND_INT && (byte->imm > (fours ? 0 : 3) || (twos && byte->imm % 2)))
+            return say(why, size,
+                       fours  ? "the byte of four scales must be 0"
+                       : twos ? "the byte of two scales must be 0 or 2"
+                              : "the byte of a scale must be from 0 to 3");
+        if (thread->kind == PTX_OPERAND_INT && thread->imm > (k ? 3 : 1))
+            return say(why, size,
+                       k ? "the thread of B's scale must be from 0 to 3"
+                         : "the thread of A's scale must be 0 or 1");
+    }
+    return true;
+}
+
 static bool check_mma(const struct ptx_insn *insn, enum ptx_row row, char *why, size_t size)
 {
     switch (row) {
@@ -156,6 +181,9 @@ static bool check_mma(const struct ptx_insn *insn, enum ptx_row row, char *why, 
     default:
         break;
     }
+    if (ptx_has(insn, PTX_MOD_BLOCK_SCALE) &&
+        !check_scale_ids(insn, strcmp(ptx_rows[row].section, "mma.sp") == 0 ? 6 : 4, why, size))
+        return false;
     if (strcmp(ptx_rows[row].section, "mma.sp") == 0 && insn->n_operands > 5 &&
         insn->operands[5].imm > selector_limit(insn, row)) {
         snprintf(why, size, "the sparsity selector must be from 0 to %u", selector_limit(insn, row));

@@ -34,6 +34,13 @@ static bool expect_type(struct ptx_parser *parser, bool memory, enum ptx_type *o
     *out = ptx_type_of(&parser->token);
     if (*out == PTX_NONE)
         return ptx_fail(parser, "expected a type such as .b32");
+    const enum ptx_type_class class = ptx_types[*out].class;
+    if (*out == PTX_SAMPLERREF && !parser->module->target.texmode_independent)
+        return ptx_fail(parser, "a .samplerref needs .target texmode_independent");
+    if ((*out == PTX_B128 && !ptx_needs(parser, PTX_FEATURE_B128)) ||
+        (*out == PTX_F16X2 && !ptx_needs(parser, PTX_FEATURE_F16X2)) ||
+        (class == PTX_CLASS_OPAQUE && !ptx_needs(parser, PTX_FEATURE_OPAQUE)))
+        return false;
     if (!type_declarable(*out, memory))
         return ptx_fail(parser, "a %s cannot have type .%s", memory ? "variable" : "register",
                         ptx_types[*out].text);
@@ -55,18 +62,38 @@ static bool align_read(struct ptx_parser *parser, uint32_t *out)
     return true;
 }
 
-/* After .reg. An alignment is read and dropped. */
-bool ptx_parse_registers(struct ptx_parser *parser)
+struct declaration {
+    enum ptx_type type;
+    uint8_t vector;
+    uint32_t align_bytes; /* 0 none given */
+    bool ptr;
+    enum ptx_space ptr_space;
+    uint32_t ptr_align;
+    bool managed;
+};
+
+/* After .reg: {.align n}{.vN}.type. The alignment is read and dropped. */
+static bool register_type(struct ptx_parser *parser, struct declaration *out)
 {
     uint32_t ignored;
+    *out = (struct declaration){.vector = 1};
     if (ptx_accept_dot(parser, ".align") && !align_read(parser, &ignored))
         return false;
-    unsigned lanes = accept_vector(parser);
-    enum ptx_type type;
-    if (!expect_type(parser, false, &type))
+    out->vector = accept_vector(parser);
+    if (!expect_type(parser, false, &out->type))
         return false;
-    if (lanes > 1 && (type == PTX_PRED || lanes * ptx_types[type].bits > 128))
+    if (out->vector > 1 && (out->type == PTX_PRED || out->vector * ptx_types[out->type].bits > 128))
         return ptx_fail(parser, "a vector register has at most 128 bits and no predicates");
+    return true;
+}
+
+bool ptx_parse_registers(struct ptx_parser *parser)
+{
+    struct declaration declaration;
+    if (!register_type(parser, &declaration))
+        return false;
+    if (ptx_accept(parser, ';')) /* none at all: ptxas 13.0 takes it */
+        return true;
     do {
         struct ptx_name *name;
         uint32_t count = 0;
@@ -82,35 +109,25 @@ bool ptx_parse_registers(struct ptx_parser *parser)
             if (!ptx_expect(parser, '>', "after the number of registers"))
                 return false;
         }
-        if (!ptx_reg_declare(parser, name, type, lanes, range, count))
+        if (!ptx_reg_declare(parser, name, declaration.type, declaration.vector, range, count))
             return false;
     } while (ptx_accept(parser, ','));
     return ptx_expect(parser, ';', "after the registers");
 }
 
-struct declaration {
-    enum ptx_type type;
-    uint8_t vector;
-    uint32_t align_bytes; /* 0 none given */
-    bool ptr;
-    enum ptx_space ptr_space;
-    uint32_t ptr_align;
-    bool managed;
-};
-
 /* .attribute(.managed), .attribute(.unified(a, b)) */
 bool ptx_parse_attribute(struct ptx_parser *parser, bool *out_managed)
 {
-    if (!ptx_expect(parser, '(', "after .attribute"))
+    if (!ptx_needs(parser, PTX_FEATURE_ATTRIBUTE) || !ptx_expect(parser, '(', "after .attribute"))
         return false;
     do {
         if (ptx_accept_dot(parser, ".managed")) {
             *out_managed = true;
         } else if (ptx_accept_dot(parser, ".unified")) {
             struct ptx_value id;
-            if (!ptx_expect(parser, '(', "after .unified") || !ptx_constant(parser, &id) ||
-                !ptx_expect(parser, ',', "in .unified") || !ptx_constant(parser, &id) ||
-                !ptx_expect(parser, ')', "after .unified"))
+            if (!ptx_needs(parser, PTX_FEATURE_UNIFIED) || !ptx_expect(parser, '(', "after .unified") ||
+                !ptx_constant(parser, &id) || !ptx_expect(parser, ',', "in .unified") ||
+                !ptx_constant(parser, &id) || !ptx_expect(parser, ')', "after .unified"))
                 return false;
         } else {
             return ptx_fail(parser, "unknown attribute");
@@ -168,7 +185,7 @@ static bool declaration_read(struct ptx_parser *parser, bool param, struct decla
     if (!ptx_accept_dot(parser, ".ptr"))
         return true;
     if (parser->reads_entry)
-        return pointer_read(parser, out);
+        return ptx_needs(parser, PTX_FEATURE_PTR) && pointer_read(parser, out);
     return ptx_fail(parser, ".ptr is for parameters of kernels");
 }
 
@@ -199,6 +216,7 @@ static bool dimensions_read(struct ptx_parser *parser, struct ptx_var *var, uint
             if (value.bits == 0)
                 var->is_unsized = true; /* [0]: like an open one */
         }
+        var->shape = (var->shape ^ (*n_dims ? (uint32_t)value.bits : 1)) * 16777619u;
         dims[(*n_dims)++] = value.bits;
         if (!ptx_expect(parser, ']', "after the dimension"))
             return false;
@@ -248,7 +266,8 @@ static bool var_keep(struct ptx_parser *parser, struct ptx_var *var)
 static bool var_again(struct ptx_parser *parser, struct ptx_var *old, const struct ptx_var *new)
 {
     if (old->space != new->space || old->type != new->type || old->vector != new->vector ||
-        old->is_array != new->is_array || (!old->is_unsized && !new->is_unsized && old->bytes != new->bytes))
+        old->is_array != new->is_array || old->shape != new->shape ||
+        (!old->is_unsized && !new->is_unsized && old->bytes != new->bytes))
         return ptx_fail(parser, "'%s' was declared before with another type", old->name);
     bool old_declares = old->linkage == PTX_LINK_EXTERN, new_declares = new->linkage == PTX_LINK_EXTERN;
     if (!old_declares && !new_declares)
@@ -309,6 +328,9 @@ bool ptx_parse_variables(struct ptx_parser *parser, enum ptx_space space, enum p
         }
         if (!dimensions_read(parser, var, dims, &n_dims))
             return false;
+        if (space == PTX_SPACE_PARAM && n_dims == 0 &&
+            (declaration.vector > 1 || ptx_types[declaration.type].class == PTX_CLASS_PACKED))
+            return ptx_fail(parser, "a parameter is neither a vector nor packed, unless it is an array");
         bool again = name->binding && name->binding->depth == parser->depth &&
                      name->binding->kind == PTX_BIND_VAR && parser->depth == 0;
         struct ptx_binding *binding = again ? name->binding : ptx_bind(parser, name, PTX_BIND_VAR);
@@ -320,8 +342,6 @@ bool ptx_parse_variables(struct ptx_parser *parser, enum ptx_space space, enum p
                 return false;
         }
         if (ptx_accept(parser, '=')) {
-            if (declaration.type == PTX_SAMPLERREF && !parser->module->target.texmode_independent)
-                return ptx_fail(parser, "a .samplerref needs .target texmode_independent");
             if (linkage == PTX_LINK_EXTERN)
                 return ptx_fail(parser, "an .extern variable cannot be initialised");
             if (!ptx_initialiser(parser, var, dims, n_dims))
@@ -345,9 +365,10 @@ static bool param_read(struct ptx_parser *parser, bool bind, struct ptx_list *li
         return ptx_fail(parser, "expected .param or .reg");
     if (in_register && parser->reads_entry)
         return ptx_fail(parser, "a kernel's parameter is declared .param, not .reg");
+    if (!in_register && !parser->reads_entry && !ptx_needs(parser, PTX_FEATURE_PARAM))
+        return false;
     ptx_next(parser);
-    if (in_register ? !expect_type(parser, false, &declaration.type)
-                    : !declaration_read(parser, true, &declaration))
+    if (in_register ? !register_type(parser, &declaration) : !declaration_read(parser, true, &declaration))
         return false;
     if (!ptx_expect_name(parser, "a parameter's name", &name))
         return false;
@@ -363,8 +384,12 @@ static bool param_read(struct ptx_parser *parser, bool bind, struct ptx_list *li
         return false;
     if (n_dims > 1)
         return ptx_fail(parser, "a parameter has at most one dimension");
-    if (declaration.vector > 1 && n_dims == 0)
+    if (in_register && n_dims > 0)
+        return ptx_fail(parser, "a register is no array");
+    if (!in_register && declaration.vector > 1 && n_dims == 0)
         return ptx_fail(parser, "a parameter is no vector");
+    if (var->is_unsized && !parser->reads_entry && !ptx_needs(parser, PTX_FEATURE_UNSIZED_PARAM))
+        return false;
     if (var->is_unsized && parser->reads_entry)
         return ptx_fail(parser, "a kernel's parameter must have a size");
     if (list->count > 1 && ((struct ptx_var **)list->items)[list->count - 2]->is_unsized)
@@ -373,6 +398,12 @@ static bool param_read(struct ptx_parser *parser, bool bind, struct ptx_list *li
     if (!bind)
         return true;
     var->function = parser->function;
+    if (declaration.vector > 1 && in_register) {
+        if (!ptx_reg_declare(parser, name, declaration.type, declaration.vector, false, 0))
+            return false;
+        var->reg = name->binding->reg;
+        return true;
+    }
     struct ptx_binding *binding = ptx_bind(parser, name, PTX_BIND_VAR);
     if (!binding)
         return false;

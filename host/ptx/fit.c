@@ -151,12 +151,13 @@ static enum ptx_space plain_space(enum ptx_space space)
 static bool space_fits(struct ptx_attempt *attempt, unsigned index, const struct ptx_operand *symbol)
 {
     const struct ptx_insn *insn = attempt->insn;
-    if (insn->n_spaces > 1)
+    const bool copies = strcmp(ptx_rows[attempt->row].section, "cp.async") == 0; /* its spaces: of a, of b */
+    if (insn->n_spaces > 1 && !copies)
         return true;
     bool is_shared = attempt->row == PTX_MAPA || attempt->row == PTX_GETCTARANK;
     enum ptx_space named = is_shared ? PTX_SPACE_SHARED : PTX_SPACE_NONE;
     if (insn->n_spaces)
-        named = plain_space((enum ptx_space)insn->spaces[0]);
+        named = plain_space((enum ptx_space)insn->spaces[insn->n_spaces > 1 && index ? 1 : 0]);
     enum ptx_space of = symbol->var ? plain_space(symbol->var->space) : PTX_SPACE_NONE;
     bool generic = of == PTX_SPACE_GLOBAL || of == PTX_SPACE_SHARED || of == PTX_SPACE_LOCAL;
     char text[200];
@@ -238,17 +239,22 @@ static bool scalar_fits(struct ptx_attempt *attempt, unsigned index, const struc
         return true;
     }
     case PTX_OPERAND_SYMBOL:
+    case PTX_OPERAND_INDEXED:
     case PTX_OPERAND_FUNCTION:
-        if (role->letter != 'e' && role->letter != 'y')
+        /* ptxas takes a sum for a constant, where it refuses the bare name */
+        if (role->letter != 'e' && role->letter != 'y' &&
+            !((role->letter == 'r' || role->letter == 's') && operand->is_sum))
             return refuse(attempt, index,
                           "a register is needed here, not the address of a variable or function");
         if (role->letter == 'y' && !space_fits(attempt, index, operand))
             return false;
         if (operand->func && operand->imm)
             return refuse(attempt, index, "the address of a function takes no offset");
+        if (type == PTX_NONE && operand->is_sum)
+            return true;
         if (type == PTX_PRED ||
             (ptx_types[type].class != PTX_CLASS_BITS && !is_integer(ptx_types[type].class)) ||
-            ptx_types[type].bits < 32 || ptx_types[type].bits > 64)
+            ptx_types[type].bits < (role->letter == 'y' ? 32 : 16) || ptx_types[type].bits > 64)
             return mismatch(attempt, index, type, operand);
         return true;
     case PTX_OPERAND_SINK:
@@ -286,24 +292,36 @@ static bool vector_fits(struct ptx_attempt *attempt, unsigned index, const struc
     }
     struct ptx_role element = *role;
     element.sinks = role->letter == 'w';
+    bool any = false;
+    for (uint32_t i = 0; i < operand->n_elements; i++)
+        any |= operand->elements[i].kind != PTX_OPERAND_SINK;
+    if (!any)
+        return refuse(attempt, index, "a part of the vector must be a register");
     for (uint32_t i = 0; i < operand->n_elements; i++)
         if (!scalar_fits(attempt, index, &element, &operand->elements[i]))
             return false;
     return true;
 }
 
-/* A kernel's and a function's parameters are read only, what a function returns is written only. */
+static bool is_among(struct ptx_var *const *vars, uint32_t count, const char *name)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (strcmp(vars[i]->name, name) == 0)
+            return true;
+    return false;
+}
+
+/* A kernel's and a function's parameters are read only, what a function returns is written only. ptxas goes
+   by the name, and so includes a .param variable of the body that hides one of them. */
 static bool parameter_fits(struct ptx_attempt *attempt, unsigned index, const struct ptx_operand *symbol)
 {
     const struct ptx_var *var = symbol->var;
     const struct ptx_function *function = var->function;
     if (var->space != PTX_SPACE_PARAM || !function)
         return true;
-    bool in = var->index < function->n_params && function->params[var->index] == var;
-    bool out = var->index < function->n_returns && function->returns[var->index] == var;
-    if (in && attempt->row == PTX_ST)
+    if (attempt->row == PTX_ST && is_among(function->params, function->n_params, var->name))
         return refuse(attempt, index, "a parameter cannot be written");
-    if (out && attempt->row == PTX_LD)
+    if (attempt->row == PTX_LD && is_among(function->returns, function->n_returns, var->name))
         return refuse(attempt, index, "a returned value cannot be read");
     return true;
 }
@@ -317,9 +335,9 @@ static bool address_fits(struct ptx_attempt *attempt, unsigned index, unsigned r
     if (base->kind == PTX_OPERAND_REG) {
         const struct ptx_type_info *type = &ptx_types[attempt->context->regs[base->reg].type];
         if ((type->class != PTX_CLASS_BITS && !is_integer(type->class)) ||
-            (type->bits < 16 || type->bits > 64))
+            (type->bits < 8 || type->bits > 64))
             return refuse(attempt, index,
-                          "an address register must be an integer or .b register of 16 to 64 bits");
+                          "an address register must be an integer or .b register of 8 to 64 bits");
     }
     const struct ptx_insn *insn = attempt->insn;
     const char *why = ptx_check_address(attempt->context, insn, attempt->row, role_index, operand);
@@ -327,7 +345,7 @@ static bool address_fits(struct ptx_attempt *attempt, unsigned index, unsigned r
         return refuse(attempt, index, why);
     if (base->kind == PTX_OPERAND_INT && !(insn->n_spaces == 1 && insn->spaces[0] == PTX_SPACE_LOCAL))
         return refuse(attempt, index, "a number as address is allowed for .local only");
-    if (base->kind != PTX_OPERAND_SYMBOL || !base->var)
+    if ((base->kind != PTX_OPERAND_SYMBOL && base->kind != PTX_OPERAND_INDEXED) || !base->var)
         return true;
     return space_fits(attempt, index, base) && parameter_fits(attempt, index, base);
 }
@@ -338,6 +356,12 @@ static bool operand_fits(struct ptx_attempt *attempt, unsigned index, unsigned r
     if (operand->kind == PTX_OPERAND_PAIR) {
         if (!role->pair)
             return refuse(attempt, index, "a pair d|p is not allowed here");
+        const bool no_first = operand->elements[0].kind == PTX_OPERAND_SINK;
+        const bool no_second = operand->elements[1].kind == PTX_OPERAND_SINK;
+        if ((no_first && no_second) ||
+            (no_first && strcmp(ptx_rows[attempt->row].section, "shfl.sync") == 0) ||
+            (no_second && attempt->row == PTX_ELECT_SYNC))
+            return refuse(attempt, index, "this result cannot be discarded");
         struct ptx_role first = *role, second = *role;
         first.sinks = second.sinks = true;
         first.pair = 0;

@@ -42,34 +42,52 @@ static bool positive_read(struct ptx_parser *parser, uint32_t *out)
 static bool kernel_directive(struct ptx_parser *parser, struct ptx_directives *d)
 {
     if (ptx_accept_dot(parser, ".maxntid"))
-        return d->has_maxntid = triple_read(parser, true, d->maxntid);
+        return ptx_needs(parser, PTX_FEATURE_MAXNTID) &&
+               (d->has_maxntid = triple_read(parser, true, d->maxntid));
     if (ptx_accept_dot(parser, ".reqntid"))
-        return d->has_reqntid = triple_read(parser, true, d->reqntid);
+        return ptx_needs(parser, PTX_FEATURE_REQNTID) &&
+               (d->has_reqntid = triple_read(parser, true, d->reqntid));
     if (ptx_accept_dot(parser, ".reqnctapercluster"))
-        return cluster_read(parser, d);
+        return ptx_needs(parser, PTX_FEATURE_REQNCTAPERCLUSTER) && cluster_read(parser, d);
     if (ptx_accept_dot(parser, ".explicitcluster"))
-        return d->explicitcluster = true;
+        return ptx_needs(parser, PTX_FEATURE_EXPLICITCLUSTER) && (d->explicitcluster = true);
     if (ptx_accept_dot(parser, ".blocksareclusters"))
-        return d->blocksareclusters = true;
+        return ptx_needs(parser, PTX_FEATURE_BLOCKSARECLUSTERS) && (d->blocksareclusters = true);
     if (ptx_accept_dot(parser, ".minnctapersm"))
-        return positive_read(parser, &d->minnctapersm);
+        return ptx_needs(parser, PTX_FEATURE_MINNCTAPERSM) && positive_read(parser, &d->minnctapersm);
     if (ptx_accept_dot(parser, ".maxnreg"))
-        return positive_read(parser, &d->maxnreg);
+        return ptx_needs(parser, PTX_FEATURE_MAXNREG) && positive_read(parser, &d->maxnreg);
     if (ptx_accept_dot(parser, ".maxclusterrank"))
-        return ptx_number_u32(parser, INT32_MAX, &d->maxclusterrank);
+        return ptx_needs(parser, PTX_FEATURE_MAXCLUSTERRANK) &&
+               ptx_number_u32(parser, INT32_MAX, &d->maxclusterrank);
     if (ptx_accept_dot(parser, ".pragma"))
         return ptx_parse_pragma(parser, PTX_PRAGMA_KERNEL);
     return ptx_fail(parser, "unknown directive of a function");
 }
 
-/* Directives of a function, likewise. */
-static bool function_directive(struct ptx_parser *parser, struct ptx_directives *d)
+/* .abi_preserve n, .abi_preserve_control n: registers that a function keeps (undocumented limits: ptxas). */
+static bool preserve_read(struct ptx_parser *parser, uint32_t *out, uint32_t limit)
 {
-    uint32_t ignored;
-    if (ptx_accept_dot(parser, ".noreturn"))
-        return d->noreturn = true;
-    if (ptx_accept_dot(parser, ".abi_preserve") || ptx_accept_dot(parser, ".abi_preserve_control"))
-        return ptx_number_u32(parser, 65535, &ignored);
+    if (*out)
+        return ptx_fail(parser, "this directive stands here already");
+    if (!ptx_needs(parser, PTX_FEATURE_ABI_PRESERVE) || !ptx_number_u32(parser, limit, out))
+        return false;
+    ++*out; /* 0: not given */
+    return true;
+}
+
+/* Directives of a function, likewise. .noreturn comes first, and once. */
+bool ptx_function_directive(struct ptx_parser *parser, struct ptx_directives *d)
+{
+    enum { MOST_REGISTERS = 255, MOST_CONTROL = 65535 };
+    if (ptx_is_dot(parser, ".noreturn") && !d->noreturn && !d->preserve && !d->preserve_control) {
+        ptx_next(parser);
+        return ptx_needs(parser, PTX_FEATURE_NORETURN) && (d->noreturn = true);
+    }
+    if (ptx_accept_dot(parser, ".abi_preserve"))
+        return preserve_read(parser, &d->preserve, MOST_REGISTERS);
+    if (ptx_accept_dot(parser, ".abi_preserve_control"))
+        return preserve_read(parser, &d->preserve_control, MOST_CONTROL);
     return ptx_fail(parser, "unknown directive of a function");
 }
 
@@ -81,9 +99,10 @@ static bool directives_read(struct ptx_parser *parser, struct ptx_function *func
         bool good;
         d->has_any = true;
         if (ptx_accept_dot(parser, ".local_maxnreg")) /* undocumented; ptxas 13.0 takes it */
-            good = ptx_number_u32(parser, INT32_MAX, &ignored);
+            good =
+                ptx_needs(parser, PTX_FEATURE_LOCAL_MAXNREG) && ptx_number_u32(parser, INT32_MAX, &ignored);
         else
-            good = function->entry ? kernel_directive(parser, d) : function_directive(parser, d);
+            good = function->entry ? kernel_directive(parser, d) : ptx_function_directive(parser, d);
         if (!good)
             return false;
     }
@@ -101,17 +120,14 @@ static bool directives_read(struct ptx_parser *parser, struct ptx_function *func
 /* Does every function that an indirect call may reach take what it passes? */
 static bool table_fits(struct ptx_parser *parser, const struct ptx_insn *insn, const struct ptx_table *table)
 {
-    uint32_t n_given = insn->operands[2].n_elements, n_wanted = insn->operands[0].n_elements;
     uint32_t count = table->kind == PTX_TABLE_CALL ? table->count : 1;
     for (uint32_t i = 0; i < count; i++) {
         const struct ptx_function *function = table->kind == PTX_TABLE_CALL ? table->functions[i] : NULL;
-        uint32_t n_params = function ? function->n_params : table->n_params;
-        uint32_t n_returns = function ? function->n_returns : table->n_returns;
-        if (n_wanted != n_returns || n_given != n_params)
-            return ptx_fail_at(parser, insn->line, insn->column, parser->module->text + insn->text_offset,
-                               "the call has %u arguments and %u returned values, '%s' %u and %u",
-                               (unsigned)n_given, (unsigned)n_wanted, function ? function->name : table->name,
-                               (unsigned)n_params, (unsigned)n_returns);
+        if (function ? !ptx_call_fits(parser, insn->operands, function->params, function->n_params,
+                                      function->returns, function->n_returns)
+                     : !ptx_call_fits(parser, insn->operands, table->params, table->n_params, table->returns,
+                                      table->n_returns))
+            return false;
     }
     return true;
 }
@@ -194,8 +210,9 @@ static bool params_agree(struct ptx_var *const *a, uint32_t n_a, struct ptx_var 
 {
     bool agree = n_a == n_b;
     for (uint32_t i = 0; agree && i < n_a; i++)
-        agree = a[i]->type == b[i]->type && a[i]->space == b[i]->space && a[i]->bytes == b[i]->bytes &&
-                a[i]->is_array == b[i]->is_array && a[i]->align_bytes == b[i]->align_bytes;
+        agree = a[i]->type == b[i]->type && a[i]->vector == b[i]->vector && a[i]->space == b[i]->space &&
+                a[i]->bytes == b[i]->bytes && a[i]->is_array == b[i]->is_array &&
+                a[i]->align_bytes == b[i]->align_bytes;
     return agree;
 }
 
@@ -210,23 +227,27 @@ static bool headers_agree(const struct ptx_function *a, const struct ptx_functio
 static bool redeclaration_check(struct ptx_parser *parser, const struct ptx_function *old,
                                 const struct ptx_function *new, enum ptx_linkage linkage)
 {
-    bool hides = old->linkage == PTX_LINK_VISIBLE && linkage == PTX_LINK_NONE;
+    bool hides =
+        (old->linkage == PTX_LINK_VISIBLE || old->linkage == PTX_LINK_WEAK) && linkage == PTX_LINK_NONE;
     if (parser->linked && (old->linkage == PTX_LINK_EXTERN || linkage == PTX_LINK_EXTERN))
         return true;
     if (old->defined)
         return ptx_fail(parser, "function '%s' is already defined", old->name);
     if (!headers_agree(old, new))
         return ptx_fail(parser, "'%s' was declared before with other parameters", old->name);
-    if ((old->linkage != linkage && !hides) || old->directives.noreturn != new->directives.noreturn)
-        return ptx_fail(parser, "'%s' was declared before with another linkage or without .noreturn",
+    if ((old->linkage != linkage && !hides) || old->directives.noreturn != new->directives.noreturn ||
+        old->directives.preserve != new->directives.preserve ||
+        old->directives.preserve_control != new->directives.preserve_control)
+        return ptx_fail(parser, "'%s' was declared before with another linkage or other directives",
                         old->name);
     return true;
 }
 
-/* Bytes that a kernel's parameters take. 32764 from .version 8.1 on, 4352 before. */
+/* Bytes that a kernel's parameters take. 32764 from .version 8.1 and sm_70 on, 4352 before. */
 static bool parameter_space_check(struct ptx_parser *parser, const struct ptx_function *header)
 {
-    uint64_t bytes = 0, limit = parser->module->version >= 81 ? 32764 : 4352;
+    const struct ptx_module *module = parser->module;
+    uint64_t bytes = 0, limit = module->version >= 81 && module->target.sm >= 70 ? 32764 : 4352;
     for (uint32_t i = 0; i < header->n_params && bytes <= limit; i++) {
         uint32_t align = header->params[i]->align_bytes ? header->params[i]->align_bytes : 1;
         bytes = (bytes + align - 1) / align * align + header->params[i]->bytes;
@@ -240,12 +261,7 @@ static bool returns_check(struct ptx_parser *parser, const struct ptx_function *
     for (uint32_t i = 0; i < header->n_returns; i++) {
         if (header->n_returns > 1 && header->returns[i]->space == PTX_SPACE_PARAM)
             return ptx_fail(parser, "a function returns one .param, or several .reg");
-        if (header->returns[i]->type == PTX_PRED)
-            return ptx_fail(parser, "a function cannot return a predicate");
     }
-    for (uint32_t i = 0; i < header->n_params; i++)
-        if (header->params[i]->type == PTX_PRED)
-            return ptx_fail(parser, "a function takes no predicate");
     return true;
 }
 
@@ -301,9 +317,11 @@ bool ptx_parse_function(struct ptx_parser *parser, enum ptx_linkage linkage, boo
     if (linkage == PTX_LINK_COMMON)
         return ptx_fail(parser, ".common is for .global variables only");
     if (!entry && ptx_accept_dot(parser, ".attribute")) {
-        bool unused;
-        if (!ptx_parse_attribute(parser, &unused))
+        bool managed = false;
+        if (!ptx_parse_attribute(parser, &managed))
             return false;
+        if (managed)
+            return ptx_fail(parser, ".managed is for variables");
     }
     if (!ptx_scope_open(parser) || !header_read(parser, &header, &function))
         return false;
@@ -346,24 +364,33 @@ static bool alias_check(struct ptx_parser *parser, const struct ptx_function *al
                         const struct ptx_function *target)
 {
     const struct alias *others = parser->aliases.items;
+    bool is_alias = false;
+    for (size_t i = 0; i < parser->aliases.count; i++) {
+        if (others[i].alias == alias)
+            return ptx_fail(parser, "'%s' is already an alias", alias->name);
+        is_alias |= others[i].alias == target;
+    }
     if (alias->entry || target->entry)
         return ptx_fail(parser, "a kernel has no alias");
     if (alias->defined)
         return ptx_fail(parser, "function '%s' is already defined", alias->name);
     if (target->linkage == PTX_LINK_EXTERN)
         return ptx_fail(parser, "'%s' is .extern and has no alias", target->name);
-    if (!target->defined)
+    if (target->linkage == PTX_LINK_WEAK)
+        return ptx_fail(parser, "'%s' is .weak and has no alias", target->name);
+    if (!target->defined && !is_alias)
         return ptx_fail(parser, "'%s' is not defined yet", target->name);
+    if (alias->directives.noreturn != target->directives.noreturn)
+        return ptx_fail(parser, "one of '%s' and '%s' is .noreturn", alias->name, target->name);
     if (!headers_agree(alias, target))
         return ptx_fail(parser, "'%s' and '%s' have different parameters", alias->name, target->name);
-    for (size_t i = 0; i < parser->aliases.count; i++)
-        if (others[i].alias == alias)
-            return ptx_fail(parser, "'%s' is already an alias", alias->name);
     return true;
 }
 
 bool ptx_parse_alias(struct ptx_parser *parser)
 {
+    if (!ptx_needs(parser, PTX_FEATURE_ALIAS))
+        return false;
     struct ptx_function *functions[2];
     for (unsigned i = 0; i < 2; i++) {
         struct ptx_name *name;

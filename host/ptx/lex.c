@@ -275,7 +275,7 @@ void ptx_lex(struct ptx_lexer *lexer, struct ptx_token *token)
         token->kind = closed ? PTX_TOKEN_END : PTX_TOKEN_BAD;
         token->what = "comment without its end";
         lexer->at = lexer->end;
-    } else if (is(*at, START) && !(*at == '%' && !is(at[1], NAME))) {
+    } else if (is(*at, START) && !((*at == '%' || *at == '$') && !is(at[1], NAME))) {
         token->kind = PTX_TOKEN_NAME;
         for (at++; is(*at, NAME); at++)
             ;
@@ -290,8 +290,12 @@ void ptx_lex(struct ptx_lexer *lexer, struct ptx_token *token)
         lex_number(lexer, token);
     } else if (*at == '"') {
         const char *quote = at + 1;
-        while (quote < lexer->end && *quote != '"' && *quote != '\n') /* no escapes: ptxas 13.0 */
-            quote++;
+        for (; quote < lexer->end && *quote != '"'; quote++) { /* no escapes: ptxas 13.0 */
+            if (*quote == '\n') {
+                lexer->line++;
+                lexer->line_start = quote + 1;
+            }
+        }
         token->kind = *quote == '"' ? PTX_TOKEN_STRING : PTX_TOKEN_BAD;
         token->what = "string without its end";
         lexer->at = *quote == '"' ? quote + 1 : quote;

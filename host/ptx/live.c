@@ -60,6 +60,7 @@ static void visit_operand(const struct ptx_operand *operand, bool written,
         visit(context, operand->reg, written);
         break;
     case PTX_OPERAND_ADDRESS:
+    case PTX_OPERAND_INDEXED:
         for (uint32_t i = 0; i < operand->n_elements; i++)
             visit_operand(&operand->elements[i], false, visit, context);
         break;

@@ -168,6 +168,13 @@ static const char *qualifier_fault(struct clab_arena *arena, const struct ptx_ro
     return result;
 }
 
+static bool is_repeatable(ptx_word word)
+{
+    const enum ptx_mod mod = (enum ptx_mod)ptx_word_index(word);
+    return (word & PTX_WORD_KIND) == PTX_WORD_MOD &&
+           (mod == PTX_MOD_SAT || mod == PTX_MOD_SYNC || mod == PTX_MOD_CC || mod == PTX_MOD_NAN);
+}
+
 static bool words_read(struct clab_arena *arena, struct ptx_opcode *opcode, const char *text, size_t bytes,
                        bool suggest, struct words *out)
 {
@@ -223,6 +230,13 @@ static bool words_read(struct clab_arena *arena, struct ptx_opcode *opcode, cons
         if (!fits) {
             opcode->fault = clab_arena_printf(arena, "'%s' has too many qualifiers", root->name);
             return false;
+        }
+        if (is_repeatable(word)) { /* ptxas 13.0 does not count these */
+            unsigned i = 0;
+            while (i < out->count && out->words[i] != word)
+                i++;
+            if (i < out->count)
+                continue;
         }
         out->words[out->count++] = word;
     }

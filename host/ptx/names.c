@@ -319,6 +319,8 @@ bool ptx_scope_close(struct ptx_parser *parser)
 
 bool ptx_label_define(struct ptx_parser *parser, struct ptx_name *name, struct ptx_table *table)
 {
+    if (strcmp(name->text, "_") == 0 || strcmp(name->text, "WARP_SZ") == 0)
+        return ptx_fail(parser, "'%s' cannot be a label", name->text);
     if (name->label && name->label->depth == parser->depth)
         return ptx_fail(parser, "label '%s' is already defined in this scope", name->text);
     if (name->binding && name->binding->depth == parser->depth)

@@ -1,6 +1,6 @@
 /* Operands (PTX ISA 9.0, chapter 6 "Instruction Operands"): registers and their members, special registers,
-   constants, addresses, vectors, pairs, and the lists of a call. A name that is not declared is taken for a
-   label, to be resolved when its scope closes, and reported at once where no label can stand. */
+   constants, addresses, vectors, pairs, elements of arrays. A name that is not declared is taken for a label,
+   to be resolved when its scope closes, and reported at once where no label can stand. Calls: call.c. */
 #include <string.h>
 
 #include "ptx/parser.h"
@@ -54,6 +54,8 @@ static bool elements_read(struct ptx_parser *parser, int close, struct ptx_opera
         struct ptx_operand operand;
         good = parser->operands.count - first < MAX_OPERANDS || ptx_fail(parser, "too many operands");
         good = good && ptx_parse_operand(parser, &operand) && no_label(parser, &operand);
+        if (good && operand.is_sum)
+            good = ptx_fail(parser, "an address with an offset cannot be part of a list");
         struct ptx_operand *kept = good ? ptx_list_add(parser, &parser->operands, sizeof *kept) : NULL;
         good = kept != NULL;
         if (good)
@@ -124,6 +126,7 @@ static uint8_t member_accept(struct ptx_parser *parser, uint64_t *out_digits)
 static bool symbol_offset(struct ptx_parser *parser, struct ptx_operand *out)
 {
     while (ptx_accept(parser, '+')) {
+        out->is_sum = true;
         struct ptx_value offset;
         if (!ptx_constant(parser, &offset))
             return false;
@@ -134,25 +137,8 @@ static bool symbol_offset(struct ptx_parser *parser, struct ptx_operand *out)
     return true;
 }
 
-/* sym[index], where an address in brackets does not stand already. */
-static bool index_read(struct ptx_parser *parser, struct ptx_operand *out)
-{
-    struct ptx_value index;
-    if (!out->var->is_array)
-        return ptx_fail(parser, "'%s' is no array", out->var->name);
-    ptx_next(parser);
-    if (!ptx_constant(parser, &index))
-        return false;
-    if (index.is_float)
-        return ptx_fail(parser, "an index must be an integer");
-    if (!ptx_expect(parser, ']', "after the index"))
-        return false;
-    out->is_indexed = true;
-    out->imm = index.bits * (ptx_types[out->var->type].bits / 8u) * out->var->vector;
-    return true;
-}
-
-static bool name_read(struct ptx_parser *parser, struct ptx_operand *out)
+/* `plain`: where neither a member nor an offset may follow. */
+static bool name_base(struct ptx_parser *parser, struct ptx_operand *out, bool plain)
 {
     const struct ptx_token *token = &parser->token;
     if (token->bytes == 1 && token->text[0] == '_') {
@@ -182,7 +168,7 @@ static bool name_read(struct ptx_parser *parser, struct ptx_operand *out)
             out->kind = PTX_OPERAND_SREG;
             out->sreg = sreg;
             ptx_next(parser);
-            if (ptx_sregs[sreg].components > 1)
+            if (ptx_sregs[sreg].components > 1 && !plain)
                 out->component = member_accept(parser, NULL);
             return true;
         }
@@ -202,14 +188,14 @@ static bool name_read(struct ptx_parser *parser, struct ptx_operand *out)
     case PTX_BIND_REG:
         out->kind = PTX_OPERAND_REG;
         out->reg = binding->reg;
-        if (parser->token.kind == PTX_TOKEN_DOT) {
+        if (parser->token.kind == PTX_TOKEN_DOT && !plain) {
             out->component = member_accept(parser, &out->imm);
             if (out->component < PTX_SELECT_B0 || out->component == PTX_COMPONENT_NONE)
                 return ptx_fail(parser, "'%s' is no vector and has no such member", name->text);
         }
         return true;
     case PTX_BIND_VECTOR: {
-        uint8_t member = member_accept(parser, NULL);
+        uint8_t member = plain ? PTX_COMPONENT_NONE : member_accept(parser, NULL);
         if (member == PTX_COMPONENT_NONE)
             return vector_register(parser, binding, out);
         if (member >= binding->lanes)
@@ -226,15 +212,73 @@ static bool name_read(struct ptx_parser *parser, struct ptx_operand *out)
         }
         out->kind = PTX_OPERAND_SYMBOL;
         out->var = binding->var;
-        return symbol_offset(parser, out);
+        return plain || symbol_offset(parser, out);
     case PTX_BIND_FUNCTION:
         out->kind = PTX_OPERAND_SYMBOL;
         out->func = binding->function;
-        return symbol_offset(parser, out);
+        return plain || symbol_offset(parser, out);
     case PTX_BIND_RANGE:
         break;
     }
     return ptx_undeclared(parser, name);
+}
+
+static bool name_read(struct ptx_parser *parser, struct ptx_operand *out)
+{
+    return name_base(parser, out, false);
+}
+
+/* What may index an array besides a constant: a register, a special register, or (as ptxas 13.0 takes it) the
+   address of a variable. */
+static bool index_operand(struct ptx_parser *parser, struct ptx_operand *out)
+{
+    *out = (struct ptx_operand){.component = PTX_COMPONENT_NONE};
+    if (!name_base(parser, out, true) || !no_label(parser, out))
+        return false;
+    if (out->kind != PTX_OPERAND_REG && out->kind != PTX_OPERAND_SREG && !out->var)
+        return ptx_fail(parser, "an index is a constant, a register or a variable");
+    if (out->kind == PTX_OPERAND_SREG && ptx_sregs[out->sreg].components > 1)
+        return ptx_fail(parser, "a special register with members is no index");
+    if (out->kind == PTX_OPERAND_REG) {
+        const struct ptx_reg *regs = parser->regs.items;
+        const struct ptx_type_info *type = &ptx_types[regs[out->reg].type];
+        if (type->bits < 8 || type->bits > 64 || type->class == PTX_CLASS_FLOAT ||
+            type->class == PTX_CLASS_PACKED)
+            return ptx_fail(parser, "an index register must be an integer or .b register of 8 to 64 bits");
+    }
+    return symbol_offset(parser, out);
+}
+
+bool ptx_parse_index(struct ptx_parser *parser, struct ptx_operand *out)
+{
+    if (!out->var || !out->var->is_array)
+        return ptx_fail(parser, "'%s' is no array", out->var ? out->var->name : out->func->name);
+    if (out->imm)
+        return ptx_fail(parser, "an index follows the array's name");
+    ptx_next(parser);
+    if (parser->token.kind == PTX_TOKEN_NAME && !ptx_is_name(parser, "WARP_SZ")) {
+        struct ptx_operand *index = clab_arena_alloc(parser->arena, sizeof *index);
+        if (!index)
+            return ptx_no_memory(parser);
+        if (!index_operand(parser, index))
+            return false;
+        out->kind = PTX_OPERAND_INDEXED;
+        if (index->kind != PTX_OPERAND_SYMBOL) {
+            out->imm = index->imm;
+            index->imm = 0;
+        }
+        out->elements = index;
+        out->n_elements = 1;
+        return ptx_expect(parser, ']', "after the index");
+    }
+    struct ptx_value index;
+    if (!ptx_constant(parser, &index))
+        return false;
+    if (index.is_float)
+        return ptx_fail(parser, "an index must be an integer");
+    out->is_indexed = true;
+    out->imm = (uint64_t)(int32_t)((uint32_t)index.bits * (ptx_types[out->var->type].bits / 8u));
+    return ptx_expect(parser, ']', "after the index");
 }
 
 /* After '[': a base, an offset, and for tensors and textures more elements. */
@@ -246,16 +290,14 @@ static bool address_read(struct ptx_parser *parser, struct ptx_operand *out)
     parser->braces++; /* only so that recovery does not stop inside */
     bool good;
     if (parser->token.kind == PTX_TOKEN_NAME && !ptx_is_name(parser, "WARP_SZ")) {
-        good = name_read(parser, &base);
+        good = name_base(parser, &base, true);
         good = good && no_label(parser, &base);
-        if (good && (base.kind == PTX_OPERAND_SINK || base.kind == PTX_OPERAND_SREG))
+        const bool members = base.kind == PTX_OPERAND_SREG && ptx_sregs[base.sreg].components > 1;
+        if (good && (base.kind == PTX_OPERAND_SINK || base.kind == PTX_OPERAND_VECTOR || members))
             good = ptx_fail(parser, "an address starts with a register, a variable or a number");
         if (good && base.func)
             good = ptx_fail(parser, "'%s' is a function", base.func->name);
-        if (good && base.kind == PTX_OPERAND_SYMBOL) {
-            out->imm = base.imm;
-            base.imm = 0;
-        } else if (good && ptx_is(parser, '+')) {
+        if (good && ptx_is(parser, '+')) {
             struct ptx_operand sum = {.imm = 0};
             good = symbol_offset(parser, &sum);
             out->imm = sum.imm;
@@ -305,6 +347,14 @@ static bool constant_read(struct ptx_parser *parser, struct ptx_operand *out)
     return true;
 }
 
+bool ptx_parse_plain(struct ptx_parser *parser, struct ptx_operand *out)
+{
+    *out = (struct ptx_operand){.component = PTX_COMPONENT_NONE};
+    if (parser->token.kind == PTX_TOKEN_NAME && !ptx_is_name(parser, "WARP_SZ"))
+        return name_base(parser, out, true) && no_label(parser, out);
+    return constant_read(parser, out);
+}
+
 static bool pair_read(struct ptx_parser *parser, struct ptx_operand *out)
 {
     struct ptx_operand *pair = clab_arena_array(parser->arena, 2, sizeof *pair);
@@ -346,8 +396,12 @@ bool ptx_parse_label(struct ptx_parser *parser, struct ptx_operand *out)
     const struct ptx_binding *binding = name ? ptx_lookup(parser, name) : NULL;
     if (parser->failed)
         return false;
-    if (!binding || (binding->depth && binding->depth == parser->depth))
+    const bool known = name && name->label && !name->label->table;
+    const bool percent = name && name->text[0] == '%' && ptx_sreg_get(parser, name) == PTX_SREG_COUNT;
+    if (binding ? binding->depth && binding->depth == parser->depth : !known && !percent)
         return ptx_parse_operand(parser, out);
+    if (binding && !name->label) /* ptxas takes it for the other thing as long as it knows no label */
+        return ptx_fail(parser, "'%s' is no label yet, and the name of something else", name->text);
     *out = (struct ptx_operand){.kind = PTX_OPERAND_LABEL, .component = PTX_COMPONENT_NONE};
     if (!ptx_label_use(parser, name, out, NULL))
         return false;
@@ -366,8 +420,6 @@ bool ptx_parse_operand(struct ptx_parser *parser, struct ptx_operand *out)
             return false;
         if (ptx_is(parser, '|'))
             return pair_read(parser, out);
-        if (ptx_is(parser, '[') && out->kind == PTX_OPERAND_SYMBOL && out->var && out->imm == 0)
-            return index_read(parser, out);
         return true;
     }
     if (token->kind == PTX_TOKEN_INT || token->kind == PTX_TOKEN_FLOAT)
@@ -418,126 +470,4 @@ bool ptx_parse_operand(struct ptx_parser *parser, struct ptx_operand *out)
         }
     }
     return ptx_fail(parser, "expected an operand");
-}
-
-/* --- calls */
-
-static bool list_or_nothing(struct ptx_parser *parser, struct ptx_operand *out)
-{
-    *out = (struct ptx_operand){.kind = PTX_OPERAND_LIST, .component = PTX_COMPONENT_NONE};
-    if (!ptx_accept(parser, '('))
-        return true;
-    return elements_read(parser, ')', out);
-}
-
-/* Bytes of a parameter or of what is passed for it; 0 when it cannot be told (a literal). */
-static uint64_t passed_bytes(const struct ptx_parser *parser, const struct ptx_operand *operand)
-{
-    const struct ptx_reg *regs = parser->regs.items;
-    if (operand->kind == PTX_OPERAND_REG)
-        return ptx_types[regs[operand->reg].type].bits / 8u;
-    if (operand->kind == PTX_OPERAND_SYMBOL && operand->var && operand->var->space == PTX_SPACE_PARAM)
-        return operand->var->bytes;
-    return 0;
-}
-
-/* May it stand in the lists of a call: a register, a constant, or a .param variable of the body? */
-static bool can_be_passed(struct ptx_parser *parser, const struct ptx_operand *operand)
-{
-    if (operand->kind == PTX_OPERAND_REG)
-        return !operand->negated || ptx_fail(parser, "an argument cannot be negated");
-    if (operand->kind == PTX_OPERAND_INT || operand->kind == PTX_OPERAND_FLOAT ||
-        operand->kind == PTX_OPERAND_SINK)
-        return true;
-    const struct ptx_function *function = parser->function;
-    const struct ptx_var *var = operand->kind == PTX_OPERAND_SYMBOL ? operand->var : NULL;
-    bool own = var && (var->function != function || var->index >= function->n_params ||
-                       function->params[var->index] != var);
-    if (own && var->space == PTX_SPACE_PARAM)
-        return true;
-    return ptx_fail(parser, "an argument is a register, a constant or a .param variable of this body");
-}
-
-/* Does a list of a call fit the declared parameters (or returns)? */
-static bool list_fits(struct ptx_parser *parser, const struct ptx_operand *list,
-                      struct ptx_var *const *params, uint32_t count, const char *what)
-{
-    if (list->n_elements != count)
-        return ptx_fail(parser, "the call has %u %s, the function %u", (unsigned)list->n_elements, what,
-                        (unsigned)count);
-    for (uint32_t i = 0; i < count; i++) {
-        if (!can_be_passed(parser, &list->elements[i]))
-            return false;
-        uint64_t bytes = passed_bytes(parser, &list->elements[i]);
-        if (bytes && !params[i]->is_unsized && bytes != params[i]->bytes)
-            return ptx_fail(parser, "%s %u: %llu bytes are passed, '%s' has %llu", what, (unsigned)i + 1,
-                            (unsigned long long)bytes, params[i]->name, (unsigned long long)params[i]->bytes);
-    }
-    return true;
-}
-
-static bool call_fits(struct ptx_parser *parser, const struct ptx_operand operands[3],
-                      struct ptx_var *const *params, uint32_t n_params, struct ptx_var *const *returns,
-                      uint32_t n_returns)
-{
-    bool variadic = n_params > 0 && params[n_params - 1]->is_unsized; /* the last one stands for any number */
-    return list_fits(parser, &operands[0], returns, n_returns, "returned values") &&
-           (variadic || list_fits(parser, &operands[2], params, n_params, "arguments"));
-}
-
-/* call without a table: a function, whose header is known. */
-static bool direct_call_fits(struct ptx_parser *parser, const struct ptx_operand operands[3])
-{
-    const struct ptx_function *callee = operands[1].func;
-    if (operands[1].kind != PTX_OPERAND_FUNCTION)
-        return ptx_fail(parser, "an indirect call needs a .callprototype or .calltargets list");
-    if (callee->entry)
-        return ptx_fail(parser, "'%s' is a kernel: only a function can be called", callee->name);
-    return call_fits(parser, operands, callee->params, callee->n_params, callee->returns, callee->n_returns);
-}
-
-/* call{.uni} {(ret), }func{, (args)}{, table}: always LIST, FUNCTION or REG, LIST, and LABEL when there is a
- * table. */
-bool ptx_parse_call(struct ptx_parser *parser, struct ptx_insn *insn)
-{
-    struct ptx_operand *operands = clab_arena_array(parser->arena, 4, sizeof *operands);
-    if (!operands)
-        return ptx_no_memory(parser);
-    insn->operands = operands;
-    insn->n_operands = 3;
-    if (!list_or_nothing(parser, &operands[0]))
-        return false;
-    if (operands[0].elements && !ptx_expect(parser, ',', "after the returned values"))
-        return false;
-    if (parser->token.kind != PTX_TOKEN_NAME)
-        return ptx_fail(parser, "expected the function to call");
-    operands[1] = (struct ptx_operand){.component = PTX_COMPONENT_NONE};
-    struct ptx_name *name = ptx_intern(parser, parser->token.text, parser->token.bytes);
-    if (!name)
-        return false;
-    if (!ptx_lookup(parser, name))
-        return !parser->failed && ptx_undeclared(parser, name);
-    if (!name_read(parser, &operands[1]))
-        return false;
-    if (operands[1].kind == PTX_OPERAND_SYMBOL && operands[1].func && operands[1].imm == 0)
-        operands[1].kind = PTX_OPERAND_FUNCTION;
-    if (operands[1].kind != PTX_OPERAND_FUNCTION && operands[1].kind != PTX_OPERAND_REG)
-        return ptx_fail(parser, "'%s' is neither a function nor a register", name->text);
-    operands[2] = (struct ptx_operand){.kind = PTX_OPERAND_LIST, .component = PTX_COMPONENT_NONE};
-    if (!ptx_accept(parser, ','))
-        return direct_call_fits(parser, operands);
-    if (ptx_is(parser, '(')) {
-        if (!list_or_nothing(parser, &operands[2]))
-            return false;
-        if (!ptx_accept(parser, ','))
-            return direct_call_fits(parser, operands);
-    }
-    if (!ptx_table_declared(parser) || !ptx_parse_operand(parser, &operands[3]))
-        return false;
-    if (operands[1].kind == PTX_OPERAND_FUNCTION)
-        return ptx_fail(parser, "a function called by name takes no list of targets or prototype");
-    if (operands[3].kind != PTX_OPERAND_LABEL)
-        return ptx_fail(parser, "expected the name of a .callprototype or .calltargets list");
-    insn->n_operands = 4;
-    return true;
 }

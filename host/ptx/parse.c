@@ -1,140 +1,21 @@
 /* Modules (PTX ISA 9.0, chapters 4 and 11): the directives outside functions, and the public entry points.
- * Debug sections are skipped. */
+ * Debug sections: debug.c. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/str.h"
-#include "ptx/linked.h"
+#include "ptx/link.h"
 #include "ptx/parser.h"
 
 /* --- other directives */
 
-bool ptx_parse_file(struct ptx_parser *parser)
+/* The versions there are, as ptxas 13.0.88 knows them; what is newer than the last is unknown, not wrong. */
+static bool version_exists(unsigned version)
 {
-    enum { MOST = 1 << 16 };
-    uint32_t index;
-    if (!ptx_number_u32(parser, MOST, &index))
-        return false;
-    if (parser->token.kind != PTX_TOKEN_STRING)
-        return ptx_fail(parser, "expected the file's name in quotes");
-    struct ptx_module *module = parser->module;
-    if (index >= parser->n_files) {
-        uint32_t capacity = parser->n_files ? parser->n_files : 16;
-        while (capacity <= index)
-            capacity *= 2;
-        const char **files = clab_arena_array(parser->arena, capacity, sizeof *files);
-        if (!files)
-            return ptx_no_memory(parser);
-        if (module->n_files)
-            memcpy(files, module->files, module->n_files * sizeof *files);
-        module->files = files;
-        parser->n_files = capacity;
-    }
-    if (index >= module->n_files)
-        module->n_files = index + 1;
-    char *name = clab_arena_strndup(parser->arena, parser->token.text + 1, parser->token.bytes - 2);
-    if (!name)
-        return ptx_no_memory(parser);
-    clab_unescape(name);
-    module->files[index] = name;
-    ptx_next(parser);
-    while (ptx_accept(parser, ',')) { /* time stamp, size */
-        struct ptx_value value;
-        if (!ptx_constant(parser, &value))
-            return false;
-    }
-    return true;
-}
-
-static bool word_expect(struct ptx_parser *parser, const char *word)
-{
-    if (!ptx_is_name(parser, word))
-        return ptx_fail(parser, "expected %s", word);
-    ptx_next(parser);
-    return true;
-}
-
-/* .loc file line column{, function_name label{+offset}, inlined_at file line column} */
-bool ptx_parse_loc(struct ptx_parser *parser)
-{
-    struct ptx_loc loc;
-    if (!ptx_number_u32(parser, UINT32_MAX, &loc.file) || !ptx_number_u32(parser, UINT32_MAX, &loc.line) ||
-        !ptx_number_u32(parser, UINT32_MAX, &loc.column))
-        return false;
-    if (ptx_accept(parser, ',')) {
-        struct ptx_name *label;
-        uint32_t ignored;
-        if (!word_expect(parser, "function_name") || !ptx_expect_name(parser, "a label", &label) ||
-            (ptx_accept(parser, '+') && !ptx_number_u32(parser, UINT32_MAX, &ignored)) ||
-            !ptx_expect(parser, ',', "after the function's name") || !word_expect(parser, "inlined_at"))
-            return false;
-        for (unsigned i = 0; i < 3; i++)
-            if (!ptx_number_u32(parser, UINT32_MAX, &ignored))
-                return false;
-    }
-    struct ptx_loc *kept = ptx_list_add(parser, &parser->module_locs, sizeof *kept);
-    if (!kept)
-        return false;
-    *kept = loc;
-    parser->loc = (uint32_t)parser->module_locs.count;
-    return true;
-}
-
-/* May a pragma stand there? (PTX ISA 9.0, 11.5: each says where; ptxas 13.0 passes over unknown ones inside
-   functions only.) */
-static bool pragma_check(struct ptx_parser *parser, enum ptx_pragma_place place)
-{
-    static const struct {
-        const char *word;
-        bool takes_value;
-    } local[] = {{"used_bytes_mask", true}, {"enable_smem_spilling", false}, {"frequency", true}};
-    const char *text = parser->token.text + 1;
-    size_t bytes = parser->token.bytes - 2, word = 0;
-    while (word < bytes && text[word] != ' ')
-        word++;
-    for (size_t i = 0; i < sizeof local / sizeof local[0]; i++) {
-        if (word != strlen(local[i].word) || memcmp(text, local[i].word, word) != 0)
-            continue;
-        if (place != PTX_PRAGMA_BODY)
-            return ptx_fail(parser, "pragma %s is for function bodies only", local[i].word);
-        if (local[i].takes_value && word == bytes)
-            return ptx_fail(parser, "pragma %s needs a value", local[i].word);
-        return true;
-    }
-    if (place == PTX_PRAGMA_MODULE && (word != 8 || memcmp(text, "nounroll", word) != 0))
-        return ptx_fail(parser, "unknown pragma '%.*s'", bytes < 60 ? (int)bytes : 60, text);
-    return true;
-}
-
-bool ptx_parse_pragma(struct ptx_parser *parser, enum ptx_pragma_place place)
-{
-    do {
-        if (parser->token.kind != PTX_TOKEN_STRING)
-            return ptx_fail(parser, "expected the pragma in quotes");
-        if (!pragma_check(parser, place))
-            return false;
-        ptx_next(parser);
-    } while (ptx_accept(parser, ','));
-    return ptx_expect(parser, ';', "after .pragma");
-}
-
-/* .section name { … }: debug data, skipped. */
-bool ptx_parse_section(struct ptx_parser *parser)
-{
-    parser->has_section = true;
-    while (!ptx_is(parser, '{')) {
-        if (parser->token.kind == PTX_TOKEN_END)
-            return ptx_fail(parser, "expected '{' after .section");
-        ptx_next(parser);
-    }
-    while (!ptx_is(parser, '}')) {
-        if (parser->token.kind == PTX_TOKEN_END)
-            return ptx_fail(parser, "expected '}' at the end of the section");
-        ptx_next(parser);
-    }
-    ptx_next(parser);
-    return true;
+    static const uint8_t last[] = {0, 15, 23, 32, 43, 51, 65, 78, 88, PTX_VERSION_KNOWN};
+    const unsigned major = version / 10;
+    return version >= PTX_VERSION_KNOWN || (major > 0 && version <= last[major]);
 }
 
 static bool version_read(struct ptx_parser *parser)
@@ -161,6 +42,8 @@ static bool version_read(struct ptx_parser *parser)
         return ptx_fail(parser, "expected a version such as 9.0");
     parser->module->version = (uint16_t)(major * 10 + minor);
     parser->has_version = true;
+    if (!version_exists(parser->module->version))
+        return ptx_fail(parser, "there is no PTX ISA .version %u.%u", major, minor);
     if (parser->options && parser->options->max_version &&
         parser->module->version > parser->options->max_version) {
         ptx_fail(parser, "unsupported .version %u.%u; the newest one accepted is %u.%u", major, minor,
@@ -173,18 +56,40 @@ static bool version_read(struct ptx_parser *parser)
     return true;
 }
 
-static bool target_read(struct ptx_parser *parser)
+/* sm_90, compute_90: the same. The number ends at the first character that is no digit, and of what follows
+   only a last a or f counts (ptxas 13.0.88 takes sm_90x for sm_90 and sm_90xa for sm_90a). */
+static bool target_name(const struct ptx_token *token, struct ptx_target *out)
+{
+    char name[16];
+    const size_t stem = token->bytes > 3 && memcmp(token->text, "sm_", 3) == 0        ? 3
+                        : token->bytes > 8 && memcmp(token->text, "compute_", 8) == 0 ? 8
+                                                                                      : 0;
+    if (!stem)
+        return false;
+    const size_t digits = strspn(token->text + stem, "0123456789");
+    const char last = token->text[token->bytes - 1];
+    if (digits == 0 || digits > 6)
+        return false;
+    const unsigned sm = (unsigned)strtoul(token->text + stem, NULL, 10);
+    const int length =
+        snprintf(name, sizeof name, "sm_%u%.*s", sm, last == 'a' || last == 'f' ? 1 : 0, &last);
+    return ptx_target_parse(name, (size_t)length, out);
+}
+
+bool ptx_parse_target(struct ptx_parser *parser)
 {
     struct ptx_target *target = &parser->module->target;
-    bool has_sm = false, unified = false;
+    bool has_sm = false, unified = false, is_101 = false;
     do {
         const struct ptx_token *token = &parser->token;
         if (token->kind != PTX_TOKEN_NAME)
             return ptx_fail(parser, "expected a target such as sm_90");
         struct ptx_target read;
-        if (ptx_target_parse(token->text, token->bytes, &read)) {
+        if (target_name(token, &read)) {
             target->sm = read.sm; /* the last one counts */
             target->suffix = read.suffix;
+            is_101 = strstr(token->text, "_101") ==
+                     token->text + strcspn(token->text, "_"); /* sm_110's former name */
             has_sm = true;
         } else if (!has_sm) {
             return ptx_fail(parser, "expected a target such as sm_90 first");
@@ -206,6 +111,8 @@ static bool target_read(struct ptx_parser *parser)
         return ptx_fail(parser, "texmode_independent and texmode_unified contradict each other");
     parser->has_target = true;
     uint16_t least = ptx_target_isa(*target);
+    if (is_101)
+        least = target->suffix == 'f' ? 88 : 86;
     char suffix[2] = {target->suffix, 0};
     if (least == 0)
         return ptx_fail(parser, "'sm_%u%s' is not a target", target->sm, suffix);
@@ -233,7 +140,8 @@ static bool linkage_read(struct ptx_parser *parser, enum ptx_linkage *out)
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         if (ptx_accept_dot(parser, words[i].word)) {
             *out = words[i].linkage;
-            return true;
+            return (*out != PTX_LINK_WEAK || ptx_needs(parser, PTX_FEATURE_WEAK)) &&
+                   (*out != PTX_LINK_COMMON || ptx_needs(parser, PTX_FEATURE_COMMON));
         }
     }
     return false;
@@ -244,18 +152,16 @@ static bool module_directive(struct ptx_parser *parser)
     static const struct {
         const char *word;
         enum ptx_space space;
-    } spaces[] = {{".global", PTX_SPACE_GLOBAL},
-                  {".const", PTX_SPACE_CONST},
-                  {".shared", PTX_SPACE_SHARED},
-                  {".shared::cta", PTX_SPACE_SHARED}};
+    } spaces[] = {{".global", PTX_SPACE_GLOBAL}, {".const", PTX_SPACE_CONST}, {".shared", PTX_SPACE_SHARED}};
     enum ptx_linkage linkage;
     if (ptx_accept_dot(parser, ".version"))
         return version_read(parser);
     if (!parser->has_version)
         return ptx_fail(parser, "expected .version first");
-    if (ptx_accept_dot(parser, ".target")) {
-        parser->may_size = !parser->has_target;
-        return target_read(parser);
+    if (ptx_is_dot(parser, ".target") && (!parser->has_target || parser->may_size)) {
+        ptx_next(parser);
+        parser->may_size = true;
+        return ptx_parse_target(parser);
     }
     if (!parser->has_target)
         return ptx_fail(parser, "expected .target after .version");
@@ -263,7 +169,7 @@ static bool module_directive(struct ptx_parser *parser)
         uint32_t size;
         ptx_next(parser);
         parser->may_size = false;
-        if (!ptx_number_u32(parser, 64, &size))
+        if (!ptx_needs(parser, PTX_FEATURE_ADDRESS_SIZE) || !ptx_number_u32(parser, 64, &size))
             return false;
         if (size != 32 && size != 64)
             return ptx_fail(parser, "an address size is 32 or 64");
@@ -281,7 +187,8 @@ static bool module_directive(struct ptx_parser *parser)
         return ptx_parse_pragma(parser, PTX_PRAGMA_MODULE);
     if (ptx_accept_dot(parser, ".alias"))
         return ptx_parse_alias(parser);
-    linkage_read(parser, &linkage);
+    if (!linkage_read(parser, &linkage) && linkage != PTX_LINK_NONE)
+        return false;
     if (ptx_accept_dot(parser, ".entry"))
         return ptx_parse_function(parser, linkage, true);
     if (ptx_accept_dot(parser, ".func"))
@@ -324,7 +231,7 @@ static bool module_read(struct ptx_parser *parser)
     if (!parser->has_target)
         return ptx_fail(parser, "expected .target after .version");
     ptx_aliases_apply(parser);
-    if (!ptx_all_defined(parser))
+    if (!ptx_sections_check(parser) || !ptx_all_defined(parser))
         return false;
     if (parser->module->target.debug && !parser->has_section)
         return ptx_fail(parser, ".target debug without a .section of debug data");
@@ -384,6 +291,7 @@ clab_status ptx_parse(const char *text, size_t bytes, const char *name,
                          : clab_error_set(record, CLAB_INTERNAL, "'%s' could not be read", module->name);
         ptx_lexer_fini(&parser.lexer);
     }
+    clab_map_free(&parser.places);
     clab_arena_free(&parser.scratch);
     if (status != CLAB_OK) {
         ptx_module_free(module);

@@ -5,6 +5,76 @@
 
 #include "ptx/parser.h"
 
+/* Names of which a part is no instruction, or another one: no white space may stand inside (ptxas 13.0.88).
+   `glued`: qualifiers before the first white space. */
+static bool is_glued(const char *text, size_t bytes, unsigned glued)
+{
+    static const char *const names[] = {"mul.lo",
+                                        "mul.hi",
+                                        "mul.wide",
+                                        "mad.lo",
+                                        "mad.hi",
+                                        "mad.wide",
+                                        "madc.lo",
+                                        "madc.hi",
+                                        "div.full",
+                                        "bar.warp",
+                                        "barrier.cluster.arrive",
+                                        "barrier.cluster.wait",
+                                        "fence.proxy",
+                                        "membar.proxy",
+                                        "createpolicy.range",
+                                        "st.async",
+                                        "red.async",
+                                        "mbarrier.init",
+                                        "mbarrier.inval",
+                                        "mbarrier.expect_tx",
+                                        "mbarrier.complete_tx",
+                                        "mbarrier.arrive",
+                                        "mbarrier.arrive.expect_tx",
+                                        "mbarrier.arrive_drop.expect_tx",
+                                        "cvta.to",
+                                        "dp2a.lo",
+                                        "dp2a.hi",
+                                        "shf.l",
+                                        "shf.r",
+                                        "bar.red",
+                                        "barrier.red",
+                                        "barrier.cta",
+                                        "mul24.lo",
+                                        "mul24.hi",
+                                        "mad24.lo",
+                                        "mad24.hi",
+                                        "createpolicy.fractional",
+                                        "pmevent.mask",
+                                        "mbarrier.arrive_drop",
+                                        "mbarrier.test_wait",
+                                        "mbarrier.test_wait.parity",
+                                        "mbarrier.try_wait",
+                                        "mbarrier.try_wait.parity",
+                                        "mbarrier.pending_count",
+                                        "cp.async",
+                                        "cp.async.commit_group",
+                                        "cp.async.wait_group",
+                                        "cp.async.wait_all",
+                                        "cp.async.mbarrier.arrive",
+                                        "cp.async.bulk",
+                                        "cp.async.bulk.commit_group",
+                                        "cp.async.bulk.wait_group",
+                                        "cp.async.bulk.prefetch"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const size_t length = strlen(names[i]);
+        unsigned dots = 0;
+        if (length > bytes || memcmp(text, names[i], length) != 0 || (length < bytes && text[length] != '.'))
+            continue;
+        for (const char *at = names[i]; *at; at++)
+            dots += *at == '.' ? 1u : 0u;
+        if (glued < dots)
+            return false;
+    }
+    return true;
+}
+
 /* The opcode at the current name: its text up to the last dotted qualifier, white space between them left
    out. Leaves the token after it current. */
 static struct ptx_opcode *opcode_read(struct ptx_parser *parser)
@@ -14,6 +84,7 @@ static struct ptx_opcode *opcode_read(struct ptx_parser *parser)
     char joined[512];
     size_t bytes = parser->token.bytes;
     const char *text = start;
+    unsigned glued = 0; /* qualifiers before the first white space */
     for (;;) {
         const char *at = lexer->at;
         while (*at == '.' || ptx_name_char(*at) || (at[0] == ':' && at[1] == ':'))
@@ -38,6 +109,8 @@ static struct ptx_opcode *opcode_read(struct ptx_parser *parser)
             }
             memcpy(joined, start, bytes);
             text = joined;
+            for (size_t i = 0; i < bytes; i++)
+                glued += joined[i] == '.' ? 1u : 0u;
         }
     }
     struct ptx_name *name = ptx_intern(parser, text, bytes);
@@ -55,6 +128,10 @@ static struct ptx_opcode *opcode_read(struct ptx_parser *parser)
     if (!name->opcode->root) {
         parser->suggestions++;
         ptx_fail(parser, "%s", name->opcode->fault);
+        return NULL;
+    }
+    if (text == joined && !is_glued(text, bytes, glued)) {
+        ptx_fail(parser, "no white space may stand in the instruction's name before its qualifiers");
         return NULL;
     }
     ptx_next(parser);
@@ -80,10 +157,11 @@ static bool index_to_address(struct ptx_parser *parser, struct ptx_operand *oper
     if (!base)
         return ptx_no_memory(parser);
     *base = *operand;
-    base->imm = 0;
+    const bool indexed = operand->kind == PTX_OPERAND_INDEXED; /* keeps its imm: that is part of the index */
+    base->imm = indexed ? operand->imm : 0;
     *operand = (struct ptx_operand){.kind = PTX_OPERAND_ADDRESS,
                                     .component = PTX_COMPONENT_NONE,
-                                    .imm = operand->imm,
+                                    .imm = indexed ? 0 : operand->imm,
                                     .elements = base,
                                     .n_elements = 1};
     return true;
@@ -106,9 +184,11 @@ static bool operands_read(struct ptx_parser *parser, struct ptx_insn *insn, cons
         if (row == PTX_BRA ? !ptx_parse_label(parser, &operands[count])
                            : !ptx_parse_operand(parser, &operands[count]))
             return false;
-        if (operands[count].kind == PTX_OPERAND_SYMBOL && operands[count].is_indexed && is_access &&
-            !index_to_address(parser, &operands[count]))
-            return false;
+        if (operands[count].kind == PTX_OPERAND_SYMBOL && ptx_is(parser, '[')) {
+            if (!ptx_parse_index(parser, &operands[count]) ||
+                (is_access && !index_to_address(parser, &operands[count])))
+                return false;
+        }
         count++;
         more = ptx_accept(parser, ',');
     }
@@ -289,16 +369,10 @@ static bool prototype(struct ptx_parser *parser, struct ptx_table *table)
     ptx_next(parser);
     if (ptx_is(parser, '(') && !ptx_parse_params(parser, false, &table->params, &table->n_params))
         return false;
-    while (parser->token.kind == PTX_TOKEN_DOT) { /* .noreturn, .abi_preserve n, .abi_preserve_control n */
-        bool takes_number =
-            ptx_is_dot(parser, ".abi_preserve") || ptx_is_dot(parser, ".abi_preserve_control");
-        if (!takes_number && !ptx_is_dot(parser, ".noreturn"))
-            return ptx_fail(parser, "unknown directive in a prototype");
-        ptx_next(parser);
-        uint32_t number;
-        if (takes_number && !ptx_constant_u32(parser, 65535, &number))
+    struct ptx_directives directives = {0};
+    while (parser->token.kind == PTX_TOKEN_DOT)
+        if (!ptx_function_directive(parser, &directives))
             return false;
-    }
     return true;
 }
 
@@ -315,6 +389,9 @@ static bool label_read(struct ptx_parser *parser, struct ptx_name *name)
     else
         return ptx_label_define(parser, name, NULL);
     ptx_next(parser);
+    if (kind != PTX_TABLE_BRANCH &&
+        !ptx_needs(parser, kind == PTX_TABLE_CALL ? PTX_FEATURE_CALLTARGETS : PTX_FEATURE_CALLPROTOTYPE))
+        return false;
     struct ptx_table *table = clab_arena_alloc(parser->arena, sizeof *table);
     struct ptx_table **kept = table ? ptx_list_add(parser, &parser->tables, sizeof *kept) : NULL;
     if (!table || !kept)
@@ -344,6 +421,8 @@ static bool directive_read(struct ptx_parser *parser)
         return ptx_parse_loc(parser);
     if (ptx_accept_dot(parser, ".pragma"))
         return ptx_parse_pragma(parser, PTX_PRAGMA_BODY);
+    if (ptx_accept_dot(parser, ".target"))
+        return ptx_parse_target(parser);
     for (size_t i = 0; i < sizeof spaces / sizeof spaces[0]; i++)
         if (ptx_accept_dot(parser, spaces[i].word))
             return ptx_parse_variables(parser, spaces[i].space, PTX_LINK_NONE);

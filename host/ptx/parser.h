@@ -39,6 +39,8 @@ struct ptx_name {
     struct ptx_binding *range; /* %r<100>: its prefix; a register of that very name is another thing */
     struct ptx_label_binding *label;
     struct ptx_opcode *opcode; /* the name as an opcode text, once read */
+    bool in_section;           /* a label of a .section */
+    bool is_awaited;           /* a function_name: must be one at the end */
     int sreg;                  /* -1 not looked for yet, else enum ptx_sreg, PTX_SREG_COUNT none */
 };
 
@@ -90,6 +92,8 @@ struct ptx_parser {
     struct ptx_list operands, relocs, bytes;                             /* short-lived */
     uint32_t n_files;
     uint32_t loc;
+    struct clab_map places;         /* of .loc: file, line, column */
+    struct ptx_list function_names; /* labels of sections that are still to come */
     uint64_t initialised_bytes;
     unsigned suggestions; /* made so far: they are a courtesy, and their number is bounded */
     bool linked;          /* PTX_LINKED_MARK */
@@ -97,7 +101,17 @@ struct ptx_parser {
     bool may_size; /* .address_size may come next: right after .target only */
 };
 
+/* What a directive or declaration needs. features.def: PTX_FEATURE(id, text, isa, sm). */
+enum ptx_feature {
+#define PTX_FEATURE(id, text, isa, sm) PTX_FEATURE_##id,
+#include "ptx/features.def"
+#undef PTX_FEATURE
+    PTX_FEATURE_COUNT
+};
+
 /* --- report.c */
+/* Does the module's .version and .target have it? Else fails. */
+bool ptx_needs(struct ptx_parser *parser, enum ptx_feature feature);
 /* Records a failure at the current token (in a body: of its function, the first one only). Always false. */
 bool ptx_fail(struct ptx_parser *parser, const char *format, ...) CLAB_PRINTF(2, 3);
 bool ptx_fail_at(struct ptx_parser *parser, uint32_t line, uint32_t column, const char *source,
@@ -156,18 +170,27 @@ bool ptx_parse_attribute(struct ptx_parser *parser, bool *out_managed);
 /* Parses variables after their state space is known: `.align 8 .b8 name[16] = …, …;`. */
 bool ptx_parse_variables(struct ptx_parser *parser, enum ptx_space space, enum ptx_linkage linkage);
 bool ptx_parse_registers(struct ptx_parser *parser);
+/* After .target. */
+bool ptx_parse_target(struct ptx_parser *parser);
+/* `(.param .b32 a, …)`, the parentheses included; `bind`: the names come into scope. */
+bool ptx_parse_params(struct ptx_parser *parser, bool bind, struct ptx_var ***out_vars, uint32_t *out_count);
+enum ptx_type ptx_type_of(const struct ptx_token *token); /* of a dotted word; PTX_NONE when it is no type */
+
+/* --- debug.c */
+/* After the directive's word, to its end. */
 bool ptx_parse_loc(struct ptx_parser *parser);
 bool ptx_parse_file(struct ptx_parser *parser);
 enum ptx_pragma_place { PTX_PRAGMA_MODULE, PTX_PRAGMA_KERNEL, PTX_PRAGMA_BODY };
 bool ptx_parse_pragma(struct ptx_parser *parser, enum ptx_pragma_place place);
 bool ptx_parse_section(struct ptx_parser *parser);
-/* `(.param .b32 a, …)`, the parentheses included; `bind`: the names come into scope. */
-bool ptx_parse_params(struct ptx_parser *parser, bool bind, struct ptx_var ***out_vars, uint32_t *out_count);
-enum ptx_type ptx_type_of(const struct ptx_token *token); /* of a dotted word; PTX_NONE when it is no type */
+/* At the module's end: do the labels of all function_name exist? */
+bool ptx_sections_check(struct ptx_parser *parser);
 
 /* --- function.c */
 /* After .entry or .func: header and body, or the semicolon of a declaration. */
 bool ptx_parse_function(struct ptx_parser *parser, enum ptx_linkage linkage, bool entry);
+/* One directive of a .func or a prototype. */
+bool ptx_function_directive(struct ptx_parser *parser, struct ptx_directives *d);
 bool ptx_parse_alias(struct ptx_parser *parser); /* after .alias */
 /* At the module's end: aliases share their targets' bodies; what is declared only must be .extern. */
 void ptx_aliases_apply(struct ptx_parser *parser);
@@ -175,12 +198,21 @@ bool ptx_all_defined(struct ptx_parser *parser);
 
 /* --- operands.c */
 bool ptx_parse_operand(struct ptx_parser *parser, struct ptx_operand *out);
+/* sym[index], after the symbol: only whole operands have an index, not parts of vectors or addresses. */
+bool ptx_parse_index(struct ptx_parser *parser, struct ptx_operand *out);
 bool ptx_table_declared(struct ptx_parser *parser); /* is the name that comes next one of a table? */
 bool ptx_parse_label(struct ptx_parser *parser, struct ptx_operand *out); /* the target of bra */
-/* The operands of a call: see struct ptx_operand. */
-bool ptx_parse_call(struct ptx_parser *parser, struct ptx_insn *insn);
+/* A name that no member or offset follows, or a constant. */
+bool ptx_parse_plain(struct ptx_parser *parser, struct ptx_operand *out);
 /* `name` is not declared: fails, with a suggestion. */
 bool ptx_undeclared(struct ptx_parser *parser, const struct ptx_name *name);
+
+/* --- call.c */
+/* The operands of a call: see struct ptx_operand. */
+bool ptx_parse_call(struct ptx_parser *parser, struct ptx_insn *insn);
+/* Does what a call passes and takes (LIST, callee, LIST) fit such a function? Fails at the current token. */
+bool ptx_call_fits(struct ptx_parser *parser, struct ptx_operand operands[3], struct ptx_var *const *params,
+                   uint32_t n_params, struct ptx_var *const *returns, uint32_t n_returns);
 
 /* --- parse_body.c */
 bool ptx_parse_body(struct ptx_parser *parser);

@@ -13,8 +13,9 @@ struct printer {
     struct clab_str *out;
     const struct ptx_module *module;
     const struct ptx_function *function;
-    const bool *ambiguous;     /* by register */
-    const bool *ambiguous_var; /* by variable of the body */
+    const bool *ambiguous;        /* by register */
+    const bool *ambiguous_var;    /* by variable of the body */
+    struct clab_map module_names; /* of its variables and functions */
 };
 
 static const char *linkage_text(enum ptx_linkage linkage)
@@ -33,13 +34,52 @@ static const char *linkage_text(enum ptx_linkage linkage)
     }
 }
 
+/* The first register of the vector that this one is a member of, and how many there are; 1 for no vector. */
+static uint32_t vector_of(const struct ptx_function *function, uint32_t reg, uint32_t *out_lanes)
+{
+    const char *dot = strchr(function->regs[reg].name, '.');
+    *out_lanes = 1;
+    if (!dot)
+        return reg;
+    const uint32_t first = reg - (dot[1] == 'w' ? 3u : (uint32_t)(dot[1] - 'x'));
+    const size_t stem = (size_t)(dot - function->regs[reg].name);
+    while (*out_lanes < 4 && first + *out_lanes < function->n_regs) {
+        const char *next = function->regs[first + *out_lanes].name;
+        if (strncmp(next, function->regs[reg].name, stem) != 0 || next[stem] != '.' || next[stem + 1] == 'x')
+            break;
+        ++*out_lanes;
+    }
+    return first;
+}
+
+static bool is_param(const struct ptx_function *function, uint32_t reg)
+{
+    for (uint32_t i = 0; i < function->n_params; i++)
+        if (function->params[i]->space == PTX_SPACE_REG && function->params[i]->reg == reg)
+            return true;
+    for (uint32_t i = 0; i < function->n_returns; i++)
+        if (function->returns[i]->space == PTX_SPACE_REG && function->returns[i]->reg == reg)
+            return true;
+    return false;
+}
+
+static void print_vector_name(struct printer *p, uint32_t first)
+{
+    const char *name = p->function->regs[first].name;
+    clab_str_add_bytes(p->out, name, strcspn(name, "."));
+    if (p->ambiguous[first])
+        clab_str_addf(p->out, "_s%u", (unsigned)first);
+}
+
 static void print_reg(struct printer *p, uint32_t reg)
 {
     const char *name = p->function->regs[reg].name;
     const char *dot = strchr(name, '.'); /* a member of a vector register */
-    if (dot)
-        clab_str_addf(p->out, "%.*s_v%u", (int)(dot - name), name, (unsigned)reg);
-    else if (p->ambiguous[reg])
+    uint32_t lanes;
+    if (dot) {
+        print_vector_name(p, vector_of(p->function, reg, &lanes));
+        clab_str_add(p->out, dot);
+    } else if (p->ambiguous[reg])
         clab_str_addf(p->out, "%s_s%u", name, (unsigned)reg);
     else
         clab_str_add(p->out, name);
@@ -92,6 +132,20 @@ static void print_component(struct printer *p, const struct ptx_operand *operand
                       (int)(operand->imm >> 16), operand->imm & 0xffff);
 }
 
+/* All members of a vector register in their order: where only a name may stand, it is one. */
+static bool is_whole_vector(const struct ptx_function *function, const struct ptx_operand *operand)
+{
+    uint32_t lanes;
+    const struct ptx_operand *elements = operand->elements;
+    if (operand->n_elements < 2 || elements[0].kind != PTX_OPERAND_REG ||
+        vector_of(function, elements[0].reg, &lanes) != elements[0].reg || lanes != operand->n_elements)
+        return false;
+    for (uint32_t i = 1; i < lanes; i++)
+        if (elements[i].kind != PTX_OPERAND_REG || elements[i].reg != elements[0].reg + i)
+            return false;
+    return true;
+}
+
 static void print_operand(struct printer *p, const struct ptx_operand *operand)
 {
     switch (operand->kind) {
@@ -122,7 +176,16 @@ static void print_operand(struct printer *p, const struct ptx_operand *operand)
             print_var_name(p, operand->var);
         else
             clab_str_add(p->out, operand->func->name);
+        if (operand->is_sum && !operand->imm)
+            clab_str_add(p->out, "+0");
         print_offset(p, operand->imm);
+        break;
+    case PTX_OPERAND_INDEXED:
+        print_var_name(p, operand->var);
+        clab_str_add(p->out, "[");
+        print_operand(p, &operand->elements[0]);
+        print_offset(p, operand->imm);
+        clab_str_add(p->out, "]");
         break;
     case PTX_OPERAND_LABEL:
         if (operand->table)
@@ -131,6 +194,10 @@ static void print_operand(struct printer *p, const struct ptx_operand *operand)
             clab_str_addf(p->out, "$L_%u", (unsigned)operand->target);
         break;
     case PTX_OPERAND_ADDRESS:
+        if (operand->elements[0].kind == PTX_OPERAND_INDEXED) { /* these have no brackets around them */
+            print_operand(p, &operand->elements[0]);
+            break;
+        }
         clab_str_add(p->out, "[");
         for (uint32_t i = 0; i < operand->n_elements; i++) {
             if (i)
@@ -142,7 +209,10 @@ static void print_operand(struct printer *p, const struct ptx_operand *operand)
         clab_str_add(p->out, "]");
         break;
     case PTX_OPERAND_VECTOR:
-        print_list(p, operand, "{", "}");
+        if (is_whole_vector(p->function, operand))
+            print_vector_name(p, operand->elements[0].reg);
+        else
+            print_list(p, operand, "{", "}");
         break;
     case PTX_OPERAND_LIST:
         print_list(p, operand, "(", ")");
@@ -220,6 +290,8 @@ static void print_declarator(struct printer *p, const struct ptx_var *var)
     if (var->is_managed)
         clab_str_add(p->out, ".attribute(.managed) ");
     if (var->space == PTX_SPACE_REG) {
+        if (var->vector > 1)
+            clab_str_addf(p->out, ".v%u ", var->vector);
         clab_str_addf(p->out, ".%s %s", ptx_types[var->type].text, var->name);
         return;
     }
@@ -386,51 +458,44 @@ static void print_table(struct printer *p, const struct ptx_table *table)
     clab_str_add(p->out, ";\n");
 }
 
-static bool is_param(const struct ptx_function *function, uint32_t reg)
+static bool name_add(struct printer *p, struct clab_map *names, const char *text, bool *out_taken)
 {
-    for (uint32_t i = 0; i < function->n_params; i++)
-        if (function->params[i]->space == PTX_SPACE_REG && function->params[i]->reg == reg)
-            return true;
-    for (uint32_t i = 0; i < function->n_returns; i++)
-        if (function->returns[i]->space == PTX_SPACE_REG && function->returns[i]->reg == reg)
-            return true;
-    return false;
-}
-
-/* Marks the names that an earlier item has. */
-static bool *find_ambiguous(struct printer *p, struct clab_arena *scratch, uint32_t count,
-                            const char *(*name)(const struct ptx_function *, uint32_t))
-{
-    bool *ambiguous = clab_arena_alloc(scratch, (size_t)count + 1);
-    struct clab_map names = {0};
-    if (!ambiguous)
+    /* A vector register goes by its first member, q.x. */
+    const char *dot = strchr(text, '.');
+    const size_t bytes = dot && dot[1] == 'x' ? (size_t)(dot - text) : strlen(text);
+    *out_taken = clab_map_get(names, text, bytes) || clab_map_get(&p->module_names, text, bytes);
+    if (!clab_map_set(names, text, bytes, p))
         p->out->failed = true;
-    for (uint32_t i = 0; ambiguous && i < count; i++) {
-        const char *text = name(p->function, i);
-        ambiguous[i] = clab_map_get(&names, text, strlen(text)) != NULL;
-        if (!clab_map_set(&names, text, strlen(text), ambiguous))
-            p->out->failed = true;
-    }
+    return *out_taken;
+}
+
+/* Marks the registers and variables of a body whose names something else has: scopes are not printed. */
+static bool find_ambiguous(struct printer *p, struct clab_arena *scratch, const struct ptx_function *function)
+{
+    bool *regs = clab_arena_alloc(scratch, (size_t)function->n_regs + 1), taken;
+    bool *vars = clab_arena_alloc(scratch, (size_t)function->n_vars + 1);
+    struct clab_map names = {0};
+    if (!regs || !vars)
+        return false;
+    for (uint32_t i = 0; i < function->n_params; i++)
+        name_add(p, &names, function->params[i]->name, &taken);
+    for (uint32_t i = 0; i < function->n_returns; i++)
+        name_add(p, &names, function->returns[i]->name, &taken);
+    for (uint32_t i = 0; i < function->n_regs; i++)
+        if (!is_param(function, i))
+            name_add(p, &names, function->regs[i].name, &regs[i]);
+    for (uint32_t i = 0; i < function->n_vars; i++)
+        name_add(p, &names, function->vars[i]->name, &vars[i]);
     clab_map_free(&names);
-    return ambiguous;
-}
-
-static const char *reg_name(const struct ptx_function *function, uint32_t index)
-{
-    return function->regs[index].name;
-}
-
-static const char *var_name(const struct ptx_function *function, uint32_t index)
-{
-    return function->vars[index]->name;
+    p->ambiguous = regs;
+    p->ambiguous_var = vars;
+    return true;
 }
 
 static void print_body(struct printer *p, const struct ptx_function *function, struct clab_arena *scratch)
 {
     bool *target = clab_arena_alloc(scratch, (size_t)function->n_insns + 1);
-    p->ambiguous = find_ambiguous(p, scratch, function->n_regs, reg_name);
-    p->ambiguous_var = find_ambiguous(p, scratch, function->n_vars, var_name);
-    if (!target || !p->ambiguous || !p->ambiguous_var) {
+    if (!target || !find_ambiguous(p, scratch, function)) {
         p->out->failed = true;
         return;
     }
@@ -438,10 +503,17 @@ static void print_body(struct printer *p, const struct ptx_function *function, s
         target[function->labels[i].insn] = true;
     clab_str_add(p->out, "\n{\n");
     for (uint32_t i = 0; i < function->n_regs; i++) {
-        if (is_param(function, i))
+        uint32_t lanes, first = vector_of(function, i, &lanes);
+        if (is_param(function, first) || first != i)
             continue;
-        clab_str_addf(p->out, "\t.reg .%s ", ptx_types[function->regs[i].type].text);
-        print_reg(p, i);
+        clab_str_add(p->out, "\t.reg ");
+        if (lanes > 1)
+            clab_str_addf(p->out, ".v%u ", (unsigned)lanes);
+        clab_str_addf(p->out, ".%s ", ptx_types[function->regs[i].type].text);
+        if (lanes > 1)
+            print_vector_name(p, i);
+        else
+            print_reg(p, i);
         clab_str_add(p->out, ";\n");
     }
     for (uint32_t i = 0; i < function->n_vars; i++)
@@ -460,11 +532,18 @@ static void print_body(struct printer *p, const struct ptx_function *function, s
 void ptx_module_print(const struct ptx_module *module, struct clab_str *out)
 {
     struct printer p = {.out = out, .module = module};
+    bool taken;
+    for (uint32_t i = 0; i < module->n_vars + module->n_functions; i++)
+        name_add(&p, &p.module_names,
+                 i < module->n_vars ? module->vars[i]->name : module->functions[i - module->n_vars]->name,
+                 &taken);
     struct clab_arena scratch = {0};
     char suffix[2] = {module->target.suffix, 0};
-    clab_str_addf(out, ".version %u.%u\n.target sm_%u%s%s\n.address_size %u\n", module->version / 10,
-                  module->version % 10, module->target.sm, suffix,
-                  module->target.texmode_independent ? ", texmode_independent" : "", module->address_size);
+    const unsigned sm = module->target.sm == 110 && module->version < 90 ? 101 : module->target.sm;
+    clab_str_addf(out, ".version %u.%u\n.target sm_%u%s%s\n", module->version / 10, module->version % 10, sm,
+                  suffix, module->target.texmode_independent ? ", texmode_independent" : "");
+    if (module->version >= 23) /* it had none before */
+        clab_str_addf(out, ".address_size %u\n", module->address_size);
     for (uint32_t i = 0; i < module->n_functions;
          i++) { /* prototypes first: variables and bodies may name any of them */
         if (module->functions[i]->entry)
@@ -487,5 +566,6 @@ void ptx_module_print(const struct ptx_module *module, struct clab_str *out)
         if (module->functions[i]->alias)
             clab_str_addf(out, ".alias %s, %s;\n", module->functions[i]->name,
                           module->functions[i]->alias->name);
+    clab_map_free(&p.module_names);
     clab_arena_free(&scratch);
 }

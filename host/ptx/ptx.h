@@ -112,9 +112,14 @@ enum ptx_operand_kind {
     PTX_OPERAND_FLOAT,   /* imm: bits of a double (decimal or 0d literal), or of a float when is_f32_bits (0f)
                           */
     PTX_OPERAND_SYMBOL,  /* var (or func) plus imm bytes: an address used as a value */
+    PTX_OPERAND_INDEXED, /* var[elements[0] + imm]: the address of an element. The index is a register, a
+                            special register or a SYMBOL; its low 32 bits (of a narrower one its bits, without
+                            sign) plus imm are multiplied by the bytes of the array's scalar type, all in 32
+                            bits (SASS of ptxas 13.0.88) */
     PTX_OPERAND_LABEL,   /* target: instruction index in the function; table for .branchtargets */
-    PTX_OPERAND_ADDRESS, /* [elements[0] + imm]: elements[0] is REG, SYMBOL or INT; further elements of a
-                            tensor address [map, {coords}] or [map, {..}, {..}] follow as elements[1..] */
+    PTX_OPERAND_ADDRESS, /* [elements[0] + imm]: elements[0] is REG, SYMBOL, INDEXED or INT; further elements
+                            of a tensor address [map, {coords}] or [map, {..}, {..}] follow as elements[1..]
+                          */
     PTX_OPERAND_VECTOR,  /* {a, b, …}: elements */
     PTX_OPERAND_LIST,    /* (a, b, …) of a call: elements */
     PTX_OPERAND_PAIR,    /* d|p: elements[0], elements[1] (either may be SINK) */
@@ -146,6 +151,7 @@ struct ptx_operand {
     bool negated;      /* !p */
     bool is_f32_bits;  /* FLOAT written as 0fXXXXXXXX */
     bool is_indexed;   /* SYMBOL written as sym[n] */
+    bool is_sum;       /* SYMBOL written as sym + n */
     bool is_exact;     /* FLOAT written as 0f… or 0d… */
     bool is_unsigned;  /* INT with U suffix or above INT64_MAX */
     uint8_t component; /* PTX_COMPONENT_NONE when there is none */
@@ -215,6 +221,7 @@ struct ptx_var {
     uint32_t align_bytes;
     uint64_t bytes; /* 0 for an unsized .extern .shared array */
     bool is_array, is_unsized;
+    uint32_t shape;  /* tells other dimensions, the first one aside */
     bool is_managed; /* .attribute(.managed) */
     bool ptr;        /* .param with .ptr */
     enum ptx_space ptr_space;
@@ -249,6 +256,8 @@ struct ptx_directives {
         noreturn;
     uint32_t reqntid[3], maxntid[3], reqnctapercluster[3];
     uint32_t minnctapersm, maxnctapersm, maxnreg, maxclusterrank; /* 0 absent */
+    uint32_t preserve,
+        preserve_control; /* .abi_preserve, .abi_preserve_control: 1 more than given, 0 absent */
 };
 
 struct ptx_function {
@@ -278,6 +287,7 @@ struct ptx_function {
 
 struct ptx_loc {
     uint32_t file, line, column; /* file: index into module->files by .file number */
+    uint32_t caller; /* inlined_at: 1 + index of the call's .loc, an earlier one; 0: not inlined */
 };
 
 struct ptx_target {
@@ -324,6 +334,11 @@ clab_status ptx_parse(const char *text, size_t bytes, const char *name,
 void ptx_module_free(struct ptx_module *module);
 /* Function (entry or not) by name, or NULL. */
 struct ptx_function *ptx_function_get(const struct ptx_module *module, const char *name);
+/* Where an instruction stands in the source, by .loc: its own line (level 0), that of the call which was
+   inlined there (1), that of the call which was inlined around it (2) and so on. False when there is none.
+   *out_file is borrowed. */
+bool ptx_insn_place(const struct ptx_module *module, const struct ptx_insn *insn, unsigned level,
+                    const char **out_file, uint32_t *out_line, uint32_t *out_column);
 /* Copies the statement's text, white space folded, NUL-terminated, truncated to `size`. */
 void ptx_insn_text(const struct ptx_module *module, const struct ptx_insn *insn, char *out_text, size_t size);
 

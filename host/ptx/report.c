@@ -177,3 +177,23 @@ void *ptx_list_copy(struct ptx_parser *parser, const struct ptx_list *list, size
     memcpy(copy, list->items, list->count * size);
     return copy;
 }
+
+bool ptx_needs(struct ptx_parser *parser, enum ptx_feature feature)
+{
+    static const struct {
+        const char *text;
+        uint16_t isa, sm;
+    } features[] = {
+#define PTX_FEATURE(id, text, isa, sm) {text, isa, sm},
+#include "ptx/features.def"
+#undef PTX_FEATURE
+    };
+    const struct ptx_module *module = parser->module;
+    if (module->version < features[feature].isa)
+        return ptx_fail(parser, "%s requires PTX ISA .version %u.%u or later", features[feature].text,
+                        features[feature].isa / 10, features[feature].isa % 10);
+    if (module->target.sm < features[feature].sm)
+        return ptx_fail(parser, "%s requires .target sm_%u or higher", features[feature].text,
+                        features[feature].sm);
+    return true;
+}

@@ -83,9 +83,12 @@ bool ptx_target_has(enum ptx_row row, struct ptx_target target)
 /* ptxas: "PTX .version X does not support .target Y". 0: a target that ptxas 13.0 does not know. */
 uint16_t ptx_target_isa(struct ptx_target target)
 {
-    /* Those that ptxas 13.0.88 takes; it asks no .version of them. */
-    static const uint8_t older[] = {10, 11, 12, 13, 20, 21, 30, 32, 35, 37, 50, 52, 53,
-                                    60, 61, 62, 70, 72, 75, 80, 82, 86, 87, 88, 89};
+    /* Those that ptxas 13.0.88 takes, and the least .version with which it does. */
+    static const struct {
+        uint8_t sm, isa;
+    } older[] = {{10, 10}, {11, 10}, {12, 12}, {13, 12}, {20, 20}, {21, 20}, {30, 30}, {32, 40}, {35, 31},
+                 {37, 41}, {50, 40}, {52, 41}, {53, 42}, {60, 50}, {61, 50}, {62, 50}, {70, 51}, {72, 61},
+                 {75, 63}, {80, 70}, {82, 62}, {86, 71}, {87, 74}, {88, 73}, {89, 78}};
     switch (target.sm) {
     case 90:
         return target.suffix == 'a' ? 80 : target.suffix ? 0 : 78;
@@ -100,8 +103,8 @@ uint16_t ptx_target_isa(struct ptx_target target)
         return target.suffix == 'f' ? 88 : 87;
     default:
         for (size_t i = 0; i < sizeof older / sizeof older[0]; i++)
-            if (older[i] == target.sm)
-                return target.suffix ? 0 : 10;
+            if (older[i].sm == target.sm)
+                return target.suffix ? 0 : older[i].isa;
         return 0;
     }
 }

@@ -224,14 +224,13 @@ static bool apply(struct ptx_parser *parser, int sign, const struct ptx_value *l
             *out = from_bits((uint64_t)(sign == '/' ? sa / sb : sa % sb), false);
         return true;
     case PTX_PUNCT_SHL:
-        *out = from_bits(b > 63 ? 0 : a << b, left->is_unsigned);
+        *out = from_bits(a << (b & 63), left->is_unsigned); /* ptxas folds shifts as x86 does */
         return true;
     case PTX_PUNCT_SHR:
         if (left->is_unsigned)
-            *out = from_bits(b > 63 ? 0 : a >> b, true);
+            *out = from_bits(a >> (b & 63), true);
         else
-            *out =
-                from_bits((uint64_t)(sa < 0 ? ~(~sa >> (b > 63 ? 63 : b)) : sa >> (b > 63 ? 63 : b)), false);
+            *out = from_bits((uint64_t)(sa < 0 ? ~(~sa >> (b & 63)) : sa >> (b & 63)), false);
         return true;
     case '<':
         *out = from_bits(is_unsigned ? a < b : sa < sb, false);
@@ -378,6 +377,8 @@ static bool address_of(struct ptx_parser *parser, const struct ptx_var *var, str
     }
     reloc->var = binding->var;
     reloc->func = binding->function;
+    if (reloc->func && !ptx_needs(parser, PTX_FEATURE_FUNCTION_ADDRESS))
+        return false;
     if (reloc->var && reloc->var->space != PTX_SPACE_GLOBAL && reloc->var->space != PTX_SPACE_CONST)
         return ptx_fail(parser,
                         "'%s' is a .%s variable; an initialiser takes addresses of .global and .const",
@@ -409,6 +410,8 @@ static bool addend_read(struct ptx_parser *parser, struct ptx_reloc *reloc)
 static bool symbol_value(struct ptx_parser *parser, const struct ptx_var *var, struct ptx_reloc *reloc)
 {
     if (ptx_is_name(parser, "generic")) {
+        if (!ptx_needs(parser, PTX_FEATURE_GENERIC))
+            return false;
         ptx_next(parser);
         reloc->generic = true;
         if (!ptx_expect(parser, '(', "after generic") || !address_of(parser, var, reloc) ||

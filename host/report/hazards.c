@@ -115,6 +115,10 @@ static void add_party(const struct paint *paint, const json_t *party, int number
     if (add_place(paint, source, "")) {
         clab_str_addf(out, "           %sPTX line %lld: %s%s\n", colour(paint, DIM), number_of(ptx, "line"),
                       instruction, colour(paint, PLAIN));
+        const json_t *caller = json_object_get(party, "caller");
+        if (json_is_object(caller))
+            clab_str_add(out, "       inlined at\n");
+        add_place(paint, caller, "");
     } else if (!add_place(paint, ptx, instruction) && instruction[0] != '\0') {
         clab_str_addf(out, "           %s\n", instruction);
     }

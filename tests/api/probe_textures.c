@@ -232,7 +232,9 @@ static CUresult run(const char *before, const char *instruction, CUtexObject han
     CUresult result = cu.cuModuleLoadData(&module, ptx);
     if (result != CUDA_SUCCESS)
         return result;
-    cu.cuModuleGetFunction(&function, module, "fetch");
+    result = cu.cuModuleGetFunction(&function, module, "fetch");
+    if (result != CUDA_SUCCESS)
+        return result;
     void *params[] = {&handle, &results, &x, &y};
     result = cu.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL);
     return result == CUDA_SUCCESS ? cu.cuCtxSynchronize() : result;
@@ -350,7 +352,119 @@ static void textures(void)
          texture_of(array, clamp, point, CU_TRSF_READ_AS_INTEGER), 0, 0);
 }
 
-static void surfaces(void)
+/* A texture whose one texel is 1, the others 0: what comes out is that texel's weight. */
+static CUtexObject one_hot(unsigned dims, unsigned texel)
+{
+    float data[8] = {0};
+    data[texel] = 1;
+    if (dims < 3)
+        return texture_of(filled(2, dims == 2 ? 2 : 0, CU_AD_FORMAT_FLOAT, 1, 0, data, 8),
+                          CU_TR_ADDRESS_MODE_CLAMP, CU_TR_FILTER_MODE_LINEAR, 0);
+    const CUarray array = array_of(NULL, 2, 2, 2, CU_AD_FORMAT_FLOAT, 1, 0);
+    const CUDA_MEMCPY3D box = {.srcMemoryType = CU_MEMORYTYPE_HOST,
+                               .srcHost = data,
+                               .srcPitch = 8,
+                               .srcHeight = 2,
+                               .dstMemoryType = CU_MEMORYTYPE_ARRAY,
+                               .dstArray = array,
+                               .WidthInBytes = 8,
+                               .Height = 2,
+                               .Depth = 2};
+    const CUresult result = cu.cuMemcpy3D_v2(&box);
+    if (result != CUDA_SUCCESS)
+        printf("fill: %d\n", (int)result);
+    return texture_of(array, CU_TR_ADDRESS_MODE_CLAMP, CU_TR_FILTER_MODE_LINEAR, 0);
+}
+
+static void weights(void)
+{
+    static const char tex_3d[] = "mul.f32 %f3, %x, 0f3F266666; add.f32 %f3, %f3, 0f3DCCCCCD; mov.f32 %f2, "
+                                 "%y;\ntex.3d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%h, {%x, %y, %f3, %f3}];";
+    CUtexObject hot[8];
+    uint32_t state = 12345;
+    start();
+    cu.cuMemAlloc_v2(&results, 64);
+    for (unsigned dims = 1; dims <= 3; dims++) {
+        for (unsigned i = 0; i < 1u << dims; i++)
+            hot[i] = one_hot(dims, i);
+        for (unsigned k = 0; k < 16; k++) {
+            const float x = 0.5f + (float)((state = state * 1664525u + 1013904223u) >> 8) / 16777216.0f,
+                        y = 0.5f + (float)((state = state * 1664525u + 1013904223u) >> 8) / 16777216.0f;
+            for (unsigned i = 0; i < 1u << dims; i++)
+                show(dims == 1   ? "weight1"
+                     : dims == 2 ? "weight2"
+                                 : "weight3",
+                     dims == 1   ? tex_1d
+                     : dims == 2 ? tex_2d
+                                 : tex_3d,
+                     hot[i], x, y);
+        }
+    }
+}
+
+/* What bytes become: alone, and half-way between two. */
+static void conversions(void)
+{
+    uint8_t bytes[256];
+    start();
+    cu.cuMemAlloc_v2(&results, 64);
+    for (unsigned i = 0; i < 256; i++)
+        bytes[i] = (uint8_t)i;
+    const CUaddress_mode clamp = CU_TR_ADDRESS_MODE_CLAMP;
+    const CUarray array = filled(256, 0, CU_AD_FORMAT_UNSIGNED_INT8, 1, 0, bytes, 256);
+    CUtexObject t = texture_of(array, clamp, CU_TR_FILTER_MODE_POINT, CU_TRSF_SRGB);
+    for (unsigned i = 0; i < 256; i++)
+        show("srgb", tex_1d, t, (float)i, 0);
+    t = texture_of(array, clamp, CU_TR_FILTER_MODE_LINEAR, CU_TRSF_SRGB);
+    for (unsigned i = 0; i < 16; i++)
+        show("srgb linear", tex_1d, t, 16.0f * (float)i + 0.8f, 0);
+    t = texture_of(array, clamp, CU_TR_FILTER_MODE_LINEAR, 0);
+    for (unsigned i = 0; i < 16; i++)
+        show("unorm linear", tex_1d, t, 16.0f * (float)i + 0.8f, 0);
+    static const uint16_t halves[4] = {0x3c00, 0x3555, 0x0001, 0xfbff}, shorts[4] = {65535, 1, 2, 4369};
+    t = texture_of(filled(4, 0, CU_AD_FORMAT_HALF, 1, 0, halves, 8), clamp, CU_TR_FILTER_MODE_LINEAR, 0);
+    for (unsigned i = 0; i < 8; i++)
+        show("half linear", tex_1d, t, 0.5f + 0.45f * (float)i, 0);
+    t = texture_of(filled(4, 0, CU_AD_FORMAT_UNSIGNED_INT16, 1, 0, shorts, 8), clamp,
+                   CU_TR_FILTER_MODE_LINEAR, 0);
+    for (unsigned i = 0; i < 8; i++)
+        show("unorm16 linear", tex_1d, t, 0.5f + 0.45f * (float)i, 0);
+}
+
+static void outside(void)
+{
+    static const CUaddress_mode modes[] = {CU_TR_ADDRESS_MODE_WRAP, CU_TR_ADDRESS_MODE_CLAMP,
+                                           CU_TR_ADDRESS_MODE_MIRROR, CU_TR_ADDRESS_MODE_BORDER};
+    static const char *const queries[] = {"width",
+                                          "height",
+                                          "depth",
+                                          "array_size",
+                                          "channel_data_type",
+                                          "channel_order",
+                                          "num_mipmap_levels",
+                                          "num_samples"};
+    static const float pixels[4][2] = {{0, 0}, {-1, 0}, {4, 1}, {1, 2}};
+    start();
+    cu.cuMemAlloc_v2(&results, 64);
+    const CUarray array = filled(4, 2, CU_AD_FORMAT_FLOAT, 1, CUDA_ARRAY3D_SURFACE_LDST, texels, 16);
+    for (unsigned m = 0; m < 4; m++)
+        for (unsigned k = 0; k < 8; k++)
+            show("integer",
+                 "cvt.rni.s32.f32 %r0, %x; cvt.rni.s32.f32 %r1, %y;\n"
+                 "tex.2d.v4.f32.s32 {%f0, %f1, %f2, %f3}, [%h, {%r0, %r1}];",
+                 texture_of(array, modes[m], CU_TR_FILTER_MODE_POINT,
+                            k < 4 ? 0 : CU_TRSF_NORMALIZED_COORDINATES),
+                 pixels[k & 3][0], pixels[k & 3][1]);
+    for (unsigned i = 0; i < sizeof queries / sizeof queries[0]; i++) {
+        char text[64];
+        snprintf(text, sizeof text, "txq.%s.b32 %%r0, [%%h];", queries[i]);
+        show(text, text, texture_of(array, modes[1], CU_TR_FILTER_MODE_POINT, 0), 0, 0);
+    }
+}
+
+static const char *surface_text;
+
+static void surface_case(void)
 {
     static const uint32_t words[2][4] = {{0, 1, 2, 3}, {10, 11, 12, 13}};
     CUsurfObject surface = 0;
@@ -360,23 +474,7 @@ static void surfaces(void)
     resource.res.array.hArray =
         filled(4, 2, CU_AD_FORMAT_UNSIGNED_INT32, 1, CUDA_ARRAY3D_SURFACE_LDST, words, 16);
     SAY("surface", cu.cuSurfObjectCreate(&surface, &resource));
-    show("load", "suld.b.2d.v2.b32.trap {%r0, %r1}, [%h, {8, 1}];", surface, 0, 0);
-    show("load clamp",
-         "suld.b.2d.b32.clamp %r0, [%h, {400, -1}]; suld.b.2d.v2.b32.clamp {%r1, %r2}, [%h, {12, 0}];",
-         surface, 0, 0);
-    show("load zero",
-         "suld.b.2d.b32.zero %r0, [%h, {16, 0}]; suld.b.2d.v2.b32.zero {%r1, %r2}, [%h, {12, 0}];", surface,
-         0, 0);
-    show("store p", "sust.p.2d.b32.trap [%h, {3, 1}], 66; suld.b.2d.b32.trap %r0, [%h, {12, 1}];", surface, 0,
-         0);
-    show("reduce",
-         "sured.b.add.2d.u32.trap [%h, {8, 0}], 5; sured.p.max.2d.b32.trap [%h, {2, 1}], 99;\n"
-         "suld.b.2d.b32.trap %r0, [%h, {8, 0}]; suld.b.2d.b32.trap %r1, [%h, {8, 1}];",
-         surface, 0, 0);
-    show("suq",
-         "suq.width.b32 %r0, [%h]; suq.height.b32 %r1, [%h]; suq.channel_data_type.b32 %r2, [%h]; "
-         "suq.channel_order.b32 %r3, [%h];",
-         surface, 0, 0);
+    show(surface_text, surface_text, surface, 0, 0);
 }
 
 /* ---- faults ---- */
@@ -441,6 +539,33 @@ static void in_child(void (*section)(void))
         printf("the section ended with status %x\n", (unsigned)status);
 }
 
+static const char *const surface_cases[] = {
+    "suld.b.2d.v2.b32.trap {%r0, %r1}, [%h, {8, 1}];",
+    "suld.b.2d.v2.b32.trap {%r0, %r1}, [%h, {4, 1}];",
+    "suld.b.2d.b32.trap %r0, [%h, {2, 1}];",
+    "suld.b.2d.b32.clamp %r0, [%h, {400, -1}];",
+    "suld.b.2d.b32.clamp %r0, [%h, {-4, 7}];",
+    "suld.b.2d.v2.b32.clamp {%r0, %r1}, [%h, {16, 0}];",
+    "suld.b.2d.v2.b32.clamp {%r0, %r1}, [%h, {12, 0}];",
+    "suld.b.2d.b32.zero %r0, [%h, {16, 0}];",
+    "suld.b.2d.v2.b32.zero {%r0, %r1}, [%h, {16, 0}];",
+    "suld.b.2d.b32.trap %r0, [%h, {0, 2}];",
+    "sust.b.2d.b32.clamp [%h, {16, 9}], 66; suld.b.2d.b32.trap %r0, [%h, {12, 1}];",
+    "sust.b.2d.b32.zero [%h, {16, 9}], 66; suld.b.2d.b32.trap %r0, [%h, {12, 1}];",
+    "sust.b.2d.b32.trap [%h, {2, 0}], 66;",
+    "sust.p.2d.b32.trap [%h, {3, 1}], 66; suld.b.2d.b32.trap %r0, [%h, {12, 1}];",
+    "sust.p.2d.b32.clamp [%h, {9, 1}], 66; suld.b.2d.b32.trap %r0, [%h, {12, 1}];",
+    "sured.b.add.2d.u32.trap [%h, {8, 0}], 5; suld.b.2d.b32.trap %r0, [%h, {8, 0}];",
+    "sured.p.max.2d.b32.trap [%h, {2, 1}], 99; suld.b.2d.b32.trap %r0, [%h, {8, 1}];",
+    "sured.b.add.2d.u32.clamp [%h, {40, 0}], 5; suld.b.2d.b32.trap %r0, [%h, {12, 0}];",
+    "suq.width.b32 %r0, [%h];",
+    "suq.height.b32 %r0, [%h];",
+    "suq.depth.b32 %r0, [%h];",
+    "suq.array_size.b32 %r0, [%h];",
+    "suq.channel_data_type.b32 %r0, [%h];",
+    "suq.channel_order.b32 %r0, [%h];",
+};
+
 int main(int argc, char **argv)
 {
     void *library = argc > 1 ? dlopen(argv[1], RTLD_NOW | RTLD_LOCAL) : NULL;
@@ -454,7 +579,13 @@ int main(int argc, char **argv)
     in_child(virtual_memory);
     in_child(arrays);
     in_child(textures);
-    in_child(surfaces);
+    in_child(weights);
+    in_child(conversions);
+    in_child(outside);
+    for (size_t i = 0; i < sizeof surface_cases / sizeof surface_cases[0]; i++) {
+        surface_text = surface_cases[i];
+        in_child(surface_case);
+    }
     for (which = 0; which < 7; which++)
         in_child(fault);
     return 0;

@@ -27,7 +27,9 @@ static void test_stack(void **state)
     OK(cuCtxDestroy(a)); /* was current: popped */
     OK(cuCtxGetCurrent(&top));
     assert_ptr_equal(top, primary);
-    WANT(CUDA_ERROR_CONTEXT_IS_DESTROYED, cuCtxSetCurrent(a));
+    OK(cuCtxSetCurrent(a)); /* found out when it is used */
+    WANT(CUDA_ERROR_CONTEXT_IS_DESTROYED, cuCtxSynchronize());
+    OK(cuCtxSetCurrent(primary));
     WANT(CUDA_ERROR_INVALID_CONTEXT, cuCtxDestroy(a));
     OK(cuCtxDestroy(b));
     WANT(CUDA_ERROR_INVALID_CONTEXT, cuCtxSetCurrent((CUcontext)(uintptr_t)0xdead0));

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -256,6 +257,47 @@ static void test_standard_descriptors_may_be_closed(void **state)
     assert_int_equal(status, 0);
 }
 
+/* Where the C library lies in a child. */
+static void place_of_libc(bool fixed, char *line, size_t bytes)
+{
+    const char *const argv[] = {"grep", "-m1", "libc[.-]", "/proc/self/maps", NULL};
+    struct clab_process process;
+    assert_int_equal(fixed ? clab_process_start_fixed(&process, argv, NULL, false)
+                           : clab_process_start(&process, argv, NULL, false),
+                     0);
+    struct clab_line_reader reader = {.fd = process.from_fd};
+    char *text;
+    size_t length;
+    assert_int_equal(clab_line_read(&reader, 10000, &text, &length), 1);
+    snprintf(line, bytes, "%s", text);
+    clab_line_reader_free(&reader);
+    clab_process_kill(&process);
+}
+
+/* The same in each, whatever stack the parent may have; in ordinary children it moves. */
+static void test_addresses_can_be_fixed(void **state)
+{
+    (void)state;
+    char first[512], second[512], third[512], moving[4][512];
+    struct rlimit saved, large;
+    place_of_libc(true, first, sizeof first);
+    place_of_libc(true, second, sizeof second);
+    getrlimit(RLIMIT_STACK, &saved);
+    large = saved;
+    large.rlim_cur = large.rlim_max;
+    setrlimit(RLIMIT_STACK, &large);
+    place_of_libc(true, third, sizeof third);
+    setrlimit(RLIMIT_STACK, &saved);
+    bool moves = false;
+    for (int i = 0; i < 4; i++) {
+        place_of_libc(false, moving[i], sizeof moving[i]);
+        moves = moves || strcmp(moving[i], moving[0]) != 0;
+    }
+    if (!moves || strcmp(first, second) != 0)
+        skip(); /* nothing moves on this system, or it does not let us fix it */
+    assert_string_equal(first, third);
+}
+
 static void test_lines_of_every_length(void **state)
 {
     (void)state;
@@ -342,6 +384,7 @@ int main(void)
         cmocka_unit_test(test_child_has_default_signals_and_its_own_group),
         cmocka_unit_test(test_child_dies_with_its_parent),
         cmocka_unit_test(test_standard_descriptors_may_be_closed),
+        cmocka_unit_test(test_addresses_can_be_fixed),
         cmocka_unit_test(test_lines_of_every_length),
         cmocka_unit_test(test_write_to_a_closed_pipe_is_an_error),
         cmocka_unit_test(test_large_write_waits_for_a_full_pipe),

@@ -1,9 +1,12 @@
 /* A host program for with-emulator --check: a store in one stream and one in another.
 
-   usage: program FIRST SECOND STATUS     streams 1 or 2 for the two launches; what it exits with */
+   usage: program FIRST SECOND STATUS     streams 1 or 2 for the two launches; what it exits with. SECOND:
+   `null` stores at the null address, `large` asks for 2048 threads */
 #include <cuda.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const char source[] = ".version 8.0\n.target sm_90\n.address_size 64\n"
                              ".visible .entry put(.param .u64 at) {\n"
@@ -40,7 +43,10 @@ int main(int argc, char **argv)
     }
     void *arguments[] = {&at};
     for (int i = 1; i <= 2; i++) {
-        OK(cuLaunchKernel(put, 1, 1, 1, 1, 1, 1, 0, streams[atoi(argv[i]) - 1], arguments, NULL));
+        const bool null = strcmp(argv[i], "null") == 0, large = strcmp(argv[i], "large") == 0;
+        at = null ? 0 : at;
+        OK(cuLaunchKernel(put, 1, 1, 1, large ? 2048 : 1, 1, 1, 0,
+                          streams[null || large ? 0 : atoi(argv[i]) - 1], arguments, NULL));
     }
     OK(cuCtxSynchronize());
     puts("ran");

@@ -34,4 +34,12 @@ expect 127 'cannot run' --check -- "$scratch/nothing"
 echo 'race-lunches # typing' >"$scratch/wrong"
 expect 2 'no kind of hazard' --check --suppress "$scratch/wrong" -- true
 expect 2 '^clusterlab: --seed' --check --seed x -- true
+# Without --check: what ended the context, and why a launch was refused, is said all the same; `none` is silent.
+expect 99 'stand-in driver: .*store of 4 bytes: null address' -- "$program" 1 null 0
+expect 99 'cuLaunchKernel returns CUDA_ERROR_INVALID_VALUE: block 2048 x 1 x 1' -- "$program" 1 large 0
+CLUSTERLAB_EMU_LOG=none "$clusterlab" with-emulator -- "$program" 1 null 0 2>"$scratch/err" >"$scratch/out"
+if grep -q 'stand-in driver' "$scratch/err"; then
+    echo "CLUSTERLAB_EMU_LOG=none is not silent" >&2
+    failed=1
+fi
 exit $failed

@@ -118,6 +118,36 @@ static void test_verbose_lines_go_and_advice_stays(void **state)
     assert_null(clab_compile_log_strip(""));
 }
 
+static void test_a_line_of_ptx_has_its_place_in_the_source(void **state)
+{
+    (void)state;
+    static const char ptx[] = ".version 8.0\n"
+                              ".visible .entry k()\n{\n"
+                              "\t.loc\t1 7 5\n"
+                              "\tbad;\n"
+                              "\t.loc\t2 30 1, function_name $L__info_string0, inlined_at 1 7 5\n"
+                              "\tworse;\n"
+                              "}\n"
+                              ".visible .entry l()\n{\n"
+                              "\tplain;\n"
+                              "}\n"
+                              "\t.file\t1 \"/a/k.cu\"\n"
+                              "\t.file\t2 \"/a/caf\\303\\251.cuh\", 1, 2\n";
+    char file[64];
+    uint32_t line = 0, column = 0;
+    assert_true(clab_ptx_source_place(ptx, 5, file, sizeof file, &line, &column));
+    assert_string_equal(file, "/a/k.cu");
+    assert_int_equal(line, 7);
+    assert_int_equal(column, 5);
+    assert_true(clab_ptx_source_place(ptx, 7, file, sizeof file, &line, &column));
+    assert_string_equal(file, "/a/caf\303\251.cuh");
+    assert_int_equal(line, 30);
+    assert_false(clab_ptx_source_place(ptx, 11, file, sizeof file, &line, &column)); /* another function */
+    assert_false(clab_ptx_source_place(ptx, 3, file, sizeof file, &line, &column));
+    assert_false(clab_ptx_source_place(ptx, 99, file, sizeof file, &line, &column));
+    assert_false(clab_ptx_source_place("", 1, file, sizeof file, &line, &column));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -127,6 +157,7 @@ int main(void)
         cmocka_unit_test(test_a_ptx_error_shows_its_line),
         cmocka_unit_test(test_resources_are_those_of_the_entry),
         cmocka_unit_test(test_verbose_lines_go_and_advice_stays),
+        cmocka_unit_test(test_a_line_of_ptx_has_its_place_in_the_source),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,7 +27,7 @@ static clab_status compile(const char *text, const char *arch, enum clab_image_k
 {
     struct clab_compile_request request = {
         .source_path = "dir/k.cu", .source_text = text, .arch = arch, .want = want, .entry = entry};
-    return clab_nvrtc_compile(toolkit, &request, NULL, image, error);
+    return clab_nvrtc_compile(toolkit, &request, image, error);
 }
 
 static void test_ptx_for_a_compute_architecture(void **state)
@@ -133,18 +133,18 @@ static void test_missing_headers(void **state)
                                            .arch = "sm_90",
                                            .want = CLAB_IMAGE_PTX};
     bare.parts[CLAB_PART_CUDA_INCLUDE].found = false;
-    assert_int_equal(clab_nvrtc_compile(&bare, &request, NULL, &image, &error), CLAB_COMPILE);
+    assert_int_equal(clab_nvrtc_compile(&bare, &request, &image, &error), CLAB_COMPILE);
     assert_non_null(strstr(error.message, "cooperative_groups.h"));
     assert_non_null(strstr(error.remedy, "CUDA headers are missing"));
     request.source_text = "#include <vector>\n";
-    assert_int_equal(clab_nvrtc_compile(toolkit, &request, NULL, &image, &error), CLAB_COMPILE);
+    assert_int_equal(clab_nvrtc_compile(toolkit, &request, &image, &error), CLAB_COMPILE);
     assert_non_null(strstr(error.remedy, "device code only"));
     request.source_text = "#include \"mine.h\"\n";
-    assert_int_equal(clab_nvrtc_compile(toolkit, &request, NULL, &image, &error), CLAB_COMPILE);
+    assert_int_equal(clab_nvrtc_compile(toolkit, &request, &image, &error), CLAB_COMPILE);
     assert_non_null(strstr(error.remedy, "-I DIR"));
     bare.parts[CLAB_PART_NVRTC].found = false;
     bare.parts[CLAB_PART_NVRTC].remedy = "get it";
-    assert_int_equal(clab_nvrtc_compile(&bare, &request, NULL, &image, &error), CLAB_NO_TOOLKIT);
+    assert_int_equal(clab_nvrtc_compile(&bare, &request, &image, &error), CLAB_NO_TOOLKIT);
     assert_string_equal(error.remedy, "get it");
     clab_error_clear(&error);
 }
@@ -168,7 +168,7 @@ static void test_host_headers(void **state)
         struct clab_image image;
         struct clab_error error = {0};
         bare.parts[CLAB_PART_CCCL_INCLUDE].found = i == 0 && toolkit->parts[CLAB_PART_CCCL_INCLUDE].found;
-        if (clab_nvrtc_compile(&bare, &request, NULL, &image, &error) != CLAB_OK)
+        if (clab_nvrtc_compile(&bare, &request, &image, &error) != CLAB_OK)
             fail_msg("%s\n%s", error.message, error.log != NULL ? error.log : "");
         assert_null(image.log);
         clab_image_free(&image);
@@ -201,15 +201,15 @@ static void test_includes_defines_and_options(void **state)
                                            .options = options,
                                            .option_count = 1,
                                            .line_info = true};
-    assert_int_equal(clab_nvrtc_compile(toolkit, &request, NULL, &image, &error), CLAB_OK);
+    assert_int_equal(clab_nvrtc_compile(toolkit, &request, &image, &error), CLAB_OK);
     assert_non_null(strstr(image.data, ".loc"));
     clab_image_free(&image);
     request.define_count = 1;
-    assert_int_equal(clab_nvrtc_compile(toolkit, &request, NULL, &image, &error), CLAB_COMPILE);
+    assert_int_equal(clab_nvrtc_compile(toolkit, &request, &image, &error), CLAB_COMPILE);
     assert_int_equal(error.line, 4);
     static const char *const bad[] = {"--bogus"};
     request.options = bad;
-    assert_int_equal(clab_nvrtc_compile(toolkit, &request, NULL, &image, &error), CLAB_COMPILE);
+    assert_int_equal(clab_nvrtc_compile(toolkit, &request, &image, &error), CLAB_COMPILE);
     assert_non_null(strstr(error.message, "--bogus"));
     clab_error_clear(&error);
     scratch_remove();
@@ -236,34 +236,72 @@ static void test_a_gated_wrapper_is_an_error_at_once(void **state)
     clab_error_clear(&error);
 }
 
-static void test_precompiled_headers_do_not_change_the_cubin(void **state)
+/* What we set of CCCL shows in the time only: the same bytes as with the value of its own header. */
+static void test_the_unroll_limit_does_not_change_the_ptx(void **state)
 {
     (void)state;
-    toolkit_or_skip(CLAB_PART_CUDA_INCLUDE);
-    struct clab_image plain, first, second, unwritable;
+    toolkit_or_skip(CLAB_PART_CCCL_INCLUDE);
+    static const char *const own[] = {"_CCCL_META_UNROLL_LIMIT=16"}, *const archs[] = {"sm_90", "sm_100a"};
+    static const char *const texts[] = {
+        "#include <cooperative_groups.h>\nextern \"C\" __global__ void k(int *p) {\n"
+        "  cooperative_groups::this_cluster().sync(); *p = 1; }\n",
+        "#include <cuda/std/tuple>\n#include <cuda/std/variant>\n#include <cuda/barrier>\n"
+        "struct as_int { template <class T> __device__ int operator()(T x) const { return (int)x; } };\n"
+        "extern \"C\" __global__ void k(int *p) {\n"
+        "  cuda::std::tuple<char, int, float, short, long, char, int, float, short, long, char, int, float, "
+        "short,\n"
+        "    long, char, int, float, short> t; cuda::std::get<17>(t) = 2.f;\n"
+        "  cuda::std::variant<int, float, long> v{*p};\n"
+        "  *p = (int)cuda::std::get<17>(t) + cuda::std::visit(as_int{}, v); }\n"};
+    for (size_t i = 0; i < 4; i++) {
+        struct clab_image ours, theirs;
+        struct clab_error error = {0};
+        struct clab_compile_request request = {.source_path = "k.cu",
+                                               .arch = archs[i % 2],
+                                               .want = CLAB_IMAGE_PTX,
+                                               .entry = "k",
+                                               .source_text = texts[i / 2]};
+        if (clab_nvrtc_compile(toolkit, &request, &ours, &error) != CLAB_OK)
+            fail_msg("%s\n%s", error.message, error.log != NULL ? error.log : "");
+        request.defines = own;
+        request.define_count = 1;
+        assert_int_equal(clab_nvrtc_compile(toolkit, &request, &theirs, &error), CLAB_OK);
+        assert_string_equal(ours.data, theirs.data);
+        clab_image_free(&ours);
+        clab_image_free(&theirs);
+    }
+}
+
+/* A user who speaks of it finds it as it would be without us. */
+static void test_the_unroll_limit_is_the_users(void **state)
+{
+    (void)state;
+    struct clab_image image;
     struct clab_error error = {0};
+    assert_int_equal(compile("#ifdef _CCCL_META_UNROLL_LIMIT\n#error set\n#endif\n"
+                             "extern \"C\" __global__ void k(int *p) { *p = 1; }\n",
+                             "sm_90", CLAB_IMAGE_PTX, "k", &image, &error),
+                     CLAB_OK);
+    clab_image_free(&image);
+    scratch_make();
+    scratch_write("limit.h", "#define _CCCL_META_UNROLL_LIMIT 4\n");
     struct clab_compile_request request = {
-        .source_path = "k.cu",
+        .source_path = scratch_write("k.cu", "#include \"limit.h\"\n"
+                                             "extern \"C\" __global__ void k(int *p) { *p = 1; }\n"),
         .arch = "sm_90",
-        .want = CLAB_IMAGE_CUBIN,
-        .entry = "k",
-        .source_text = "#include <cooperative_groups.h>\nextern \"C\" __global__ void k(int *p) {\n"
-                       "  cooperative_groups::this_cluster().sync(); *p = 1; }\n"};
-    const char *folder = scratch_make();
-    assert_int_equal(clab_nvrtc_compile(toolkit, &request, NULL, &plain, &error), CLAB_OK);
-    assert_int_equal(clab_nvrtc_compile(toolkit, &request, folder, &first, &error), CLAB_OK);
-    assert_int_equal(clab_nvrtc_compile(toolkit, &request, folder, &second, &error), CLAB_OK);
-    assert_string_equal(plain.sha256, first.sha256);
-    assert_string_equal(plain.sha256, second.sha256);
-    assert_null(second.log);
-    /* Where the folder cannot be used, the compile is done without. */
-    assert_int_equal(clab_nvrtc_compile(toolkit, &request, "/nonexistent", &unwritable, &error), CLAB_OK);
-    assert_string_equal(plain.sha256, unwritable.sha256);
-    clab_image_free(&plain);
-    clab_image_free(&first);
-    clab_image_free(&second);
-    clab_image_free(&unwritable);
+        .want = CLAB_IMAGE_PTX,
+        .entry = "k"};
+    assert_int_equal(clab_nvrtc_compile(toolkit, &request, &image, &error), CLAB_OK);
+    assert_null(image.log); /* no "incompatible redefinition" */
+    clab_image_free(&image);
     scratch_remove();
+    /* A recursion of the user's own is looked at twice, and told once. */
+    assert_int_equal(compile("template <int N> struct s : s<N + 1> {};\n"
+                             "extern \"C\" __global__ void k(int *p) { *p = sizeof(s<0>); }\n",
+                             "sm_90", CLAB_IMAGE_PTX, "k", &image, &error),
+                     CLAB_COMPILE);
+    assert_non_null(strstr(error.message, "excessive recursion"));
+    clab_error_clear(&error);
 }
 
 int main(void)
@@ -279,7 +317,8 @@ int main(void)
         cmocka_unit_test(test_host_headers),
         cmocka_unit_test(test_includes_defines_and_options),
         cmocka_unit_test(test_a_gated_wrapper_is_an_error_at_once),
-        cmocka_unit_test(test_precompiled_headers_do_not_change_the_cubin),
+        cmocka_unit_test(test_the_unroll_limit_does_not_change_the_ptx),
+        cmocka_unit_test(test_the_unroll_limit_is_the_users),
     };
     toolkit = toolkit_or_skip(CLAB_PART_NVRTC);
     return cmocka_run_group_tests(tests, NULL, NULL);

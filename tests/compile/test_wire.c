@@ -26,7 +26,7 @@ static void test_a_job_survives(void **state)
                                                  .no_pch = true};
     job->toolkit.parts[CLAB_PART_NVRTC].found = true;
     strcpy(job->toolkit.parts[CLAB_PART_NVRTC].path, "/a/libnvrtc.so");
-    job->pch_dir = "/p";
+    job->pch = (struct clab_pch_plan){.key = "k", .kept_dir = "/p", .scratch_dir = "", .make = true};
     clab_wire_put_job(&message, job);
     struct clab_wire_head head;
     memcpy(&head, message.text, sizeof head);
@@ -44,7 +44,10 @@ static void test_a_job_survives(void **state)
     assert_false(got->request.line_info);
     assert_true(got->toolkit.parts[CLAB_PART_NVRTC].found);
     assert_false(got->toolkit.parts[CLAB_PART_NVJITLINK].found);
-    assert_string_equal(got->pch_dir, "/p");
+    assert_string_equal(got->pch.key, "k");
+    assert_string_equal(got->pch.kept_dir, "/p");
+    assert_string_equal(got->pch.scratch_dir, "");
+    assert_true(got->pch.make);
     for (size_t bytes = 0; bytes < head.bytes; bytes++) {
         char *cut = malloc(bytes + 1);
         memcpy(cut, message.text + sizeof head, bytes);

@@ -15,6 +15,7 @@
 #include "check/hazard.h"
 #include "driver/channel.h"
 #include "generate.h"
+#include "surface.h"
 #include "target.h"
 
 static struct fuzz_source source;
@@ -53,6 +54,7 @@ enum kind {
     HOST,
     RESERVED, /* address ranges, physical memory */
     PHYSICAL,
+    GREEN,
     KINDS
 };
 #define SLOTS       12
@@ -133,6 +135,9 @@ static void forget(enum kind kind, uintptr_t value)
         break;
     case PHYSICAL:
         cuMemRelease(value);
+        break;
+    case GREEN:
+        cuGreenCtxDestroy((CUgreenCtx)value);
         break;
     default:
         break; /* belongs to another */
@@ -408,9 +413,11 @@ static void virtual_memory(void)
         .location = {.type = chance(8) ? (CUmemLocationType)small() : CU_MEM_LOCATION_TYPE_DEVICE,
                      .id = chance(12) ? (int)small() : 0},
         .requestedHandleTypes = chance(2) ? CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR : small()};
-    CUmemAccessDesc access = {.location = props.location,
-                              .flags = chance(8) ? (CUmemAccess_flags)small()
-                                                 : (CUmemAccess_flags)(2 * below(2) + 1)};
+    CUmemAccessDesc access[3];
+    for (unsigned i = 0; i < 3; i++)
+        access[i] = (CUmemAccessDesc){.location = props.location,
+                                      .flags = chance(8) ? (CUmemAccess_flags)small()
+                                                         : (CUmemAccess_flags)(2 * below(2) + 1)};
     uint64_t range = any(RESERVED) + (chance(4) ? below(4) * STEP : 0), steps = 1 + below(RANGE_STEPS),
              bytes = chance(10) ? size() : steps * STEP;
     switch (below(14)) {
@@ -441,7 +448,7 @@ static void virtual_memory(void)
         break;
     case 8:
     case 9:
-        cuMemSetAccess(range, bytes, nullable(&access), chance(6) ? small() & 3 : 1);
+        cuMemSetAccess(range, bytes, nullable(access), chance(6) ? small() & 3 : 1);
         cuMemsetD8(range, 1, bytes);
         break;
     case 10:
@@ -804,6 +811,100 @@ static void contexts(void)
     }
 }
 
+/* ---- parts of the device, conditions of graphs, events and pools of other processes ---- */
+
+static void green_contexts(void)
+{
+    static CUdevResource groups[8];
+    CUdevResource all, rest;
+    CUdevResourceDesc desc = NULL;
+    CUcontext context = NULL;
+    unsigned n = below(9);
+    if (chance(2))
+        cuDeviceGetDevResource(0, nullable(&all),
+                               chance(8) ? (CUdevResourceType)small() : CU_DEV_RESOURCE_TYPE_SM);
+    if (cuGreenCtxGetDevResource((CUgreenCtx)any(GREEN), &all, CU_DEV_RESOURCE_TYPE_SM) != CUDA_SUCCESS)
+        cuDeviceGetDevResource(0, &all, CU_DEV_RESOURCE_TYPE_SM);
+    if (chance(16))
+        memset(&all, (int)small(), below(sizeof all));
+    cuDevSmResourceSplitByCount(chance(8) ? NULL : groups, nullable(&n), nullable(&all), nullable(&rest),
+                                below(4), chance(8) ? small() : below(70));
+    if (cuDevResourceGenerateDesc(&desc, groups + below(4), 1 + below(3)) == CUDA_SUCCESS &&
+        cuGreenCtxCreate(nullable(out), chance(8) ? NULL : desc, 0, chance(8) ? small() : 1) == CUDA_SUCCESS)
+        keep(GREEN, out[0]);
+    if (cuGreenCtxStreamCreate(nullable(out), (CUgreenCtx)any(GREEN), chance(8) ? small() : 1,
+                               (int)small()) == CUDA_SUCCESS)
+        keep(STREAM, out[0]);
+    if (chance(3) && cuCtxFromGreenCtx(&context, (CUgreenCtx)any(GREEN)) == CUDA_SUCCESS)
+        cuCtxSetCurrent(context);
+    cuGreenCtxRecordEvent((CUgreenCtx)any(GREEN), (CUevent)any(EVENT));
+    cuGreenCtxWaitEvent((CUgreenCtx)any(GREEN), (CUevent)any(EVENT));
+    if (chance(4))
+        cuGreenCtxDestroy((CUgreenCtx)any(GREEN));
+}
+
+/* Loops start with a condition of zero: one that nobody ends would not end here either. */
+static void conditions(void)
+{
+    CUgraphConditionalHandle handle = 0;
+    CUcontext current = NULL;
+    CUgraphNode node = NULL, from = (CUgraphNode)any(NODE);
+    cuCtxGetCurrent(&current);
+    cuGraphConditionalHandleCreate(nullable(&handle), (CUgraph)any(GRAPH), chance(8) ? NULL : current, 0,
+                                   below(2));
+    CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL};
+    params.conditional.handle = chance(8) ? next() : handle;
+    params.conditional.type = (CUgraphConditionalNodeType)below(4);
+    params.conditional.size = chance(8) ? small() : 1 + below(2);
+    params.conditional.ctx = current;
+    CUgraphEdgeData data = {.from_port = (unsigned char)below(4), .type = (unsigned char)below(3)};
+    if (cuGraphAddNode(&node, (CUgraph)any(GRAPH), &from, chance(2) ? NULL : &data, below(2),
+                       nullable(&params)) == CUDA_SUCCESS) {
+        keep(NODE, (uintptr_t)node);
+        if (params.conditional.phGraph_out != NULL)
+            keep(GRAPH, (uintptr_t)params.conditional.phGraph_out[0]);
+    }
+    CUgraphNode to = (CUgraphNode)any(NODE);
+    cuGraphAddDependencies((CUgraph)any(GRAPH), &from, &to, chance(2) ? NULL : &data, 1);
+    CUgraphExecUpdateResultInfo info;
+    cuGraphExecUpdate((CUgraphExec)any(EXEC), (CUgraph)any(GRAPH), nullable(&info));
+}
+
+static void other_processes(void)
+{
+    CUipcEventHandle event_handle;
+    CUmemPoolPtrExportData pointer;
+    CUmemPoolProps props = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                            .handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+                            .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE}};
+    int fd = -1;
+    if (cuEventCreate((CUevent *)out, CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING) == CUDA_SUCCESS)
+        keep(EVENT, out[0]);
+    memset(&event_handle, (int)small(), sizeof event_handle);
+    cuIpcGetEventHandle(nullable(&event_handle), (CUevent)any(EVENT));
+    if (chance(4))
+        ((unsigned char *)&event_handle)[below(sizeof event_handle)] ^= 1;
+    cuIpcOpenEventHandle(nullable(out), event_handle);
+    if (cuMemPoolCreate((CUmemoryPool *)out, &props) == CUDA_SUCCESS)
+        keep(POOL, out[0]);
+    if (cuMemAllocFromPoolAsync((CUdeviceptr *)out, below(10000), (CUmemoryPool)any(POOL), STREAM_ARG) ==
+        CUDA_SUCCESS)
+        keep_memory(out[0]);
+    if (cuMemPoolExportToShareableHandle(&fd, (CUmemoryPool)any(POOL),
+                                         CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0) == CUDA_SUCCESS) {
+        if (cuMemPoolImportFromShareableHandle((CUmemoryPool *)out, (void *)(intptr_t)fd,
+                                               CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0) == CUDA_SUCCESS)
+            keep(POOL, out[0]);
+        close(fd);
+    }
+    memset(&pointer, 0, sizeof pointer);
+    cuMemPoolExportPointer(&pointer, any(MEMORY));
+    if (chance(4))
+        ((unsigned char *)&pointer)[below(sizeof pointer)] ^= 1;
+    if (cuMemPoolImportPointer((CUdeviceptr *)out, (CUmemoryPool)any(POOL), &pointer) == CUDA_SUCCESS)
+        keep_memory(out[0]);
+}
+
 /* ---- calls that need no arranging, by a table (waits for a value that may never come are not among them)
  * ---- */
 
@@ -951,6 +1052,26 @@ static const struct {
     CALL(cuThreadExchangeStreamCaptureMode, "O"),
     CALL(cuTensorMapReplaceAddress, "oa"),
     CALL(cuLinkAddFile, "Jitnoo"),
+    CALL(cuLogsCurrent, "oi"),
+    CALL(cuLogsDumpToFile, "nni"),
+    CALL(cuLogsUnregisterCallback, "X"),
+    CALL(cuCheckpointProcessGetState, "io"),
+    CALL(cuDeviceGetHostAtomicCapabilities, "ooid"),
+    CALL(cuMulticastCreate, "oo"),
+    CALL(cuGraphicsMapResources, "ioS"),
+    CALL(cuGraphicsUnregisterResource, "X"),
+    CALL(cuImportExternalMemory, "or"),
+    CALL(cuImportExternalSemaphore, "or"),
+    CALL(cuExternalMemoryGetMappedBuffer, "oXr"),
+    CALL(cuDestroyExternalMemory, "X"),
+    CALL(cuGraphBatchMemOpNodeGetParams, "No"),
+    CALL(cuGraphExternalSemaphoresWaitNodeGetParams, "No"),
+    CALL(cuCtxGetDevResource, "Coi"),
+    CALL(cuStreamGetGreenCtx, "So"),
+    CALL(cuFlushGPUDirectRDMAWrites, "ii"),
+    CALL(cuMemGetHandleForAddressRange, "oazii"),
+    CALL(cuArrayGetMemoryRequirements, "oXd"),
+    CALL(cuCoredumpGetAttributeGlobal, "inO"),
 };
 
 static uintptr_t argument(char letter)
@@ -996,8 +1117,13 @@ static void questions(void)
     uintptr_t arguments[8] = {0};
     for (unsigned i = 0; calls[which].arguments[i] != '\0'; i++)
         arguments[i] = argument(calls[which].arguments[i]);
-    calls[which].call(arguments[0], arguments[1], arguments[2], arguments[3], arguments[4], arguments[5],
-                      arguments[6], arguments[7]);
+    CUresult result = calls[which].call(arguments[0], arguments[1], arguments[2], arguments[3], arguments[4],
+                                        arguments[5], arguments[6], arguments[7]);
+    /* What the program has made it must let go: an instance holds its kernels' modules. */
+    if (result == CUDA_SUCCESS && calls[which].call == (any_call *)(uintptr_t)cuGraphInstantiateWithFlags)
+        keep(EXEC, out[0]);
+    if (result == CUDA_SUCCESS && calls[which].call == (any_call *)(uintptr_t)cuStreamCreate)
+        keep(STREAM, out[0]);
 }
 
 /* ---- calls whose structures hold host pointers, which are real ones here ---- */
@@ -1100,8 +1226,8 @@ static void fresh(void)
 /* Everything goes: what hangs on contexts, contexts, then what belongs to none. */
 static void clear(void)
 {
-    static const enum kind order[] = {EXEC,   GRAPH,   LINK,    HOST, MEMORY,   MODULE,  EVENT,
-                                      STREAM, CONTEXT, LIBRARY, POOL, RESERVED, PHYSICAL};
+    static const enum kind order[] = {EXEC,   GRAPH, LINK,    HOST,    MEMORY, MODULE,   EVENT,
+                                      STREAM, GREEN, CONTEXT, LIBRARY, POOL,   RESERVED, PHYSICAL};
     fresh();
     for (size_t k = 0; k < sizeof order / sizeof order[0]; k++)
         for (unsigned i = 0; i < SLOTS; i++)
@@ -1184,16 +1310,16 @@ static void arrange(void)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     static void (*const groups[])(void) = {
-        launch_some, launch_some, modules,   linker,         memory,        memory,    memory,    memory,
-        streams,     streams,     streams,   graphs,         graphs,        graphs,    contexts,  contexts,
-        questions,   questions,   questions, questions,      questions,     questions, questions, questions,
-        copies,      copies,      channel,   virtual_memory, virtual_memory};
-    size_t before = 0, after = 0, total = 0;
+        launch_some,    launch_some,    modules,    linker,         memory,    memory,    memory,
+        memory,         streams,        streams,    streams,        graphs,    graphs,    graphs,
+        contexts,       contexts,       questions,  questions,      questions, questions, questions,
+        questions,      questions,      questions,  copies,         copies,    channel,   virtual_memory,
+        virtual_memory, green_contexts, conditions, other_processes};
     if (cuInit(0) != CUDA_SUCCESS)
         abort();
     channel_reset();
     fresh();
-    cuMemGetInfo(&before, &total);
+    const struct fuzz_held before = fuzz_held();
     source = (struct fuzz_source){.data = data, .bytes = bytes};
     if (!chance(8))
         arrange();
@@ -1206,9 +1332,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
             fresh();
     }
     clear();
-    if (cuMemGetInfo(&after, &total) != CUDA_SUCCESS || after != before) {
-        fprintf(stderr, "fuzz_calls: free memory: %zu before, %zu after\n", before, after);
-        abort();
-    }
+    fuzz_compare("fuzz_calls", before, fuzz_held());
     return 0;
 }

@@ -8,6 +8,7 @@
 
 #include <cuda.h>
 
+#include "surface.h"
 #include "target.h"
 
 #define FATBIN_MAGIC  0xba55ed50u
@@ -92,17 +93,17 @@ static void load_library(void *image)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     enum { PADDING = 4096 };
-    static size_t before;
+    static struct fuzz_held before;
+    static int asked;
     CUcontext context;
-    size_t after, total;
     CUmodule module;
     if (bytes < 2 || cuInit(0) != CUDA_SUCCESS)
         return 0;
     cuDevicePrimaryCtxReset(0); /* a kernel of the last input may have ended the context */
     cuDevicePrimaryCtxRetain(&context, 0);
     cuCtxSetCurrent(context);
-    if (before == 0)
-        cuMemGetInfo(&before, &total);
+    if (!asked++)
+        before = fuzz_held();
     char *image = malloc(bytes + PADDING);
     if (image == NULL)
         return 0;
@@ -126,10 +127,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     cuDevicePrimaryCtxRelease(0);
     cuDevicePrimaryCtxRetain(&context, 0);
     cuCtxSetCurrent(context);
-    if (cuMemGetInfo(&after, &total) != CUDA_SUCCESS || after != before) {
-        fprintf(stderr, "fuzz_image: free memory: %zu before, %zu after\n", before, after);
-        abort();
-    }
+    fuzz_compare("fuzz_image", before, fuzz_held());
     cuDevicePrimaryCtxRelease(0);
     return 0;
 }

@@ -585,6 +585,8 @@ void fuzz_generate(struct fuzz_source *source, struct ptx_target target, struct 
     }
     while (g.n_open)
         close_block(&g);
+    if (out->failed)
+        return;
     clab_str_add(out, strstr(out->text, "\nT0:\n") ? "T1:\n" : "T0:\nT1:\n");
     clab_str_add(out, "st.global.u32 [ag_1], u32_0;\nst.global.f32 [ag_1+4], f32_0;\nst.global.b64 [ag_1+8], "
                       "b64_0;\nEND:\nret;\n}\n");

@@ -69,8 +69,12 @@ static clab_status run(struct emu_machine *machine, struct emu_kernel *kernel, s
     emu_kernel_info_get(kernel, &info);
     uint64_t buffer = emu_memory_alloc(machine, FUZZ_BUFFER, EMU_MEMORY_DEVICE);
     unsigned char *params = calloc(1, info.param_bytes + 64u);
-    if (buffer == 0 || params == NULL)
-        fuzz_broken("no memory", "");
+    if (buffer == 0 || params == NULL) {
+        free(params);
+        if (buffer != 0)
+            emu_memory_free(machine, buffer);
+        return clab_error_set(error, CLAB_NO_MEMORY, "no memory for the launch");
+    }
     uint32_t *words = (uint32_t *)(uintptr_t)buffer;
     memset(words, 0, FUZZ_BUFFER);
     for (unsigned i = 0; i < FUZZ_BUFFER / 8; i++)

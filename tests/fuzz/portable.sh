@@ -10,7 +10,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/fuzz/corpus"
 for program in "$fuzzers"/fuzz_*; do
-    [[ $program == */fuzz_replay_* && $program != */fuzz_replay_parse ]] || strip --strip-all -o "$work/fuzz/$(basename "$program")" "$program"
+    [[ $program == */fuzz_replay_* && $program != */fuzz_replay_parse || $program == */fuzz_faults_* ]] || strip --strip-all -o "$work/fuzz/$(basename "$program")" "$program"
 done
 cp "$here/run.sh" "$work/fuzz"
 cp "$corpora"/*.pack "$work/fuzz/corpus"

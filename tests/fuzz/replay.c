@@ -5,6 +5,8 @@
           NAME --random SEED COUNT     try random inputs
           NAME --pack PACK FILE...     write a pack
           NAME --unpack PACK FOLDER    write the inputs as files, for libFuzzer
+          NAME --faults SEED PACK [N]  fuzz_faults_NAME: try all of them, or every Nth, with failing and late
+   calls of the C library (faults.h), in five ways that the seed chooses
           NAME --least PACK OUT [N]    a pack of those that reach N places (1) which no smaller one before
    them does; in the build of tools/fuzz-coverage, whose counters it reads */
 #include <stdbool.h>
@@ -13,6 +15,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "faults.h"
 #include "target.h"
 
 static uint32_t length_at(const char *at)
@@ -62,6 +65,32 @@ static int random_inputs(uint64_t seed, unsigned count)
     }
     printf("%u inputs\n", count);
     return 0;
+}
+
+/* ---- failing calls ---- */
+
+/* Absent in the other programs. */
+#pragma weak fuzz_faults_set
+#pragma weak fuzz_faults_count
+
+/* One input: as it is, then with one call failing, with many, with all from one on, and late. */
+static void with_faults(uint64_t seed, const uint8_t *input, size_t bytes)
+{
+    fuzz_faults_set((struct fuzz_faults){0});
+    LLVMFuzzerTestOneInput(input, bytes);
+    const uint64_t calls = fuzz_faults_count() + 1;
+    const struct fuzz_faults schedules[] = {
+        {.seed = seed, .only = 1 + seed * UINT64_C(0x9e3779b97f4a7c15) % calls},
+        {.seed = seed, .only = 1 + seed * UINT64_C(0xd1342543de82ef95) % calls, .lasting = true},
+        {.seed = seed, .one_in = 2 + (uint32_t)(seed * 7 % 23)},
+        {.seed = seed, .one_in = 20 + (uint32_t)(seed * 31 % 400), .late = true},
+        {.seed = seed, .late = true},
+    };
+    for (size_t i = 0; i < sizeof schedules / sizeof schedules[0]; i++) {
+        fuzz_faults_set(schedules[i]);
+        LLVMFuzzerTestOneInput(input, bytes);
+    }
+    fuzz_faults_set((struct fuzz_faults){0});
 }
 
 /* ---- the least corpus ---- */
@@ -136,13 +165,16 @@ int main(int argc, char **argv)
         return pack(argv[2], argv + 3, argc - 3);
     if (argc == 4 && strcmp(argv[1], "--random") == 0)
         return random_inputs(strtoull(argv[2], NULL, 10), (unsigned)strtoul(argv[3], NULL, 10));
+    bool faults = (argc == 4 || argc == 5) && strcmp(argv[1], "--faults") == 0 && fuzz_faults_set != NULL;
+    unsigned every = faults && argc == 5 ? (unsigned)strtoul(argv[4], NULL, 10) : 1;
     bool unpack = argc == 4 && strcmp(argv[1], "--unpack") == 0,
          fewer = (argc == 4 || argc == 5) && strcmp(argv[1], "--least") == 0,
          one = argc == 3 && strcmp(argv[1], "-1") == 0;
-    if (argc != 2 && !unpack && !fewer && !one)
-        return fail("PACK, --unpack PACK FOLDER, --least PACK OUT [N], -1 FILE, --pack PACK FILE...",
+    if (argc != 2 && !faults && !unpack && !fewer && !one)
+        return fail("PACK, --unpack PACK FOLDER, --faults SEED PACK [N], --least PACK OUT [N], -1 FILE, "
+                    "--pack PACK FILE...",
                     "usage");
-    const char *path = argv[argc == 2 ? 1 : 2];
+    const char *path = argv[argc == 2 ? 1 : faults ? 3 : 2];
     char *data = clab_file_read(path, 64u << 20, &bytes);
     if (data == NULL)
         return fail("cannot be read", path);
@@ -164,6 +196,10 @@ int main(int argc, char **argv)
             FILE *out = fopen(name, "wb");
             if (out == NULL || fwrite(input, 1, length, out) != length || fclose(out) != 0)
                 return fail("cannot be written", name);
+        } else if (faults && every != 0 && count % every != 0) {
+            /* left out */
+        } else if (faults) {
+            with_faults(strtoull(argv[2], NULL, 10) + count, (const uint8_t *)input, length);
         } else {
             LLVMFuzzerTestOneInput((const uint8_t *)input, length);
         }

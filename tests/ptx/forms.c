@@ -104,6 +104,8 @@ static void operand_text(struct clab_str *out, const struct ptx_insn *insn, enum
     char name[32];
     enum ptx_type type = type_of_role(insn, role);
     unsigned count = role->vector == PTX_ROLE_BY_MOD ? (vector > 1 ? vector : 0) : role->vector;
+    if (role->vector == 1) /* {r} or r: the latter */
+        count = 0;
     switch (role->letter) {
     case 'a':
         address_text(out, insn, row, role_index, at);

@@ -1,4 +1,5 @@
-"""cuda.core on the stand-in driver: name expressions, the linker, a cluster launch, streams and events, a graph."""
+"""cuda.core on the stand-in driver: name expressions, the linker, a cluster launch, streams and events, graphs (one with a loop whose
+condition kernels set), a green context."""
 import sys
 
 try:
@@ -88,4 +89,43 @@ for _ in range(2):
     graph.launch(stream)
     stream.sync()
     assert (view == np.arange(64) ** 2).all()
+
+# a loop in a graph: a kernel says whether it goes on
+loop = compiled("""
+extern "C" __device__ __cudart_builtin__ void CUDARTAPI cudaGraphSetConditional(cudaGraphConditionalHandle handle, unsigned int value);
+extern "C" __global__ void count(cudaGraphConditionalHandle handle, int *n) { cudaGraphSetConditional(handle, ++*n < 10); }
+""", relocatable_device_code=True)
+out, view = array(1, np.int32)
+builder = device.create_graph_builder()
+builder.begin_building()
+condition = builder.create_condition(default_value=1)
+body = builder.while_loop(condition)
+body.begin_building()
+launch(body, LaunchConfig(grid=1, block=1), loop.get_kernel("count"), condition, out)
+body.end_building()
+graph = builder.end_building().complete()
+graph.launch(stream)
+stream.sync()
+assert view[0] == 10
+
+# a part of the SMs
+if hasattr(device, "resources"):
+    from cuda.core import ContextOptions, SMResourceOptions
+
+    (group,), rest = device.resources.sm.split(SMResourceOptions(count=20))
+    assert (group.sm_count, rest.sm_count) == (24, device.resources.sm.sm_count - 24)
+    where = compiled("""
+extern "C" __global__ void where(unsigned *counts)
+{
+    unsigned sm;
+    asm("mov.u32 %0, %%smid;" : "=r"(sm));
+    atomicAdd(counts + sm, 1);
+}""").get_kernel("where")
+    out, view = array(256, np.uint32)
+    green = device.create_context(ContextOptions(resources=[group]))
+    device.set_current(green)
+    part = device.create_stream()
+    launch(part, LaunchConfig(grid=200, block=1), where, out)
+    part.sync()
+    assert view.sum() == 200 and (view != 0).sum() == 24
 print("ok")

@@ -1,0 +1,15 @@
+// transpose_in_place_ok: only the one above the diagonal.
+//
+// Needs:    CUDA C++17, sm_90
+// LAUNCH:   --grid 2,2 --block 256 --arg u32[1024]:iota --arg u32:32
+// EXPECT:   clean
+
+extern "C" __global__ void transpose_in_place_ok(unsigned *m, unsigned n)
+{
+    const unsigned x = blockIdx.x * 16 + threadIdx.x % 16, y = blockIdx.y * 16 + threadIdx.x / 16;
+    if (x < n && y < n && y < x) {
+        const unsigned above = m[y * n + x], below = m[x * n + y]; // @read
+        m[y * n + x] = below; // @store
+        m[x * n + y] = above; // @other
+    }
+}

@@ -1,0 +1,16 @@
+// trips_differ_ok: all leave together.
+//
+// Needs:    CUDA C++17, sm_90
+// LAUNCH:   --grid 1 --block 64 --arg u32[64]:iota --arg u32[64]:0
+// EXPECT:   clean
+
+extern "C" __global__ void trips_differ_ok(const unsigned *count, unsigned *out)
+{
+    __shared__ unsigned turn[64];
+    turn[threadIdx.x] = 0;
+    for (unsigned i = 0; i < count[63] / 8; i++) {
+        turn[threadIdx.x] += i;
+        __syncthreads(); // @bar
+    }
+    out[threadIdx.x] = turn[threadIdx.x];
+}

@@ -1,0 +1,28 @@
+// wrc: the middle thread passes on with a release what it only saw relaxed.
+//
+// Needs:    CUDA C++17, sm_90
+// LAUNCH:   --grid 3 --block 32 --arg u32[8]:0 --arg u32[8]:0 --arg u32[8]:0
+// EXPECT:   race-global @store @read within grid
+#include <cuda/atomic>
+
+using dev = cuda::atomic_ref<unsigned, cuda::thread_scope_device>;
+using blk = cuda::atomic_ref<unsigned, cuda::thread_scope_block>;
+using sys = cuda::atomic_ref<unsigned, cuda::thread_scope_system>;
+
+extern "C" __global__ void wrc(unsigned *data, unsigned *flags, unsigned *out)
+{
+    if (threadIdx.x != 0)
+        return;
+    if (blockIdx.x == 0) {
+        data[0] = 42; // @store
+        dev(flags[0]).store(1, cuda::memory_order_release);
+    } else if (blockIdx.x == 1) {
+        while (dev(flags[0]).load(cuda::memory_order_relaxed) == 0)
+            ;
+        dev(flags[1]).store(1, cuda::memory_order_release);
+    } else {
+        while (dev(flags[1]).load(cuda::memory_order_acquire) == 0)
+            ;
+        out[0] = data[0]; // @read
+    }
+}
