@@ -26,32 +26,28 @@ void emu_pool_free(struct emu_pool *pool)
         return;
     }
     for (uint32_t i = 0; i < pool->n_codes; i++) {
-        while (pool->frames[i]) {
-            struct emu_frame *frame = pool->frames[i];
-            pool->frames[i] = frame->caller;
-            free(frame);
+        for (uint32_t rank = 0; rank < EMU_MAX_CLUSTER; rank++) {
+            while (pool->frames[i][rank]) {
+                struct emu_frame *frame = pool->frames[i][rank];
+                pool->frames[i][rank] = frame->caller;
+                free(frame);
+            }
         }
     }
     free(pool);
 }
 
-static void fill_rank(struct emu_frame *frame, uint32_t rank)
+/* Frames whose constants say nothing of the CTA's rank serve all of them. */
+static struct emu_frame **free_frames(struct emu_thread *thread, const struct emu_code *code, uint32_t rank)
 {
-    const struct emu_code *code = frame->code;
-    frame->rank = rank;
-    for (uint32_t i = 0; i < code->n_rank_consts; i++) {
-        emu_const_fill(&code->consts[i], frame->regs + code->consts[i].offset, rank);
-    }
+    return &thread->pool->frames[code->index][code->n_rank_consts ? rank : 0];
 }
 
 struct emu_frame *emu_frame_take(struct emu_thread *thread, const struct emu_code *code, uint32_t rank)
 {
-    struct emu_frame *frame = thread->pool->frames[code->index];
+    struct emu_frame **list = free_frames(thread, code, rank), *frame = *list;
     if (frame) {
-        thread->pool->frames[code->index] = frame->caller;
-        if (frame->rank != rank) {
-            fill_rank(frame, rank);
-        }
+        *list = frame->caller;
     } else {
         const size_t bytes =
             ((EMU_FRAME_HEAD + (size_t)code->file_bytes) / LINE_BYTES + 1) / 2 * 2 * LINE_BYTES;
@@ -62,11 +58,11 @@ struct emu_frame *emu_frame_take(struct emu_thread *thread, const struct emu_cod
         memset(frame, 0, bytes);
         frame->code = code;
         frame->regs = emu_frame_regs(frame);
-        for (uint32_t i = code->n_rank_consts; i < code->n_consts; i++) {
+        for (uint32_t i = 0; i < code->n_consts; i++) {
             emu_const_fill(&code->consts[i], frame->regs + code->consts[i].offset, rank);
         }
-        fill_rank(frame, rank);
     }
+    frame->rank = rank;
     frame->caller = NULL;
     frame->return_to = NULL;
     frame->local_base = frame->dynamic = frame->depth = 0;
@@ -76,8 +72,9 @@ struct emu_frame *emu_frame_take(struct emu_thread *thread, const struct emu_cod
 
 void emu_frame_give(struct emu_thread *thread, struct emu_frame *frame)
 {
-    frame->caller = thread->pool->frames[frame->code->index];
-    thread->pool->frames[frame->code->index] = frame;
+    struct emu_frame **list = free_frames(thread, frame->code, frame->rank);
+    frame->caller = *list;
+    *list = frame;
 }
 
 /* --- clusters: contexts of one launch all have the same shape. */

@@ -7,7 +7,7 @@
 struct emu_pool {
     struct emu_cluster *clusters; /* free contexts, by next */
     uint32_t n_codes;
-    struct emu_frame *frames[]; /* free frames of each function, linked by caller */
+    struct emu_frame *frames[][EMU_MAX_CLUSTER]; /* free ones by function and CTA rank, linked by caller */
 };
 
 /* `n_codes`: functions of the image. NULL when memory is out. */

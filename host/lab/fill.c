@@ -258,17 +258,18 @@ static long double number_at(const struct clab_fill *fill, uint64_t index)
     return 0;
 }
 
-/* 32-bit elements, the common case, without a long double for each. */
-static void store_words(const struct clab_fill *fill, enum clab_element element, uint64_t first, size_t count,
-                        uint32_t *out)
+/* 32-bit elements, the common case, without a long double for each; `one` is 1 as an element. Made for
+   several instruction sets: the two that mix multiply 64-bit numbers, and buffers have millions of elements.
+ */
+static inline __attribute__((always_inline)) void words_any(const struct clab_fill *fill, bool is_float,
+                                                            uint32_t one, uint64_t first, size_t count,
+                                                            uint32_t *restrict out)
 {
-    const bool is_float = element == CLAB_F32;
-    uint32_t one = 0, word = 0;
-    clab_element_store(element, 1, &one, 0);
+    const uint64_t seed = fill->seed;
     switch (fill->kind) {
     case CLAB_FILL_BITS:
         for (size_t i = 0; i < count; i++)
-            out[i] = (mix(fill->seed, first + i) >> 63) != 0 ? one : 0;
+            out[i] = (uint32_t)(mix(seed, first + i) >> 63) * one;
         break;
     case CLAB_FILL_IOTA:
         for (size_t i = 0; i < count; i++)
@@ -276,15 +277,60 @@ static void store_words(const struct clab_fill *fill, enum clab_element element,
         break;
     case CLAB_FILL_RANDOM:
         for (size_t i = 0; i < count; i++) {
-            const uint64_t bits = mix(fill->seed, first + i);
+            const uint64_t bits = mix(seed, first + i);
             out[i] = is_float ? float_bits((float)(bits >> 40) / (1 << 24)) : (uint32_t)bits;
         }
         break;
     default:
-        clab_element_store(element, number_at(fill, 0), &word, 0);
-        for (size_t i = 0; i < count; i++)
-            out[i] = word;
+        break;
     }
+}
+
+static void words_plain(const struct clab_fill *fill, bool is_float, uint32_t one, uint64_t first,
+                        size_t count, uint32_t *restrict out)
+{
+    words_any(fill, is_float, one, first, count, out);
+}
+
+#if defined(__x86_64__)
+static __attribute__((target("avx2"))) void words_avx2(const struct clab_fill *fill, bool is_float,
+                                                       uint32_t one, uint64_t first, size_t count,
+                                                       uint32_t *restrict out)
+{
+    words_any(fill, is_float, one, first, count, out);
+}
+
+static __attribute__((target("avx512f,avx512dq,avx512vl"))) void words_avx512(const struct clab_fill *fill,
+                                                                              bool is_float, uint32_t one,
+                                                                              uint64_t first, size_t count,
+                                                                              uint32_t *restrict out)
+{
+    words_any(fill, is_float, one, first, count, out);
+}
+#endif
+
+static void store_words(const struct clab_fill *fill, enum clab_element element, uint64_t first, size_t count,
+                        uint32_t *out)
+{
+    uint32_t word = 0;
+    if (fill->kind == CLAB_FILL_BITS || fill->kind == CLAB_FILL_IOTA || fill->kind == CLAB_FILL_RANDOM) {
+        clab_element_store(element, 1, &word, 0);
+#if defined(__x86_64__)
+        if (__builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
+            words_avx512(fill, element == CLAB_F32, word, first, count, out);
+            return;
+        }
+        if (__builtin_cpu_supports("avx2")) {
+            words_avx2(fill, element == CLAB_F32, word, first, count, out);
+            return;
+        }
+#endif
+        words_plain(fill, element == CLAB_F32, word, first, count, out);
+        return;
+    }
+    clab_element_store(element, number_at(fill, 0), &word, 0);
+    for (size_t i = 0; i < count; i++)
+        out[i] = word;
 }
 
 void clab_fill_store(const struct clab_fill *fill, enum clab_element element, uint64_t first, size_t count,
