@@ -543,6 +543,10 @@ static uint32_t element_row(struct emu_emit *emit, const struct ptx_operand *ope
 
 uint32_t emu_source(struct emu_emit *emit, const struct ptx_operand *operand, enum ptx_type type)
 {
+    if (operand->kind == PTX_OPERAND_VECTOR &&
+        operand->n_elements == 1) { /* {r}, as Triton writes it, is r */
+        operand = &operand->elements[0];
+    }
     const unsigned bytes = emu_lane_bytes(type), log2 = log2_bytes(type);
     const bool is_signed = ptx_types[type].class == PTX_CLASS_SIGNED;
     switch (operand->kind) {
@@ -600,6 +604,9 @@ uint32_t emu_source(struct emu_emit *emit, const struct ptx_operand *operand, en
 
 uint32_t emu_dest(struct emu_emit *emit, const struct ptx_operand *operand, enum ptx_type type)
 {
+    if (operand->kind == PTX_OPERAND_VECTOR && operand->n_elements == 1) {
+        operand = &operand->elements[0];
+    }
     if (operand->kind == PTX_OPERAND_SINK) {
         return emu_scratch(emit, type);
     }
