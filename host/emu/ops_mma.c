@@ -328,12 +328,6 @@ static void layouts_of(const struct ptx_insn *insn, struct mma *x)
         }
 }
 
-/* {r} is the same as r. */
-static uint32_t word_source(struct emu_emit *emit, const struct ptx_operand *operand)
-{
-    return emu_source(emit, operand->kind == PTX_OPERAND_VECTOR ? &operand->elements[0] : operand, PTX_B32);
-}
-
 /* scale-a-data, {byte-id-a, thread-id-a}, scale-b-data, {byte-id-b, thread-id-b}: from operand `at` on. */
 static bool scales_of(struct emu_emit *emit, const struct ptx_insn *insn, unsigned at, struct mma *x)
 {
@@ -342,7 +336,7 @@ static bool scales_of(struct emu_emit *emit, const struct ptx_insn *insn, unsign
         uint32_t ids[2];
         if (at + 2 > insn->n_operands)
             return false;
-        scales[i]->data = word_source(emit, &insn->operands[at++]);
+        scales[i]->data = emu_source(emit, &insn->operands[at++], PTX_B32);
         if (!emu_rows_of(emit, &insn->operands[at++], 2, PTX_U16, false, ids))
             return false;
         scales[i]->byte_id = ids[0];
@@ -393,7 +387,7 @@ EMU_EMITTER(emu_mma)
     if (x->sparse) {
         if (insn->n_operands < 6)
             return emu_unsupported(emit, "mma.sp without metadata and selector");
-        x->metadata = word_source(emit, &insn->operands[4]);
+        x->metadata = emu_source(emit, &insn->operands[4], PTX_B32);
         x->selector = (uint8_t)(insn->operands[5].imm & 3);
     }
     if (x->scale_parts && !scales_of(emit, insn, x->sparse ? 6 : 4, x))

@@ -35,8 +35,6 @@ static bool expect_type(struct ptx_parser *parser, bool memory, enum ptx_type *o
     if (*out == PTX_NONE)
         return ptx_fail(parser, "expected a type such as .b32");
     const enum ptx_type_class class = ptx_types[*out].class;
-    if (*out == PTX_SAMPLERREF && !parser->module->target.texmode_independent)
-        return ptx_fail(parser, "a .samplerref needs .target texmode_independent");
     if ((*out == PTX_B128 && !ptx_needs(parser, PTX_FEATURE_B128)) ||
         (*out == PTX_F16X2 && !ptx_needs(parser, PTX_FEATURE_F16X2)) ||
         (class == PTX_CLASS_OPAQUE && !ptx_needs(parser, PTX_FEATURE_OPAQUE)))
@@ -282,6 +280,13 @@ static bool var_again(struct ptx_parser *parser, struct ptx_var *old, const stru
     return true;
 }
 
+/* Only an array of them may stand without .target texmode_independent (ptxas 13.0). */
+static bool sampler_check(struct ptx_parser *parser, const struct ptx_var *var)
+{
+    return var->type != PTX_SAMPLERREF || var->is_array || parser->module->target.texmode_independent ||
+           ptx_fail(parser, "a .samplerref needs .target texmode_independent");
+}
+
 /* After the state space. */
 bool ptx_parse_variables(struct ptx_parser *parser, enum ptx_space space, enum ptx_linkage linkage)
 {
@@ -331,6 +336,8 @@ bool ptx_parse_variables(struct ptx_parser *parser, enum ptx_space space, enum p
         if (space == PTX_SPACE_PARAM && n_dims == 0 &&
             (declaration.vector > 1 || ptx_types[declaration.type].class == PTX_CLASS_PACKED))
             return ptx_fail(parser, "a parameter is neither a vector nor packed, unless it is an array");
+        if (!sampler_check(parser, var))
+            return false;
         bool again = name->binding && name->binding->depth == parser->depth &&
                      name->binding->kind == PTX_BIND_VAR && parser->depth == 0;
         struct ptx_binding *binding = again ? name->binding : ptx_bind(parser, name, PTX_BIND_VAR);
@@ -381,6 +388,8 @@ static bool param_read(struct ptx_parser *parser, bool bind, struct ptx_list *li
     uint64_t dims[PTX_MAX_DIMENSIONS];
     unsigned n_dims;
     if (!dimensions_read(parser, var, dims, &n_dims))
+        return false;
+    if (!sampler_check(parser, var))
         return false;
     if (n_dims > 1)
         return ptx_fail(parser, "a parameter has at most one dimension");
