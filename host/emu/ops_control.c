@@ -416,7 +416,8 @@ static bool pieces_of(struct emu_emit *emit, const struct ptx_operand *operand, 
     uint32_t count = 1;
     if (operand->kind == PTX_OPERAND_VECTOR) {
         count = operand->n_elements;
-    } else if (is_vector && is_literal) { /* the first member takes its low bits, the others are 0 */
+    } else if (is_vector && is_literal) { /* the first member takes its low bits; the others hold anything on
+                                             an H200, 0 here */
         count = formal->vector;
     }
     for (uint32_t k = 0; k < count; k++) {
