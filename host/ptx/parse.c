@@ -8,6 +8,18 @@
 #include "ptx/link.h"
 #include "ptx/parser.h"
 
+static bool version_too_old(struct ptx_parser *parser)
+{
+    const struct ptx_module *module = parser->module;
+    const char suffix[2] = {module->target.suffix, 0};
+    ptx_fail(parser, "PTX .version %u.%u does not support .target sm_%u%s, which needs %u.%u",
+             module->version / 10, module->version % 10, module->target.sm, suffix, parser->least_version / 10,
+             parser->least_version % 10);
+    if (parser->error)
+        parser->error->status = CLAB_PTX_TARGET;
+    return false;
+}
+
 /* --- other directives */
 
 /* The versions there are, as ptxas 13.0.88 knows them; what is newer than the last is unknown, not wrong. */
@@ -116,15 +128,9 @@ bool ptx_parse_target(struct ptx_parser *parser)
     char suffix[2] = {target->suffix, 0};
     if (least == 0)
         return ptx_fail(parser, "'sm_%u%s' is not a target", target->sm, suffix);
-    if (parser->module->version < least && !(parser->options && parser->options->any_target)) {
-        ptx_fail(parser, "PTX .version %u.%u does not support .target sm_%u%s, which needs %u.%u",
-                 parser->module->version / 10, parser->module->version % 10, target->sm, suffix, least / 10,
-                 least % 10);
-        if (parser->error)
-            parser->error->status = CLAB_PTX_TARGET;
-        return false;
-    }
-    return true;
+    parser->least_version = (uint16_t)least;
+    const bool may_wait = parser->options && parser->options->any_target;
+    return parser->module->version >= least || may_wait || version_too_old(parser);
 }
 
 static bool linkage_read(struct ptx_parser *parser, enum ptx_linkage *out)
@@ -230,6 +236,8 @@ static bool module_read(struct ptx_parser *parser)
         return ptx_fail(parser, "expected .version first");
     if (!parser->has_target)
         return ptx_fail(parser, "expected .target after .version");
+    if (parser->module_functions.count > 0 && parser->module->version < parser->least_version)
+        return version_too_old(parser);
     ptx_aliases_apply(parser);
     if (!ptx_sections_check(parser) || !ptx_all_defined(parser))
         return false;

@@ -95,8 +95,9 @@ struct ptx_parser {
     struct clab_map places;         /* of .loc: file, line, column */
     struct ptx_list function_names; /* labels of sections that are still to come */
     uint64_t initialised_bytes;
-    unsigned suggestions; /* made so far: they are a courtesy, and their number is bounded */
-    bool linked;          /* PTX_LINKED_MARK */
+    unsigned suggestions;   /* made so far: they are a courtesy, and their number is bounded */
+    bool linked;            /* PTX_LINKED_MARK */
+    uint16_t least_version; /* that the .target needs */
     bool has_version, has_target, has_section;
     bool may_size; /* .address_size may come next: right after .target only */
 };

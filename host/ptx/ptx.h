@@ -317,8 +317,8 @@ struct ptx_module {
 struct ptx_parse_options {
     uint16_t max_version; /* refuse a larger .version (PTX_VERSION status LOAD…); 0: any */
     size_t limit_bytes;   /* memory limit of the arena, 0 none */
-    bool any_target; /* a .target newer than the .version is taken, as the driver's JIT does and ptxas does
-                        not (H200, driver 580.159.04) */
+    bool any_target;      /* a .target newer than the .version is taken in a module without functions, as the
+                             driver's JIT does and ptxas does not (H200, driver 580.159.04, 2026-11-30) */
     /* Called for every statement that cannot be used (a function keeps only its first one); NULL none. */
     void (*fault)(void *context, const struct clab_error *error);
     void *fault_context;

@@ -189,10 +189,7 @@ bool ptx_needs(struct ptx_parser *parser, enum ptx_feature feature)
 #undef PTX_FEATURE
     };
     const struct ptx_module *module = parser->module;
-    /* An H200's driver (580.159.04) took .address_size with .version 1.4, where ptxas does not. UNVERIFIED:
-       that it asks no .version of the other directives either. */
-    const bool lenient = parser->options && parser->options->any_target;
-    if (module->version < features[feature].isa && !lenient)
+    if (module->version < features[feature].isa)
         return ptx_fail(parser, "%s requires PTX ISA .version %u.%u or later", features[feature].text,
                         features[feature].isa / 10, features[feature].isa % 10);
     if (module->target.sm < features[feature].sm)

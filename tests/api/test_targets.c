@@ -92,8 +92,9 @@ static void test_versions(void **state)
     in_child(check_versions, "12.4", 0);
 }
 
-/* What each device takes under the 13.0 driver and without it: .version and .target apart (an H200's driver
-   takes a .target that is newer than the .version, which ptxas does not), and targets that do not exist. */
+/* What each device takes under the 13.0 driver and without it: .version and .target apart (H200, driver
+   580.159.04, 2026-11-30: as ptxas, and a module without functions with any .version), and targets that do
+   not exist. */
 static int check_acceptance(const char *arch, int strict)
 {
     void *context;
@@ -101,14 +102,15 @@ static int check_acceptance(const char *arch, int strict)
     if (strict)
         setenv("CLUSTERLAB_EMU_DRIVER", "13.0", 1);
     with_context(&context);
-    OK(try_load("7.0", arch));
-    OK(try_load("1.4", "sm_10, map_f64_to_f32"));
+    WANT(CUDA_ERROR_INVALID_PTX, try_load("7.0", arch));
+    WANT(CUDA_ERROR_INVALID_PTX, try_load("1.4", "sm_10, map_f64_to_f32")); /* .address_size is newer */
+    OK(try_load("2.3", "sm_20"));
     OK(try_load("8.8", "sm_90"));
     WANT(strict ? CUDA_ERROR_UNSUPPORTED_PTX_VERSION : CUDA_SUCCESS, try_load("9.3", "sm_90"));
     WANT(CUDA_ERROR_INVALID_PTX, try_load("9.0", "sm_77"));
     WANT(CUDA_ERROR_INVALID_PTX, try_load("9.0", "sm_80a"));
     WANT(CUDA_ERROR_INVALID_PTX, try_load("9.0", "sm_130"));
-    /* UNVERIFIED: ptxas 13.0.88 reads compute_N as sm_N; no driver was asked. */
+    OK(try_load("9.0", "compute_90")); /* sm_90 by another name: H200 */
     WANT(CUDA_ERROR_INVALID_PTX, try_load("9.0", "compute_99"));
     OK(try_load("9.0", "compute_80"));
     return 0;
