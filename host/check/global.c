@@ -34,9 +34,9 @@ void check_global_new(struct check *check)
     g->reserved = g->n_pages * sizeof *g->pages;
     g->pages =
         mmap(NULL, g->reserved, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (g->pages == MAP_FAILED) {
-        g->pages = NULL;
-        g->n_pages = 0;
+    if (g->pages == MAP_FAILED) { /* without it global memory would look clean */
+        free(g);
+        check_give_up();
     }
     g->n_records = 1;
     g->generation = 1;

@@ -70,10 +70,11 @@ static bool back(uint64_t address, uint64_t bytes, int fd, uint64_t offset)
 
 void emu_space_unback(struct emu_space *space, uint64_t base, uint64_t bytes)
 {
-    const struct emu_space_private *p = space->private;
-    const int protection = base < p->committed ? PROT_READ | PROT_WRITE : PROT_NONE;
-    /* A failure leaves the file's pages where they are: unreachable, since the granule map decides. */
-    (void)!mmap((void *)(uintptr_t)base, (size_t)bytes, protection,
+    (void)space;
+    /* Accessible, though nothing lives there: a copy, set or kernel of another thread may be at it just now,
+       which is the program's mistake but must not end the process. A failure leaves the file's pages where
+       they are: unreachable, since the granule map decides. */
+    (void)!mmap((void *)(uintptr_t)base, (size_t)bytes, PROT_READ | PROT_WRITE,
                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }
 

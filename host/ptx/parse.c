@@ -13,8 +13,8 @@ static bool version_too_old(struct ptx_parser *parser)
     const struct ptx_module *module = parser->module;
     const char suffix[2] = {module->target.suffix, 0};
     ptx_fail(parser, "PTX .version %u.%u does not support .target sm_%u%s, which needs %u.%u",
-             module->version / 10, module->version % 10, module->target.sm, suffix, parser->least_version / 10,
-             parser->least_version % 10);
+             module->version / 10, module->version % 10, module->target.sm, suffix,
+             parser->least_version / 10, parser->least_version % 10);
     if (parser->error)
         parser->error->status = CLAB_PTX_TARGET;
     return false;

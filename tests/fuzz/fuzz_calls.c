@@ -14,6 +14,7 @@
 
 #include "check/hazard.h"
 #include "driver/channel.h"
+#include "fuzz_calls.h"
 #include "generate.h"
 #include "surface.h"
 #include "target.h"
@@ -35,28 +36,6 @@ static bool chance(unsigned one_in)
     return below(one_in) == 0;
 }
 
-/* ---- pools of handles: the last few of each kind, live or stale ---- */
-
-enum kind {
-    CONTEXT,
-    MODULE,
-    FUNCTION,
-    STREAM,
-    EVENT,
-    GRAPH,
-    NODE,
-    EXEC,
-    LIBRARY,
-    KERNEL,
-    LINK,
-    POOL,
-    MEMORY,
-    HOST,
-    RESERVED, /* address ranges, physical memory */
-    PHYSICAL,
-    GREEN,
-    KINDS
-};
 #define SLOTS       12
 #define STEP        ((uint64_t)2 << 20) /* granularity of virtual memory management */
 #define RANGE_STEPS 3u
@@ -82,7 +61,7 @@ static uintptr_t any(enum kind kind)
     case 2:
         return below(8);
     case 3:
-        return slots[below(KINDS)][below(SLOTS)];
+        return slots[below(FIRST_KINDS)][below(SLOTS)];
     case 4:
         return slots[kind][below(SLOTS)] ^ ((uintptr_t)1 << below(48));
     default:
@@ -140,7 +119,8 @@ static void forget(enum kind kind, uintptr_t value)
         cuGreenCtxDestroy((CUgreenCtx)value);
         break;
     default:
-        break; /* belongs to another */
+        fuzz_more_forget(kind, value);
+        break;
     }
 }
 
@@ -153,6 +133,31 @@ static void keep(enum kind kind, uintptr_t value)
     if (*slot != 0 && *slot != value)
         forget(kind, *slot);
     *slot = value;
+}
+
+uint64_t fuzz_next(void)
+{
+    return next();
+}
+
+unsigned fuzz_pick(unsigned limit)
+{
+    return below(limit);
+}
+
+uintptr_t fuzz_any(enum kind kind)
+{
+    return any(kind);
+}
+
+uintptr_t fuzz_held_handle(enum kind kind)
+{
+    return held(kind);
+}
+
+void fuzz_keep(enum kind kind, uintptr_t value)
+{
+    keep(kind, value);
 }
 
 /* Large allocations go back at once: sets and copies would make all of them real. */
@@ -186,9 +191,20 @@ static unsigned small(void)
     return chance(6) ? (unsigned)next() : below(10);
 }
 
+uint64_t fuzz_size(void)
+{
+    return size();
+}
+
+unsigned fuzz_small(void)
+{
+    return small();
+}
+
 /* ---- what calls write to and read from ---- */
 
-static unsigned char scratch[1 << 16];
+unsigned char fuzz_scratch[1 << 16];
+#define scratch fuzz_scratch
 static uint64_t out[512], record[64];
 static uintptr_t user_object; /* one at a time */
 static void *nullable(void *pointer)
@@ -710,7 +726,7 @@ static void channel(void)
                                           "decline",  "driver",  "trace",  "trace_file",
                                           "source",   "threads", "nothing"};
     static const char *const values[] = {"fast", "fair", "12.8",      "13.0", "3", "base",
-                                         "auto", "0,0",  "/dev/null", "x",    ""};
+                                         "auto", "0,0",  "/dev/null", "/",    ""};
     const struct clab_channel *own = NULL;
     struct clab_error error = {0};
     struct clab_counters counters;
@@ -908,12 +924,12 @@ static void other_processes(void)
 /* ---- calls that need no arranging, by a table (waits for a value that may never come are not among them)
  * ---- */
 
-/* Each argument is a letter: i a small number, z a size, c a count, n none, d a device, t a name, o where
-   something is written, O the same but never NULL, b a host buffer, h a host function, a a device address, r
-   a structure of zeros with a random first word; handles: C context, M module, F function, S stream, E event,
-   G graph, N node, X instance, L library, K kernel, J linker, P pool, U user object. All are of integer
-   class, so that one type of function can stand for all of them: a call with more arguments than parameters
-   is what the calling conventions of x86-64 and arm64 allow. */
+/* Each argument is a letter: i a small number, z a size, c a count, n none, d a device, t a name, f a file's,
+   o where something is written, O the same but never NULL, b a host buffer, h a host function, a a device
+   address, r a structure of zeros with a random first word; handles: C context, M module, F function, S
+   stream, E event, G graph, N node, X instance, L library, K kernel, J linker, P pool, U user object. All are
+   of integer class, so that one type of function can stand for all of them: a call with more arguments than
+   parameters is what the calling conventions of x86-64 and arm64 allow. */
 typedef CUresult any_call(uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t,
                           uintptr_t);
 #define CALL(name, arguments)                  \
@@ -995,7 +1011,7 @@ static const struct {
     CALL(cuGraphExecMemsetNodeSetParams, "XNrC"),
     CALL(cuGraphExecMemcpyNodeSetParams, "XNrC"),
     CALL(cuGraphUpload, "XS"),
-    CALL(cuGraphDebugDotPrint, "Gti"),
+    CALL(cuGraphDebugDotPrint, "Gfi"),
     CALL(cuGraphRetainUserObject, "GUii"),
     CALL(cuGraphReleaseUserObject, "GUi"),
     CALL(cuUserObjectRetain, "Ui"),
@@ -1094,6 +1110,11 @@ static uintptr_t argument(char letter)
         return (uintptr_t)nullable(out);
     case 'O':
         return (uintptr_t)out;
+    case 'f': { /* a file that may be written */
+        static const char *const files[] = {"/dev/null", "/dev/full", "/nonexistent/file", "",
+                                            "/",         "/dev/null", "/dev/null"};
+        return (uintptr_t)files[below(7)];
+    }
     case 'b':
         return (uintptr_t)scratch;
     case 'h':
@@ -1104,7 +1125,7 @@ static uintptr_t argument(char letter)
         return (uintptr_t)STREAM_ARG;
     case 'r':
         memset(record, 0, sizeof record);
-        record[0] = chance(2) ? small() : any((enum kind)below(KINDS));
+        record[0] = chance(2) ? small() : any((enum kind)below(FIRST_KINDS));
         return (uintptr_t)record;
     default:
         return any((enum kind)(strchr(kinds, letter) - kinds));
@@ -1226,8 +1247,9 @@ static void fresh(void)
 /* Everything goes: what hangs on contexts, contexts, then what belongs to none. */
 static void clear(void)
 {
-    static const enum kind order[] = {EXEC,   GRAPH, LINK,    HOST,    MEMORY, MODULE,   EVENT,
-                                      STREAM, GREEN, CONTEXT, LIBRARY, POOL,   RESERVED, PHYSICAL};
+    static const enum kind order[] = {EXEC,    GRAPH,   LINK,    HOST,     MEMORY,    MODULE,  EVENT,
+                                      STREAM,  GREEN,   TEXTURE, SURFACE,  REFERENCE, MIPMAPS, ARRAY,
+                                      CONTEXT, LIBRARY, POOL,    RESERVED, PHYSICAL};
     fresh();
     for (size_t k = 0; k < sizeof order / sizeof order[0]; k++)
         for (unsigned i = 0; i < SLOTS; i++)
@@ -1309,12 +1331,38 @@ static void arrange(void)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
-    static void (*const groups[])(void) = {
-        launch_some,    launch_some,    modules,    linker,         memory,    memory,    memory,
-        memory,         streams,        streams,    streams,        graphs,    graphs,    graphs,
-        contexts,       contexts,       questions,  questions,      questions, questions, questions,
-        questions,      questions,      questions,  copies,         copies,    channel,   virtual_memory,
-        virtual_memory, green_contexts, conditions, other_processes};
+    static void (*const groups[])(void) = {launch_some,
+                                           launch_some,
+                                           modules,
+                                           linker,
+                                           memory,
+                                           memory,
+                                           memory,
+                                           memory,
+                                           streams,
+                                           streams,
+                                           streams,
+                                           graphs,
+                                           graphs,
+                                           graphs,
+                                           contexts,
+                                           contexts,
+                                           questions,
+                                           questions,
+                                           questions,
+                                           fuzz_arrays,
+                                           fuzz_textures,
+                                           fuzz_references,
+                                           fuzz_graph_memory,
+                                           fuzz_old_and_managed,
+                                           copies,
+                                           copies,
+                                           channel,
+                                           virtual_memory,
+                                           virtual_memory,
+                                           green_contexts,
+                                           conditions,
+                                           other_processes};
     if (cuInit(0) != CUDA_SUCCESS)
         abort();
     channel_reset();

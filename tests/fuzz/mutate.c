@@ -199,7 +199,7 @@ static void other_register(struct mutation *m)
     const uint32_t a = pick(m, REGISTER);
     for (unsigned tries = 0; a != UINT32_MAX && tries < 30; tries++) {
         const uint32_t b = pick(m, REGISTER), n = prefix(m, a);
-        if (m->tokens[a].word || m->tokens[b].word || prefix(m, b) != n ||
+        if (b == UINT32_MAX || m->tokens[a].word || m->tokens[b].word || prefix(m, b) != n ||
             memcmp(m->text + m->tokens[a].at, m->text + m->tokens[b].at, n) != 0 ||
             (m->tokens[a].length == m->tokens[b].length &&
              memcmp(m->text + m->tokens[a].at, m->text + m->tokens[b].at, m->tokens[a].length) == 0))

@@ -81,17 +81,18 @@ one() {
             "${@:3}" -artifact_prefix="$own/found/" >"$log" 2>&1 </dev/null
         rc=$?
         grep -a '^#[0-9]' "$log" | tail -1 >>ran
+        mv "$log" ended # what runs is counted by its log
         [[ $rc == 0 && -z $(ls found) ]] && continue
         n=$((n + 1))
         kept=$work/out/ends/$name-$process-$n
-        # Nothing found, or the clock came while an input ran that took less than the limit for one.
-        [[ $rc != 0 && ! ($rc == 137 && -z $(ls found) && $SECONDS -ge $seconds) ]] || kept=$work/out/slow/$name-$process-$n
+        # Nothing but slow inputs, or the clock came while inputs of others ran (libFuzzer looks at it after them).
+        [[ $rc != 0 && ! ($rc == 137 && $SECONDS -ge $seconds && -z $(find found -type f ! -name 'slow-*')) ]] || kept=$work/out/slow/$name-$process-$n
         mkdir -p "$kept"
         echo "$rc" >"$kept/rc"
-        if (($(stat -c %s "$log") > 200000)); then
-            { head -c 50000 "$log"; printf '\n[…]\n'; tail -c 150000 "$log"; } >"$kept/log"
+        if (($(stat -c %s ended) > 200000)); then
+            { head -c 50000 ended; printf '\n[…]\n'; tail -c 150000 ended; } >"$kept/log"
         else
-            cp "$log" "$kept/log"
+            cp ended "$kept/log"
         fi
         mv found/* "$kept/" 2>/dev/null
         memory "$name-$process-$n, status $rc" >>"$work/out/machine.txt"
