@@ -39,12 +39,16 @@ struct sites {
 uint32_t site_make(struct sites *sites, const struct emu_code *code, uint32_t insn);
 void sites_free(struct sites *sites);
 
+/* The number that an instruction has; 0: none yet, or another function's were asked for last. */
+static inline uint32_t site_known(const struct sites *sites, const struct emu_code *code, uint32_t insn)
+{
+    return sites->last_code == code && insn < code->function->n_insns ? sites->last_numbers[insn] : 0;
+}
+
 static inline uint32_t site_of(struct sites *sites, const struct emu_code *code, uint32_t insn)
 {
-    if (sites->last_code == code && insn < code->function->n_insns && sites->last_numbers[insn]) {
-        return sites->last_numbers[insn];
-    }
-    return site_make(sites, code, insn);
+    const uint32_t number = site_known(sites, code, insn);
+    return number ? number : site_make(sites, code, insn);
 }
 const struct ptx_insn *site_insn(const struct site *site);
 
