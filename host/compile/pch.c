@@ -11,12 +11,13 @@
    be the same there: the parent starts workers without address space randomisation (personality), the worker
    takes no large block by mmap and sets address space aside for the heap before anything else. Where the
    system forbids that (containers whose seccomp filter knows no personality), files stay in the worker's own
-   scratch folder and go with it. In CACHE/pch:
+   scratch folder and go with it. In CACHE/pch lie, for a LAYOUT (where NVRTC and the C library lie in the
+   process that made it, and whether it was given texts for host headers):
 
-       KEY-LAYOUT.pch        LAYOUT: where NVRTC and the C library lie in the process that made
-                              it, and whether it was given texts for host headers
-       KEY-LAYOUT.sum        its size, checksum and time, and the system's boot; written last, its own time is
-   that of the last use KEY.seen              the key was asked for
+   - KEY-LAYOUT.pch;
+   - KEY-LAYOUT.sum: its size, checksum and time, and the system's boot; written last, its own time is that of
+   the last use;
+   - KEY.seen: the key was asked for.
 
    A file that does not fit its sum is removed. Two processes that make the same file at once: the first one's
    stays. What is used longest ago goes when the folder has more than CLUSTERLAB_PCH_LIMIT_MB. */

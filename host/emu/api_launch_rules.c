@@ -105,7 +105,6 @@ static CUresult apply(const CUlaunchAttribute *attribute, struct api_launch *lau
            clusters where they fit. Not making use of them is one of the outcomes that the manual allows; the
            hazard checker tells what others may do. */
         launch->programmatic = value->programmaticStreamSerializationAllowed != 0;
-        emu_log_once("launch attribute %d is a hint that changes nothing here", (int)attribute->id);
         return CUDA_SUCCESS;
     case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
     case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:

@@ -18,7 +18,7 @@ static struct api_thread spare;
 
 /* A thread that is cancelled is so between calls: one that went with the lock, or with a task half done,
    would stop everyone. */
-static _Thread_local int cancellation; /* as it was before the lock was taken */
+static int cancellation; /* of the thread that has the lock, as it was before */
 
 void api_lock(void)
 {
@@ -37,7 +37,9 @@ void api_unlock(void)
 
 void api_wait_for_change(void)
 {
+    const int before = cancellation;
     pthread_cond_wait(&change, &lock);
+    cancellation = before;
 }
 
 void api_signal_change(void)

@@ -222,6 +222,21 @@ static bool headers_agree(const struct ptx_function *a, const struct ptx_functio
            params_agree(a->returns, a->n_returns, b->returns, b->n_returns);
 }
 
+static bool sizes_agree_in(struct ptx_var *const *a, uint32_t n_a, struct ptx_var *const *b, uint32_t n_b)
+{
+    bool agree = n_a == n_b;
+    for (uint32_t i = 0; agree && i < n_a; i++)
+        agree = a[i]->bytes == b[i]->bytes;
+    return agree;
+}
+
+/* What nvlink 13.0 asks of the prototypes of two modules. */
+static bool sizes_agree(const struct ptx_function *a, const struct ptx_function *b)
+{
+    return sizes_agree_in(a->params, a->n_params, b->params, b->n_params) &&
+           sizes_agree_in(a->returns, a->n_returns, b->returns, b->n_returns);
+}
+
 /* A header after an earlier one of the same name, as ptxas 13.0 judges it: once defined, nothing may follow.
  */
 static bool redeclaration_check(struct ptx_parser *parser, const struct ptx_function *old,
@@ -230,7 +245,7 @@ static bool redeclaration_check(struct ptx_parser *parser, const struct ptx_func
     bool hides =
         (old->linkage == PTX_LINK_VISIBLE || old->linkage == PTX_LINK_WEAK) && linkage == PTX_LINK_NONE;
     if (parser->linked && (old->linkage == PTX_LINK_EXTERN || linkage == PTX_LINK_EXTERN))
-        return true;
+        return sizes_agree(old, new) || ptx_fail(parser, "the prototypes of '%s' do not match", old->name);
     if (old->defined)
         return ptx_fail(parser, "function '%s' is already defined", old->name);
     if (!headers_agree(old, new))

@@ -389,7 +389,7 @@ static bool read_statement(struct reader *reader)
 
 static int strength(const struct item *item)
 {
-    return item->linkage == PTX_LINK_VISIBLE ? 3 : item->linkage == PTX_LINK_COMMON ? 2 : 1;
+    return item->linkage == PTX_LINK_VISIBLE ? 3 : item->linkage == PTX_LINK_WEAK ? 2 : 1;
 }
 
 /* Enters an item's name. False when memory is out. */
@@ -412,7 +412,7 @@ static bool enter(struct ptx_linker *linker, uint32_t index, const struct item *
                        "multiple definition of '%.*s' in '%s', first defined in '%s'",
                        item->name.bytes < 400 ? (int)item->name.bytes : 400, item->name.text,
                        linker->inputs[index]->name, linker->inputs[symbol->chosen_input]->name);
-    bool is_larger = old != NULL && strength(old) == 2 && strength(item) == 2 && item->size > old->size;
+    bool is_larger = old != NULL && strength(old) == 1 && strength(item) == 1 && item->size > old->size;
     if (old == NULL || strength(item) > strength(old) || is_larger) {
         symbol->chosen = item;
         symbol->chosen_input = index;
@@ -488,6 +488,8 @@ bool ptx_linker_mentions(const struct ptx_linker *linker, const char *name)
 /* A part of a module, with the names that it has now and its numbers of files. */
 static bool write_span(struct clab_str *out, const struct input *input, struct span span)
 {
+    if (span.bytes == 0)
+        return true;
     if (input->renamed.count == 0 && input->file_offset == 0) {
         clab_str_add_bytes(out, span.text, span.bytes);
         return true;

@@ -4,8 +4,7 @@
 
    - a name without a linking directive belongs to its own module; where another module has the same name, it
      is renamed (NAME$2, of the second module). Entries always belong to all;
-   - of several .weak definitions the first counts, before them one that is .common, before that a .visible
-     one; of several .common ones the largest;
+   - a .visible definition counts, else the first .weak one, else the largest of the .common ones;
    - two .visible definitions, or two entries that are not .weak, of one name are an error;
    - .extern declarations stay: who parses the result says what none of the modules defines. */
 #ifndef CLAB_PTX_LINK_H

@@ -63,6 +63,17 @@ static const struct link_case cases[] = {
       "}\n"},
      5,
      NULL},
+    {"a weak variable before a common one",
+     {".common .global .align 4 .u32 x;\n" KERNEL("ld.global.u32 v, [x];"),
+      ".weak .global .align 4 .u32 x = 6;\n"},
+     6,
+     NULL},
+    {"prototypes of another size",
+     {".extern .func (.param .b32 r) f();\n" KERNEL("mov.u32 v, 1;" CALL("f")),
+      ".visible .func (.param .b64 r) f(.param .b32 a) { .reg .b64 x; mov.u64 x, 1; st.param.b64 [r], x; "
+      "ret; }"},
+     0,
+     "the prototypes of 'f' do not match"},
     {"own names that two modules share",
      {".extern .func (.param .b32 r) g();\n.global .align 4 .u32 x = 1;\n.func (.param .b32 r) f()" RETURNS(
           "20") KERNEL("ld.global.u32 v, [x];" CALL("f") CALL("g")),

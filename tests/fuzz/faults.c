@@ -57,7 +57,7 @@ static void be_late(void)
 }
 
 /* The hazard checker leaves what it holds when memory is out (host/check/memory.c). */
-const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void) __attribute__((visibility("default")));
 const char *__lsan_default_suppressions(void)
 {
     return "leak:check_alloc\nleak:check_grow\n";
