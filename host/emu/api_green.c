@@ -132,6 +132,7 @@ static struct emu_model model_with(const struct emu_model *model, const struct s
         if (left[i] != 0)
             part.sm_groups[n++] = left[i];
     part.sms = sm_count(set);
+    memcpy(part.sm_bits, set->bits, sizeof set->bits);
     return part;
 }
 

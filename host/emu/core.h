@@ -22,7 +22,21 @@ struct emu_model {
     uint64_t memory_bytes;
     uint32_t max_cluster_portable, max_cluster;
     uint8_t sm_groups[32]; /* SMs per group (GPC or part of one), 0-terminated: the active-cluster formula */
+    uint64_t sm_bits[4];   /* of a part of a device: the SMs that it has, a bit each; none: 0 to sms - 1 */
 };
+/* %smid of a model's SM number `index`. */
+static inline uint32_t emu_model_smid(const struct emu_model *model, uint32_t index)
+{
+    uint32_t left = index;
+    for (uint32_t i = 0; i < 4; i++) {
+        for (uint64_t bits = model->sm_bits[i]; bits; bits &= bits - 1) {
+            if (left-- == 0) {
+                return i * 64 + (uint32_t)__builtin_ctzll(bits);
+            }
+        }
+    }
+    return index;
+}
 /* NULL for an unknown name. "sm_100a" and "sm_100f" give sm_100's model. */
 const struct emu_model *emu_model_get(const char *arch);
 extern const struct emu_model emu_models[];

@@ -198,7 +198,7 @@ EACH_U32(nwarpid, run->machine->model->threads_per_sm / EMU_LANES)
 EACH_U32(ctaid, zero ? 0 : cta->ctaid[c])
 EACH_U32(nctaid, zero ? 0 : run->grid[c])
 /* %smid: UNVERIFIED which SM takes which CTA; the emulator deals clusters out in turn (PTX ISA, "%smid"). */
-EACH_U32(smid, cta->sm)
+EACH_U32(smid, emu_model_smid(run->model, cta->sm))
 EACH_U32(nsmid, run->machine->model->sms)
 EACH_U32(clusterid, zero ? 0 : cta->cluster->clusterid[c])
 EACH_U32(nclusterid, zero ? 0 : run->clusters[c])

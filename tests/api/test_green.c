@@ -1,5 +1,6 @@
 /* Green contexts: a part of the SMs for a part of the work. What an H200 answers to each call is in
    data/h200_resources.txt; here it is what kernels see. */
+#include <stdbool.h>
 #include <unistd.h>
 
 #include "api_test.h"
@@ -8,6 +9,8 @@ static const char where_text[] =
     HEADER ".visible .entry where(.param .u64 p) { .reg .b64 a, b; .reg .b32 s, n;\n"
            "  ld.param.u64 a, [p]; mov.u32 s, %smid; mul.wide.u32 b, s, 4; add.u64 b, b, a; "
            "red.global.add.u32 [b], 1; ret; }\n";
+
+static bool on_sm[256]; /* of the last grid */
 
 /* On how many SMs did the grid run? */
 static unsigned sms_used(CUstream stream, unsigned ctas)
@@ -23,6 +26,7 @@ static unsigned sms_used(CUstream stream, unsigned ctas)
     OK(cuMemcpyDtoH(counts, memory, sizeof counts));
     OK(cuMemFree(memory));
     for (size_t i = 0; i < 256; i++) {
+        on_sm[i] = counts[i] != 0;
         used += counts[i] != 0;
         all += counts[i];
     }
@@ -107,6 +111,33 @@ static void test_partition(void **state)
 }
 
 /* Events of a green context: of its streams only. */
+/* Two groups of one split have no SM in common, by %smid. */
+static void test_smid(void **state)
+{
+    (void)state;
+    CUdevResource all, groups[2];
+    CUdevResourceDesc descs[2];
+    CUgreenCtx greens[2];
+    CUstream streams[2];
+    bool first[256];
+    unsigned n = 2;
+    OK(cuDeviceGetDevResource(0, &all, CU_DEV_RESOURCE_TYPE_SM));
+    OK(cuDevSmResourceSplitByCount(groups, &n, &all, NULL, 0, 16));
+    for (unsigned i = 0; i < 2; i++) {
+        OK(cuDevResourceGenerateDesc(&descs[i], &groups[i], 1));
+        OK(cuGreenCtxCreate(&greens[i], descs[i], 0, CU_GREEN_CTX_DEFAULT_STREAM));
+        OK(cuGreenCtxStreamCreate(&streams[i], greens[i], CU_STREAM_NON_BLOCKING, 0));
+        assert_int_equal(sms_used(streams[i], 264), 16);
+        for (unsigned k = 0; k < 256 && i == 1; k++)
+            assert_false(first[k] && on_sm[k]);
+        memcpy(first, on_sm, sizeof first);
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        OK(cuStreamDestroy(streams[i]));
+        OK(cuGreenCtxDestroy(greens[i]));
+    }
+}
+
 static void test_events(void **state)
 {
     (void)state;
@@ -173,6 +204,7 @@ int main(void)
     alarm(120); /* what hangs ends here */
     const struct CMUnitTest tests[] = {
         IN_CONTEXT(test_partition),
+        IN_CONTEXT(test_smid),
         IN_CONTEXT(test_events),
         IN_CONTEXT(test_reset),
     };
