@@ -185,8 +185,8 @@ static enum clab_hazard_kind kind_of(const struct actor *a, unsigned lane, const
         return CLAB_HAZARD_CLC_RESPONSE_REUSED;
     }
     const bool narrow = a->group && a->group->narrow_site && executed(a, e);
-    if (narrow) {
-        return CLAB_HAZARD_NARROW_SCOPE;
+    if (narrow) { /* mild where a buffer is given back, not where data is handed over */
+        return e->write && !a->write ? CLAB_HAZARD_RACE_SCOPE : CLAB_HAZARD_NARROW_SCOPE;
     }
     if (e->agent >= CHECK_WARP_AGENTS) {
         return !e->write ? CLAB_HAZARD_ASYNC_SOURCE
@@ -209,6 +209,10 @@ static enum clab_hazard_kind kind_of(const struct actor *a, unsigned lane, const
                                                                  : CLAB_HAZARD_RACE_REMOTE;
 }
 
+#define NARROW_ARRIVE                                                                                    \
+    "the remote arrive that orders them is relaxed or has .cta scope, outside which the peer CTA lies: " \
+    ".release.cluster orders them by the manual"
+
 static const char *missing_of(const struct actor *a, enum clab_hazard_kind kind, const struct earlier *e)
 {
     const bool bulk_group = e->agent >= CHECK_READ_AGENT && e->agent < CHECK_MBAR_AGENT;
@@ -218,9 +222,7 @@ static const char *missing_of(const struct actor *a, enum clab_hazard_kind kind,
     case CLAB_HAZARD_CLC_RESPONSE_REUSED:
         return "nothing orders the last use of the response before the request that overwrites it";
     case CLAB_HAZARD_NARROW_SCOPE:
-        return "the remote arrive that orders them is relaxed or has .cta scope, outside which the peer CTA "
-               "lies: "
-               ".release.cluster orders them by the manual";
+        return NARROW_ARRIVE;
     case CLAB_HAZARD_ASYNC_READ_EARLY:
         return a->copy ? "no wait for the copy comes before the read: here it ran before the copy was issued"
                : e->agent >= CHECK_MBAR_AGENT ? "no successful wait on the mbarrier phase in which the copy "
@@ -240,6 +242,9 @@ static const char *missing_of(const struct actor *a, enum clab_hazard_kind kind,
                      "from those "
                      "who use it";
     case CLAB_HAZARD_RACE_SCOPE:
+        if (a->group && a->group->narrow_site && executed(a, e)) {
+            return NARROW_ARRIVE;
+        }
         return level(a, e) == SCOPE_CLUSTER
                    ? "both sides need at least .cluster scope, since the threads are in different CTAs"
                    : "both sides need .gpu scope, since the threads are in different clusters";
