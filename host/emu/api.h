@@ -564,6 +564,9 @@ CUresult api_stream_wait_task(struct api_stream *stream, struct api_stream *on, 
 CUresult api_event_record(struct api_event *event, struct api_stream *stream, bool external);
 /* The event is recorded by the task that `stream` gets next. */
 void api_event_place(struct api_event *event, struct api_stream *stream);
+/* That task was not issued, for want of memory: waits for the event end. `shared`: the number of the
+   recording in an event of several processes, 0 none. */
+void api_event_unplace(struct api_event *event, const struct api_stream *stream, uint64_t shared);
 /* NULL when memory is out. `flags` are not checked. */
 struct api_event *api_event_new(struct api_context *context, unsigned flags);
 void api_event_release(struct api_event *event);

@@ -43,6 +43,14 @@ void api_event_place(struct api_event *event, struct api_stream *stream)
     event->issued = stream->issued + 1;
 }
 
+void api_event_unplace(struct api_event *event, const struct api_stream *stream, uint64_t shared)
+{
+    if (event->stream == stream && event->issued > stream->issued)
+        event->issued = stream->issued;
+    if (shared != 0)
+        api_shared_event_done(event, shared);
+}
+
 CUresult api_event_record(struct api_event *event, struct api_stream *stream, bool external)
 {
     if (event->context != stream->context)
@@ -60,9 +68,13 @@ CUresult api_event_record(struct api_event *event, struct api_stream *stream, bo
         return api_submit(stream, &work, API_ASYNC);
     event->generation++;
     api_event_place(event, stream);
-    if (event->shared != NULL)
-        work.event.shared = event->shared_last = api_shared_event_record(event);
-    return api_submit(stream, &work, API_ASYNC);
+    const uint64_t shared = event->shared != NULL ? (event->shared_last = api_shared_event_record(event)) : 0;
+    work.event.shared = shared;
+    const uint64_t number = event->issued;
+    const CUresult result = api_submit(stream, &work, API_ASYNC);
+    if (stream->issued < number) /* there was no memory for it: nobody is to wait for it */
+        api_event_unplace(event, stream, shared);
+    return result;
 }
 
 CUresult api_stream_wait_event(struct api_stream *stream, struct api_event *event)

@@ -617,19 +617,24 @@ static CUresult submit(const char *call, CUgraphExec handle, CUstream hStream, b
         return api_fail(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "graph launches and uploads are not captured");
     }
     if (run) {
-        /* Events that the graph records are, from now on, recorded by this launch. */
-        for (size_t i = 0; i < instance->exec->n_steps; i++)
-            if (instance->exec->steps[i].work.kind == API_WORK_RECORD)
-                api_event_place(instance->exec->steps[i].work.event.event, stream);
         for (size_t i = 0; i < instance->exec->n_steps; i++) {
             result = take_memory(context, instance, i);
             if (result != CUDA_SUCCESS)
                 return api_result(result);
         }
+        /* Events that the graph records are, from now on, recorded by this launch. */
+        for (size_t i = 0; i < instance->exec->n_steps; i++)
+            if (instance->exec->steps[i].work.kind == API_WORK_RECORD)
+                api_event_place(instance->exec->steps[i].work.event.event, stream);
         api_exec_hold(instance->exec);
         work = (struct api_work){.kind = API_WORK_GRAPH, .exec = instance->exec};
     }
-    return api_result(api_submit(stream, &work, API_ASYNC));
+    const uint64_t before = stream->issued;
+    result = api_submit(stream, &work, API_ASYNC);
+    for (size_t i = 0; run && stream->issued == before && i < instance->exec->n_steps; i++)
+        if (instance->exec->steps[i].work.kind == API_WORK_RECORD)
+            api_event_unplace(instance->exec->steps[i].work.event.event, stream, 0);
+    return api_result(result);
 }
 
 CUresult CUDAAPI cuGraphLaunch(CUgraphExec hGraphExec, CUstream hStream)
