@@ -244,6 +244,16 @@ bool emu_space_grow(void **items, size_t count, size_t *capacity, size_t size)
     return true;
 }
 
+/* Large allocations are asked to be of huge pages, until they are freed: kernels walk through them. */
+static void advise(uint64_t base, uint64_t bytes, int advice)
+{
+    enum { HUGE_PAGE = 2 << 20 };
+    const uint64_t from = round_up(base, HUGE_PAGE), to = (base + bytes) / HUGE_PAGE * HUGE_PAGE;
+    if (to > from && to - from >= 2 * HUGE_PAGE) {
+        (void)!madvise((void *)(uintptr_t)from, (size_t)(to - from), advice); /* without: slower */
+    }
+}
+
 static bool is_host_visible(enum emu_memory_kind kind)
 {
     return kind == EMU_MEMORY_MANAGED || kind == EMU_MEMORY_HOST;
@@ -275,6 +285,7 @@ static uint64_t allocate(struct emu_space *space, uint64_t bytes, enum emu_memor
     p->allocations[index] = (struct space_allocation){base, bytes, kind, internal, 0};
     p->n_allocations++;
     p->rover = base + need;
+    advise(base, bytes, MADV_HUGEPAGE);
     if (!internal) {
         p->used_bytes += bytes;
         p->n_visible += is_host_visible(kind);
@@ -323,6 +334,7 @@ bool emu_memory_free(struct emu_machine *machine, uint64_t address)
             close(a->file - 1);
         } else {
             madvise((void *)(uintptr_t)a->base, (size_t)round_up(a->bytes, p->page_bytes), MADV_DONTNEED);
+            advise(a->base, a->bytes, MADV_NOHUGEPAGE);
         }
         p->freed[p->n_freed++ % SPACE_FREED_MEMORY] = (struct space_freed){a->base, a->bytes};
         p->used_bytes -= a->bytes;
