@@ -7,23 +7,8 @@
    Nothing is linked to: the functions come from dlopen through host/driver/cuda.def. Each section runs in a
    child. A call that crashes the driver is recorded as such: the section starts again, in silence up to that
    call, and leaves it out. Faults leave a context unusable, so each has its own child. */
-#include <dlfcn.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include "driver/cuda_names.h"
-
-static struct {
-#define CU(symbol, base, since, required) __typeof__(symbol) *symbol;
-#include "driver/cuda.def"
-} cu;
+#define PROBE_SECTION_SECONDS 0 /* no limit */
+#include "probing.h"
 
 static const char *const ptx =
     ".version 8.0\n.target sm_90\n.address_size 64\n"
@@ -53,59 +38,7 @@ static const char *const ptx =
     ".visible .entry atom_shared_misaligned()\n{ .shared .align 8 .b8 s[16]; .reg .b32 a, v; mov.u32 a, s;\n"
     "  add.u32 a, a, 2; atom.shared.add.u32 v, [a], 1; ret; }\n";
 
-static CUcontext context;
-
-/* ---- steps ---- */
-
-#define MAX_CRASHES 64
-static struct progress {
-    int step;                     /* the call in progress */
-    int crashes, at[MAX_CRASHES]; /* calls that crashed so far */
-} * progress;                     /* shared with the parent */
-static int step;
-static bool quiet; /* on the way to a call after a crash */
-
-static void say(const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    if (!quiet)
-        vprintf(format, args);
-    va_end(args);
-}
-
-/* Is the next call to be made? */
-static bool step_begin(const char *text)
-{
-    int crashed = progress->crashes > 0 ? progress->at[progress->crashes - 1] : -1;
-    step++;
-    quiet = step < crashed;
-    progress->step = step;
-    for (int i = 0; i < progress->crashes; i++)
-        if (progress->at[i] == step) {
-            say("%s crashes\n", text);
-            return false;
-        }
-    return true;
-}
-
-/* Makes a call and says what it returned. */
-#define SAY(text, call)                        \
-    do {                                       \
-        if (step_begin(text))                  \
-            say("%s %d\n", text, (int)(call)); \
-    } while (0)
-
 static CUmodule module;
-
-static void start(void)
-{
-    if (cu.cuInit(0) != CUDA_SUCCESS || cu.cuDevicePrimaryCtxRetain(&context, 0) != CUDA_SUCCESS ||
-        cu.cuCtxSetCurrent(context) != CUDA_SUCCESS) {
-        say("no device\n");
-        exit(77);
-    }
-}
 
 static void load(void)
 {
@@ -1171,59 +1104,13 @@ static void faults(void)
     fault("atom_shared_misaligned", 0);
 }
 
-/* In a child, again and again while it crashes at a call. */
-static void run_section(const char *name, void (*run)(void))
-{
-    *progress = (struct progress){0};
-    for (;;) {
-        fflush(stdout);
-        pid_t child = fork();
-        if (child == 0) {
-            quiet = progress->crashes > 0;
-            run();
-            fflush(stdout);
-            _exit(0);
-        }
-        int status = 0;
-        waitpid(child, &status, 0);
-        if (status == 0)
-            return;
-        if (!WIFSIGNALED(status) || progress->step == 0 || progress->crashes == MAX_CRASHES ||
-            (progress->crashes > 0 && progress->at[progress->crashes - 1] >= progress->step)) {
-            printf("section %s ended with status %d\n", name, status);
-            return;
-        }
-        progress->at[progress->crashes++] = progress->step;
-        progress->step = 0;
-    }
-}
-
 int main(int argc, char **argv)
 {
-    static const struct {
-        const char *name;
-        void (*run)(void);
-    } sections[] = {{"errors", errors},       {"device", device},      {"context", contexts},
-                    {"calls", calls},         {"launch", launch},      {"clusters", clusters},
-                    {"tensormap", tensormap}, {"function", functions}, {"graph", graph},
-                    {"linking", linking},     {"reach", reach},        {"in_clusters", in_clusters},
-                    {"faults", faults}};
-    if (argc < 3)
-        return 2;
-    void *library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
-    if (library == NULL) {
-        fprintf(stderr, "%s\n", dlerror());
-        return 2;
-    }
-    progress = mmap(NULL, sizeof *progress, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (progress == MAP_FAILED)
-        return 2;
-    setvbuf(stdout, NULL, _IOLBF, 0);
-#define CU(symbol, base, since, required) *(void **)&cu.symbol = dlsym(library, #symbol);
-#include "driver/cuda.def"
-    for (int i = 2; i < argc; i++)
-        for (size_t s = 0; s < sizeof sections / sizeof sections[0]; s++)
-            if (strcmp(argv[i], sections[s].name) == 0)
-                run_section(argv[i], sections[s].run);
-    return 0;
+    static const struct section sections[] = {
+        {"calls", calls},        {"clusters", clusters}, {"context", contexts},
+        {"device", device},      {"errors", errors},     {"faults", faults},
+        {"function", functions}, {"graph", graph},       {"in_clusters", in_clusters},
+        {"launch", launch},      {"linking", linking},   {"reach", reach},
+        {"tensormap", tensormap}};
+    return run_sections(argc, argv, sections, sizeof sections / sizeof sections[0]);
 }

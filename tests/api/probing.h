@@ -18,6 +18,10 @@
 
 #include "driver/cuda_names.h"
 
+#ifndef PROBE_SECTION_SECONDS
+#define PROBE_SECTION_SECONDS 60 /* what takes longer counts as a crash */
+#endif
+
 static struct {
 #define CU(symbol, base, since, required) __typeof__(symbol) *symbol;
 #include "driver/cuda.def"
@@ -74,7 +78,7 @@ static void start(void)
     }
 }
 
-/* In a child, again and again while it crashes at a call. No section takes more than a minute. */
+/* In a child, again and again while it crashes at a call. */
 static void run_section(const char *name, void (*run)(void))
 {
     *progress = (struct progress){0};
@@ -82,7 +86,7 @@ static void run_section(const char *name, void (*run)(void))
         fflush(stdout);
         pid_t child = fork();
         if (child == 0) {
-            alarm(60);
+            alarm(PROBE_SECTION_SECONDS);
             quiet = progress->crashes > 0;
             run();
             fflush(stdout);
