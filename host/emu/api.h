@@ -30,7 +30,7 @@ struct api_device {
     CUuuid uuid;
     struct api_context *primary; /* NULL until first retained; then kept, active or not */
     unsigned primary_flags;
-    CUresult poison; /* left by a kernel: no new context until the one that it ran in is gone */
+    CUresult poison; /* left by a kernel: this process gets no new context, as on an H200 */
     struct api_pool *default_pool, *current_pool; /* made on first use */
 };
 /* The one emulated device; NULL before cuInit. */
@@ -45,8 +45,8 @@ struct api_thread {
     unsigned depth;
     const char *call;           /* the driver call in progress */
     struct api_context *pinned; /* what that call works in; its end gives it back */
-    bool in_callback;           /* inside a host function: driver calls are not permitted */
-    bool per_thread_default;    /* a _ptds or _ptsz form is in progress: stream 0 is the thread's own */
+    bool in_callback; /* inside a host function: most driver calls are not permitted (api_checks.def) */
+    bool per_thread_default; /* a _ptds or _ptsz form is in progress: stream 0 is the thread's own */
     CUstreamCaptureMode capture_mode;
     CUstream own_stream[8]; /* per-thread default streams, of the contexts below */
     CUcontext own_context[8];
@@ -64,6 +64,8 @@ void api_thread_end(void);
 /* Takes the lock; an error (lock not held, detail recorded) when cuInit was not called, the process is a fork
    of the one that called it, or the thread is inside a host function. */
 CUresult api_enter(const char *call);
+/* The same for a call that works before cuInit. */
+CUresult api_enter_early(const char *call);
 /* The same, and gives the current context when it is usable: else INVALID_CONTEXT, CONTEXT_IS_DESTROYED, or
    the error that a kernel left behind. */
 CUresult api_enter_context(const char *call, struct api_context **out_context);
@@ -319,7 +321,9 @@ struct api_pool {
 struct api_pool *api_pool_new(void);
 /* Allocates and enters it in the table; NULL when out of memory. */
 struct api_allocation *api_allocation_new(struct api_context *context, uint64_t bytes, int kind);
-struct api_allocation *api_allocation_register(struct api_context *context, void *host, uint64_t bytes);
+/* Host memory of the program; `read_only`: it need not be writable. */
+struct api_allocation *api_allocation_register(struct api_context *context, void *host, uint64_t bytes,
+                                               bool read_only);
 /* Enters memory that is there already, and not counted: a mapping, another process's memory. context may be
  * NULL.
  */
@@ -372,7 +376,8 @@ struct api_copy_side {
 struct api_copy {
     struct api_copy_side to, from;
     uint64_t width, height, depth;
-    bool staged; /* from.address is a heap copy that belongs to the work */
+    bool staged;          /* from.address is a heap copy that belongs to the work */
+    CUDA_MEMCPY3D *given; /* of a node that was made by parameters: those, for who asks; heap, NULL none */
 };
 
 /* Attributes of a launch that steer hardware only: kept for those who ask a graph's node. */

@@ -103,9 +103,10 @@ struct api_allocation *api_allocation_new(struct api_context *context, uint64_t 
     return allocation;
 }
 
-struct api_allocation *api_allocation_register(struct api_context *context, void *host, uint64_t bytes)
+struct api_allocation *api_allocation_register(struct api_context *context, void *host, uint64_t bytes,
+                                               bool read_only)
 {
-    if (!emu_memory_register(api_device()->machine, host, bytes))
+    if (!emu_memory_register(api_device()->machine, host, bytes, read_only))
         return NULL;
     struct api_allocation *allocation =
         insert(context, (uint64_t)(uintptr_t)host, bytes, API_MEMORY_REGISTERED);

@@ -91,6 +91,9 @@ static CUresult check_size(const CUDA_ARRAY3D_DESCRIPTOR *desc)
         limits[2] = cube ? 2046 : 2048;
     } else if (d != 0) {
         limits[0] = limits[1] = 16384;
+        /* CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_WIDTH_ALTERNATE and its like; surfaces have one limit only */
+        if (w <= 8192 && h <= 8192 && (desc->Flags & CUDA_ARRAY3D_SURFACE_LDST) == 0)
+            limits[2] = 32768;
     }
     if (w > limits[0] || h > limits[1] || d > limits[2])
         return api_set_error(CUDA_ERROR_INVALID_VALUE, "%zu x %zu x %zu is more than the device takes", w, h,
@@ -140,7 +143,7 @@ static CUresult check(const CUDA_ARRAY3D_DESCRIPTOR *desc, uint32_t *out_texel_b
     if ((desc->Flags & (CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING)) != 0)
         return api_set_error(CUDA_ERROR_NOT_SUPPORTED, "sparse and deferred arrays are not emulated");
     if (!api_format_texels(desc->Format, desc->NumChannels, &kind, &bits, &channels))
-        return compressed_channels(desc->Format) == desc->NumChannels
+        return desc->NumChannels != 0 && compressed_channels(desc->Format) == desc->NumChannels
                    ? api_set_error(CUDA_ERROR_NOT_SUPPORTED, "array format 0x%x is not emulated",
                                    (unsigned)desc->Format)
                    : api_set_error(CUDA_ERROR_INVALID_VALUE, "array format 0x%x with %u channels",
@@ -267,7 +270,7 @@ static CUresult of_other_kinds(const char *call, CUarray handle, const void *out
     CUresult result = api_enter(call);
     if (result != CUDA_SUCCESS)
         return result;
-    API_REQUIRE(out != NULL);
+    API_REQUIRE(out != NULL && handle != NULL);
     result = api_array_get(handle, &array);
     return result != CUDA_SUCCESS ? api_result(result) : api_fail(CUDA_ERROR_INVALID_VALUE, "%s", what);
 }

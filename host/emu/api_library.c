@@ -143,10 +143,11 @@ CUresult CUDAAPI cuLibraryLoadFromFile(CUlibrary *library, const char *fileName,
 /* Its handles die at once, its modules when the launches that use them are done. */
 CUresult CUDAAPI cuLibraryUnload(CUlibrary library)
 {
-    API_ENTER();
-    struct api_library *found = emu_handle_get(EMU_HANDLE_LIBRARY, library);
+    CUresult result;
+    struct api_library *found =
+        api_enter_object(__func__, EMU_HANDLE_LIBRARY, library, CUDA_ERROR_INVALID_HANDLE, &result);
     if (found == NULL)
-        return api_fail(CUDA_ERROR_INVALID_HANDLE, "not a live library");
+        return result;
     emu_handle_free(library);
     found->handle = NULL;
     kernels_free(found);
@@ -295,7 +296,7 @@ CUresult CUDAAPI cuLibraryGetModule(CUmodule *pMod, CUlibrary library)
 }
 
 static CUresult get_variable(const char *call, CUdeviceptr *dptr, size_t *bytes, CUlibrary library,
-                             const char *name)
+                             const char *name, bool managed)
 {
     struct api_context *context;
     struct api_library *found;
@@ -308,8 +309,10 @@ static CUresult get_variable(const char *call, CUdeviceptr *dptr, size_t *bytes,
     result = api_library_module(context, found, &module);
     if (result != CUDA_SUCCESS)
         return api_result(result);
-    if (!emu_module_global(module->emu, name, &address, &size))
-        return api_fail(CUDA_ERROR_NOT_FOUND, "the library has no variable %s", name);
+    if (!emu_module_global(module->emu, name, &address, &size) ||
+        (managed && !emu_module_is_managed(module->emu, name)))
+        return api_fail(CUDA_ERROR_NOT_FOUND, "the library has no %svariable %s", managed ? "managed " : "",
+                        name);
     if (dptr != NULL)
         *dptr = address;
     if (bytes != NULL)
@@ -319,13 +322,13 @@ static CUresult get_variable(const char *call, CUdeviceptr *dptr, size_t *bytes,
 
 CUresult CUDAAPI cuLibraryGetGlobal(CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name)
 {
-    return get_variable(__func__, dptr, bytes, library, name);
+    return get_variable(__func__, dptr, bytes, library, name, false);
 }
 
-/* PTX marks managed variables with an attribute that changes nothing here. */
+/* PTX marks managed variables with an attribute; kernels see no difference here. */
 CUresult CUDAAPI cuLibraryGetManaged(CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name)
 {
-    return get_variable(__func__, dptr, bytes, library, name);
+    return get_variable(__func__, dptr, bytes, library, name, true);
 }
 
 /* ---- kernels ---- */
@@ -452,9 +455,13 @@ CUresult CUDAAPI cuKernelGetParamInfo(CUkernel kernel, size_t paramIndex, size_t
 {
     struct api_kernel *found;
     struct emu_kernel_info info;
-    CUresult result = enter_kernel_device(__func__, kernel, 0, &found, &info);
+    struct api_context *context; /* needed by this one of the calls that only tell of a kernel (H200) */
+    CUresult result = enter_kernel(__func__, kernel, &context, &found);
     if (result != CUDA_SUCCESS)
         return result;
+    result = kernel_info(found, &info);
+    if (result != CUDA_SUCCESS)
+        return api_result(result);
     API_REQUIRE(paramOffset != NULL && paramIndex < info.n_params);
     *paramOffset = info.param_offsets[paramIndex];
     if (paramSize != NULL)

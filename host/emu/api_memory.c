@@ -171,7 +171,8 @@ CUresult CUDAAPI cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Fla
     if (first != NULL || api_allocation_find(last) != NULL)
         return api_fail(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED,
                         "%p lies in memory that is registered already", p);
-    struct api_allocation *allocation = api_allocation_register(context, p, bytesize);
+    struct api_allocation *allocation =
+        api_allocation_register(context, p, bytesize, (Flags & CU_MEMHOSTREGISTER_READ_ONLY) != 0);
     if (allocation == NULL)
         return api_fail(CUDA_ERROR_INVALID_VALUE, "%p, %zu bytes, cannot be registered", p, bytesize);
     allocation->flags = Flags;

@@ -106,6 +106,8 @@ static CUresult load_data(const char *call, CUmodule *out_handle, const void *im
     API_REQUIRE(out_handle != NULL && image != NULL);
     result = api_jit_read(count, options, values, &jit);
     if (result == CUDA_SUCCESS)
+        result = api_jit_check_load(&jit);
+    if (result == CUDA_SUCCESS)
         result = load(context, out_handle, image, SIZE_MAX, api_source_name(), &jit);
     return api_result(result);
 }
@@ -133,8 +135,10 @@ CUresult CUDAAPI cuModuleLoad(CUmodule *module, const char *fname)
     size_t bytes;
     char *image = clab_file_read(fname, IMAGE_FILE_LIMIT, &bytes);
     if (image == NULL)
-        return api_fail(errno == ENOENT ? CUDA_ERROR_FILE_NOT_FOUND : CUDA_ERROR_OPERATING_SYSTEM, "%s: %s",
-                        fname, strerror(errno));
+        return api_fail(errno == ENOENT   ? CUDA_ERROR_FILE_NOT_FOUND
+                        : errno == EISDIR ? CUDA_ERROR_OUT_OF_MEMORY /* on the H200: so long is a folder */
+                                          : CUDA_ERROR_OPERATING_SYSTEM,
+                        "%s: %s", fname, strerror(errno));
     struct api_jit jit = {0};
     CUresult result = load(context, module, image, bytes, fname, &jit);
     free(image);

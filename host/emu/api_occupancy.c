@@ -12,12 +12,13 @@ static CUresult enter_function(const char *call, CUfunction handle, struct api_f
     return result == CUDA_SUCCESS ? CUDA_SUCCESS : api_result(result);
 }
 
-static uint32_t ctas(const struct api_function *function, int threads, size_t dynamic)
+static uint32_t ctas(const struct api_function *function, int threads, size_t bytes)
 {
+    const uint32_t dynamic = (uint32_t)bytes; /* so the H200's driver reads it */
     if (dynamic >
         api_dynamic_shared_limit(&function->settings, &function->info)) /* not opted in: none, on the H200 */
         return 0;
-    return emu_occupancy_ctas(api_device()->model, function->kernel, (uint32_t)threads, (uint32_t)dynamic);
+    return emu_occupancy_ctas(api_device()->model, function->kernel, (uint32_t)threads, dynamic);
 }
 
 static CUresult active_blocks(const char *call, int *numBlocks, CUfunction func, int blockSize,

@@ -124,6 +124,12 @@ static bool ready(const struct api_task *task)
     return true;
 }
 
+/* A kernel's fault, and no refusal of the stand-in's own. */
+static bool poisons(CUresult result)
+{
+    return result >= CUDA_ERROR_ILLEGAL_ADDRESS && result <= CUDA_ERROR_TENSOR_MEMORY_LEAK;
+}
+
 /* Runs the head of the queue, which is ready. The lock is given up meanwhile. */
 static void run_head(struct api_stream *stream)
 {
@@ -147,7 +153,9 @@ static void run_head(struct api_stream *stream)
          * context's. */
         bool lasting = task->work.kind == API_WORK_KERNEL || task->work.kind == API_WORK_GRAPH || !task->here;
         if (task->result != CUDA_SUCCESS && lasting && !context->cancel && context->sticky == CUDA_SUCCESS) {
-            context->sticky = api_device()->poison = task->result;
+            context->sticky = task->result;
+            if (poisons(task->result) && api_device()->poison == CUDA_SUCCESS)
+                api_device()->poison = task->result;
             clab_error_copy(&context->fault, &error);
             emu_log_fault(&context->fault);
         }

@@ -82,9 +82,9 @@ enum emu_memory_kind {
 };
 /* Aligned to 512 bytes; zero-filled pages are not promised to the program. 0 when out of device memory. */
 uint64_t emu_memory_alloc(struct emu_machine *machine, uint64_t bytes, enum emu_memory_kind kind);
-/* Host memory made visible to kernels at its own address (cuMemHostRegister). False when it cannot be mapped.
- */
-bool emu_memory_register(struct emu_machine *machine, void *host, uint64_t bytes);
+/* Host memory made visible to kernels at its own address (cuMemHostRegister). False when it cannot be mapped;
+   memory that may not be written can only with `read_only`. */
+bool emu_memory_register(struct emu_machine *machine, void *host, uint64_t bytes, bool read_only);
 bool emu_memory_unregister(struct emu_machine *machine, void *host);
 /* False when `address` is not the start of a live allocation. */
 bool emu_memory_free(struct emu_machine *machine, uint64_t address);
@@ -145,6 +145,9 @@ const char *emu_module_entry_name(const struct emu_module *module, unsigned inde
 /* Address and size of a .global or .const variable; false when there is none of that name. */
 bool emu_module_global(const struct emu_module *module, const char *name, uint64_t *out_address,
                        uint64_t *out_bytes);
+
+/* Is there a variable of that name with .attribute(.managed)? */
+bool emu_module_is_managed(const struct emu_module *module, const char *name);
 
 /* Address of a .texref (or .surfref) variable; false when there is none of that name. */
 bool emu_module_reference(const struct emu_module *module, const char *name, bool is_surface,
