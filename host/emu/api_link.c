@@ -20,6 +20,7 @@ struct link {
     CUlinkState handle;
     struct api_jit jit;
     struct ptx_linker *linker;
+    bool failed;      /* in linking: nothing can be added, on the H200 */
     bool has_runtime; /* device_runtime was added */
     char *output;     /* what cuLinkComplete lends */
 };
@@ -116,7 +117,8 @@ static CUresult add_image(struct link *link, CUjitInputType type, const void *da
     uint64_t start = clab_now_ns();
     if (type == CU_JIT_INPUT_LIBRARY && strstr(name, "cudadevrt") != NULL)
         return CUDA_SUCCESS; /* what is emulated of it is added at the end */
-    CUresult result = check_kind(type, data, bytes, name);
+    CUresult result = link->failed ? api_set_error(CUDA_ERROR_UNKNOWN, "an earlier input could not be linked")
+                                   : check_kind(type, data, bytes, name);
     if (result != CUDA_SUCCESS)
         return result;
     result = api_image_ptx(data, bytes, api_device()->model, &text, &text_bytes);
@@ -125,6 +127,11 @@ static CUresult add_image(struct link *link, CUjitInputType type, const void *da
     result = check_text(text, text_bytes, name, false, &error);
     if (result == CUDA_SUCCESS && ptx_linker_add(link->linker, text, text_bytes, name, &error) != CLAB_OK)
         result = CUDA_ERROR_UNKNOWN; /* a matter of linking: see cuLinkComplete */
+    if (result == CUDA_SUCCESS && ptx_linker_conflict(link->linker) != NULL) {
+        clab_error_copy(&error, ptx_linker_conflict(link->linker));
+        result = CUDA_ERROR_UNKNOWN;
+    }
+    link->failed = result == CUDA_ERROR_UNKNOWN;
     if (result != CUDA_SUCCESS) {
         api_jit_answer(&link->jit, &error, (double)(clab_now_ns() - start) * 1e-9);
         api_copy_error(result, &error);
