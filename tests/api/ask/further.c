@@ -1,5 +1,5 @@
-/* Libraries whose code cannot be compiled, what pools keep, pools of host memory, the calls of cudaGL.h,
-   cudaEGL.h and cudaVDPAU.h. */
+/* Libraries whose code cannot be compiled, what pools keep, pools of host memory, malloc in kernels, the
+   calls of cudaGL.h, cudaEGL.h and cudaVDPAU.h. */
 #include "ask.h"
 
 #include <dlfcn.h>
@@ -231,6 +231,111 @@ void section_host_pool(void)
     };
     for (size_t i = 0; i < COUNT(kinds); i++)
         ask_child(kinds[i].name, pool_kind, &kinds[i].properties);
+}
+
+/* ---- the heap of malloc in kernels, the buffer of printf ---- */
+
+static const char heap_ptx[] = HEAD
+    ".extern .func (.param .b64 r) malloc(.param .b64 n);\n.extern .func free(.param .b64 p);\n"
+    /* out[0]: how many of n bytes one thread gets, at most `most`; out[1], out[2]: the first two */
+    ".visible .entry fill(.param .u64 p_out, .param .u64 p_n, .param .u64 p_most)\n{\n"
+    ".reg .b64 o, n, p, most, i;\n.reg .pred q;\n"
+    "ld.param.u64 o, [p_out];\nld.param.u64 n, [p_n];\nld.param.u64 most, [p_most];\nmov.u64 i, 0;\n"
+    "L:\n{ .param .b64 a; .param .b64 r; st.param.b64 [a], n;\ncall (r), malloc, (a); ld.param.b64 p, [r]; "
+    "}\n"
+    "setp.eq.u64 q, p, 0;\n@q bra DONE;\n"
+    "setp.eq.u64 q, i, 0;\n@q st.global.u64 [o+8], p;\nsetp.eq.u64 q, i, 1;\n@q st.global.u64 [o+16], p;\n"
+    "add.u64 i, i, 1;\nsetp.lt.u64 q, i, most;\n@q bra L;\nDONE:\nst.global.u64 [o], i;\nret;\n}\n"
+    ".visible .entry free_null()\n{\n.reg .b64 p;\nmov.u64 p, 0;\n"
+    "{ .param .b64 a; st.param.b64 [a], p;\ncall free, (a); }\nret;\n}\n"
+    ".visible .entry free_twice()\n{\n.reg .b64 p;\n"
+    "{ .param .b64 a; .param .b64 r; st.param.b64 [a], 64;\ncall (r), malloc, (a); ld.param.b64 p, [r]; }\n"
+    "{ .param .b64 a; st.param.b64 [a], p;\ncall free, (a); }\n"
+    "{ .param .b64 a; st.param.b64 [a], p;\ncall free, (a); }\nret;\n}\n"
+    ".visible .entry free_wild(.param .u64 p_p)\n{\n.reg .b64 p;\nld.param.u64 p, [p_p];\n"
+    "{ .param .b64 a; st.param.b64 [a], p;\ncall free, (a); }\nret;\n}\n";
+
+static void fill_heap(const void *argument)
+{
+    const uint64_t n = *(const uint64_t *)argument, most = 100000;
+    uint64_t got[3] = {0};
+    CUmodule module = NULL;
+    CUfunction fill = NULL;
+    CUdeviceptr out = 0;
+    if (!ask_context())
+        return;
+    MUST(cuModuleLoadData(&module, heap_ptx));
+    MUST(cuModuleGetFunction(&fill, module, "fill"));
+    MUST(cuMemAlloc(&out, 24));
+    MUST(cuMemsetD8(out, 0, 24));
+    void *params[] = {&out, (void *)(uintptr_t)&n, (void *)(uintptr_t)&most};
+    MUST(cuLaunchKernel(fill, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
+    ASK("done", cuCtxSynchronize());
+    MUST(cuMemcpyDtoH(got, out, 24));
+    ASKF("how many", 0, " %llu, apart %lld, aligned to %llu", (unsigned long long)got[0],
+         (long long)(got[2] - got[1]), (unsigned long long)(got[1] & -got[1]) % 4096);
+}
+
+static void heap_limits(const void *argument)
+{
+    (void)argument;
+    CUmodule module = NULL;
+    CUfunction fill = NULL, one = NULL;
+    CUdeviceptr out = 0;
+    uint64_t n = 64, most = 1;
+    if (!ask_context())
+        return;
+    ASK("first", cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, 16 << 20));
+    MUST(cuModuleLoadData(&module, heap_ptx));
+    ASK("after the load", cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, 24 << 20));
+    ASK("print after the load", cuCtxSetLimit(CU_LIMIT_PRINTF_FIFO_SIZE, 4 << 20));
+    MUST(cuModuleGetFunction(&fill, module, "fill"));
+    MUST(cuModuleGetFunction(&one, module, "free_null"));
+    ASK("after the function", cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, 32 << 20));
+    MUST(cuMemAlloc(&out, 24));
+    void *params[] = {&out, &n, &most};
+    MUST(cuLaunchKernel(fill, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
+    ASK("after the launch", cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, 40 << 20));
+    ASK("done", cuCtxSynchronize());
+    ASK("after it", cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, 48 << 20));
+    ASK("the same again", cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, 32 << 20));
+    ASK("print after it", cuCtxSetLimit(CU_LIMIT_PRINTF_FIFO_SIZE, 8 << 20));
+    ASK("stack after it", cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 4096));
+    ASKF("it is", cuCtxGetLimit(&t.size, CU_LIMIT_MALLOC_HEAP_SIZE), " %zu", t.size);
+    MUST(cuLaunchKernel(one, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
+    ASK("free of NULL", cuCtxSynchronize());
+    ASK("host set of the heap", cuMemsetD8(out, 0, 8));
+    MUST(cuModuleUnload(module));
+    ASK("after the unload", cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, 56 << 20));
+}
+
+static void wrong_free(const void *argument)
+{
+    const char *const name = argument;
+    CUmodule module = NULL;
+    CUfunction function = NULL;
+    CUdeviceptr out = 0;
+    if (!ask_context())
+        return;
+    MUST(cuModuleLoadData(&module, heap_ptx));
+    MUST(cuModuleGetFunction(&function, module, name));
+    MUST(cuMemAlloc(&out, 4096));
+    out += strcmp(name, "free_wild") == 0 ? 64 : 0;
+    void *params[] = {&out};
+    MUST(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
+    ASK("done", cuCtxSynchronize());
+}
+
+void section_heap(void)
+{
+    static const uint64_t sizes[] = {1,      16,      17,      64,         100,        112,
+                                     113,    128,     1000,    1024,       4096,       10000,
+                                     100000, 1 << 20, 3 << 20, 7800 << 10, 8100 << 10, 8 << 20};
+    for (size_t i = 0; i < COUNT(sizes); i++)
+        ask_child(ask_name("%llu bytes", (unsigned long long)sizes[i]), fill_heap, &sizes[i]);
+    ask_child("limits", heap_limits, NULL);
+    ask_child("free twice", wrong_free, "free_twice");
+    ask_child("free of what is not from malloc", wrong_free, "free_wild");
 }
 
 /* ---- graphics ---- */
