@@ -5,6 +5,7 @@
 #ifndef CLAB_EMU_API_H
 #define CLAB_EMU_API_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -103,6 +104,8 @@ CUresult api_result(CUresult result);
    again on return. */
 void api_wait_for_change(void);
 void api_signal_change(void);
+/* The same for one waiter, who is woken by pthread_cond_signal(wake) only. */
+void api_wait_for_wake(pthread_cond_t *wake);
 void api_lock(void);
 void api_unlock(void);
 
@@ -475,6 +478,7 @@ struct api_stream {
     struct api_task *head, *tail;
     bool running; /* a thread is executing the head */
     bool has_worker;
+    pthread_cond_t wake;            /* the worker's, while the queue is empty */
     struct api_context *worker_of;  /* the context that counts the worker */
     unsigned refs;                  /* handle, worker, events, dependencies */
     struct api_capture *capture;    /* NULL unless capturing */

@@ -41,6 +41,7 @@ void api_stream_release(struct api_stream *stream)
     api_order_fini(&stream->order);
     if (stream->green != NULL)
         api_green_release(stream->green);
+    pthread_cond_destroy(&stream->wake);
     free(stream);
 }
 
@@ -188,6 +189,8 @@ static void *worker(void *argument)
         struct api_task *task = stream->head;
         if (task != NULL && !task->here && !stream->running && ready(task))
             run_head(stream);
+        else if (task == NULL) /* not woken by everything that happens elsewhere: there may be many workers */
+            api_wait_for_wake(&stream->wake);
         else
             api_wait_for_change();
     }
@@ -278,7 +281,7 @@ CUresult api_submit(struct api_stream *stream, struct api_work *work, enum api_m
 
     if (!task->here) {
         if (need_worker(stream)) {
-            api_signal_change();
+            pthread_cond_signal(&stream->wake);
             return CUDA_SUCCESS;
         }
         task->here = true; /* no thread to be had: then it runs here */

@@ -42,6 +42,13 @@ void api_wait_for_change(void)
     cancellation = before;
 }
 
+void api_wait_for_wake(pthread_cond_t *wake)
+{
+    const int before = cancellation;
+    pthread_cond_wait(wake, &lock);
+    cancellation = before;
+}
+
 void api_signal_change(void)
 {
     pthread_cond_broadcast(&change);

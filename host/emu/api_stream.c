@@ -18,6 +18,7 @@ struct api_stream *api_stream_new(struct api_context *context, unsigned flags, i
         free(stream);
         return NULL;
     }
+    pthread_cond_init(&stream->wake, NULL);
     stream->context = context;
     stream->flags = flags;
     stream->priority = priority;
@@ -38,7 +39,8 @@ void api_stream_destroy(struct api_stream *stream)
     stream->destroyed = true;
     emu_handle_free(stream->handle);
     stream->handle = NULL;
-    api_signal_change(); /* its worker leaves when the queue is empty */
+    pthread_cond_signal(&stream->wake); /* its worker leaves when the queue is empty */
+    api_signal_change();
     api_stream_retire(stream);
 }
 
