@@ -37,6 +37,7 @@ CUresult CUDAAPI cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t Wi
 {
     API_ENTER_CONTEXT(context);
     API_REQUIRE(dptr != NULL && pPitch != NULL && WidthInBytes > 0 && Height > 0);
+    *dptr = 0; /* where it fails, on the H200 */
     API_REQUIRE(ElementSizeBytes == 4 || ElementSizeBytes == 8 || ElementSizeBytes == 16);
     size_t pitch, bytes;
     if (__builtin_add_overflow(WidthInBytes, (size_t)511, &pitch) ||

@@ -146,6 +146,8 @@ const char *emu_module_entry_name(const struct emu_module *module, unsigned inde
 bool emu_module_global(const struct emu_module *module, const char *name, uint64_t *out_address,
                        uint64_t *out_bytes);
 
+/* The sm of its .target, 90 for sm_90a. */
+unsigned emu_module_sm(const struct emu_module *module);
 /* Is there a variable of that name with .attribute(.managed)? */
 bool emu_module_is_managed(const struct emu_module *module, const char *name);
 

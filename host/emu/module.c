@@ -348,6 +348,11 @@ bool emu_module_global(const struct emu_module *module, const char *name, uint64
     return false;
 }
 
+unsigned emu_module_sm(const struct emu_module *module)
+{
+    return module->ptx->target.sm;
+}
+
 bool emu_module_is_managed(const struct emu_module *module, const char *name)
 {
     for (uint32_t i = 0; i < module->ptx->n_vars; i++)
