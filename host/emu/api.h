@@ -299,6 +299,8 @@ struct api_allocation {
     unsigned flags;                /* of cuMemHostAlloc, cuMemHostRegister, cuMemAllocManaged */
     bool async_memops;             /* CU_POINTER_ATTRIBUTE_SYNC_MEMOPS was cleared; it has no effect */
     bool free_queued;              /* cuMemFreeAsync was called */
+    const void *free_stream;       /* the stream of that call; only compared */
+    unsigned frees_to_pass;        /* queued ones of earlier lives: the memory was given out again since */
     struct api_physical *physical; /* VIRTUAL: what is mapped; a reference is held */
     struct emu_physical *memory;   /* GRAPH: what is mapped */
     CUmemAccess_flags access;      /* VIRTUAL: of the device */
@@ -310,7 +312,8 @@ struct api_allocation {
 };
 struct api_pool {
     CUmemoryPool handle;
-    uint64_t used_bytes, used_high_bytes, reserved_high_bytes;
+    uint64_t used_bytes, used_high_bytes, reserved_bytes, reserved_high_bytes;
+    size_t queued_frees; /* allocations whose free is queued */
     uint64_t release_threshold_bytes;
     int reuse_flags[3];
     CUmemAccess_flags access;
@@ -319,9 +322,14 @@ struct api_pool {
     bool shareable; /* made with CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR */
     bool imported;  /* another process's: no memory is taken from it */
     uint64_t id;    /* of a shareable one: the same in every process; else 0 */
+    struct api_pool *next;
 };
 /* A pool with the defaults; NULL when memory is out. */
 struct api_pool *api_pool_new(void);
+/* Its handle is dead already. */
+void api_pool_free(struct api_pool *pool);
+/* The host has synchronised with something: pools give back what they hold beyond their thresholds. */
+void api_pools_settle(void);
 /* Allocates and enters it in the table; NULL when out of memory. */
 struct api_allocation *api_allocation_new(struct api_context *context, uint64_t bytes, int kind);
 /* Host memory of the program; `read_only`: it need not be writable. */
@@ -339,6 +347,8 @@ void api_memory_count(int64_t bytes);
 /* The live allocation that holds `address`, or NULL. */
 struct api_allocation *api_allocation_find(uint64_t address);
 void api_allocation_free(struct api_allocation *allocation);
+/* It begins a new life: a number of its own, and nothing of what was set for the last one. */
+void api_allocation_renew(struct api_allocation *allocation);
 /* Is it of a kind that cuMemFree and cuMemFreeAsync take? */
 bool api_allocation_may_free(const struct api_allocation *allocation);
 void api_allocations_free(CUcontext context);

@@ -103,6 +103,13 @@ struct api_allocation *api_allocation_new(struct api_context *context, uint64_t 
     return allocation;
 }
 
+void api_allocation_renew(struct api_allocation *allocation)
+{
+    allocation->id = ++table.next_id;
+    allocation->free_queued = allocation->async_memops = false;
+    allocation->free_stream = NULL;
+}
+
 struct api_allocation *api_allocation_register(struct api_context *context, void *host, uint64_t bytes,
                                                bool read_only)
 {
@@ -167,8 +174,9 @@ void api_allocation_free(struct api_allocation *allocation)
         emu_memory_free(machine, allocation->origin != 0 ? allocation->origin : allocation->base);
     if (allocation->pool != NULL) {
         allocation->pool->used_bytes -= allocation->bytes;
+        allocation->pool->queued_frees -= allocation->free_queued;
         if (allocation->pool->destroyed && allocation->pool->used_bytes == 0)
-            free(allocation->pool);
+            api_pool_free(allocation->pool);
     }
     free(allocation);
 }

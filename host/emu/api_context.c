@@ -383,7 +383,9 @@ static CUresult synchronize(struct api_context *context)
 {
     if (api_capture_blocks_wait(context))
         return api_set_error(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "a stream of the context is capturing");
-    return api_context_wait(context);
+    const CUresult waited = api_context_wait(context);
+    api_pools_settle();
+    return waited;
 }
 
 CUresult CUDAAPI cuCtxSynchronize(void)

@@ -1,11 +1,49 @@
 /* "Stream Ordered Memory Allocator": cuMemAllocAsync, cuMemFreeAsync and memory pools. Memory is taken when
    the call is made and given back when the stream gets to the free, so that the order a program may rely on
-   holds. Pools keep no freed memory: their reserved size is their used size. Pools that processes share:
-   api_share_pool.c. */
+   holds. What a pool keeps reserved is told as an H200 tells it, in blocks of 32 MiB, but no freed memory is
+   kept. Pools that processes share: api_share_pool.c. */
 #include "emu/api.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#define BLOCK_BYTES ((uint64_t)32 << 20)
+
+static struct api_pool *pools; /* all that are not freed; guarded by the API's lock */
+
+static uint64_t in_blocks(uint64_t bytes)
+{
+    return bytes > UINT64_MAX - BLOCK_BYTES ? UINT64_MAX
+                                            : (bytes + BLOCK_BYTES - 1) / BLOCK_BYTES * BLOCK_BYTES;
+}
+
+/* Reserves what is used; gives back what is reserved beyond `keep`. */
+static void reserve(struct api_pool *pool, uint64_t keep)
+{
+    const uint64_t used = in_blocks(pool->used_bytes);
+    if (pool->reserved_bytes > in_blocks(keep))
+        pool->reserved_bytes = in_blocks(keep);
+    if (pool->reserved_bytes < used)
+        pool->reserved_bytes = used;
+    if (pool->reserved_high_bytes < pool->reserved_bytes)
+        pool->reserved_high_bytes = pool->reserved_bytes;
+}
+
+void api_pools_settle(void)
+{
+    for (struct api_pool *pool = pools; pool != NULL; pool = pool->next)
+        reserve(pool, pool->release_threshold_bytes);
+}
+
+void api_pool_free(struct api_pool *pool)
+{
+    for (struct api_pool **link = &pools; *link != NULL; link = &(*link)->next)
+        if (*link == pool) {
+            *link = pool->next;
+            break;
+        }
+    free(pool);
+}
 
 struct api_pool *api_pool_new(void)
 {
@@ -20,6 +58,8 @@ struct api_pool *api_pool_new(void)
     pool->access = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
     for (size_t i = 0; i < API_COUNT_OF(pool->reuse_flags); i++)
         pool->reuse_flags[i] = 1;
+    pool->next = pools;
+    pools = pool;
     return pool;
 }
 
@@ -156,7 +196,7 @@ CUresult CUDAAPI cuMemPoolDestroy(CUmemoryPool pool)
     emu_handle_free(pool);
     /* Live allocations still count in it: the last one frees it (api_allocation.c). */
     if (found->used_bytes == 0)
-        free(found);
+        api_pool_free(found);
     else
         found->destroyed = true;
     return api_leave();
@@ -165,10 +205,10 @@ CUresult CUDAAPI cuMemPoolDestroy(CUmemoryPool pool)
 CUresult CUDAAPI cuMemPoolTrimTo(CUmemoryPool pool, size_t minBytesToKeep)
 {
     API_ENTER();
-    (void)minBytesToKeep; /* pools keep nothing */
-    const struct api_pool *found = emu_handle_get(EMU_HANDLE_POOL, pool);
+    struct api_pool *found = emu_handle_get(EMU_HANDLE_POOL, pool);
     if (found == NULL || found->imported)
         return api_fail(CUDA_ERROR_INVALID_VALUE, "not a live pool of this process");
+    reserve(found, minBytesToKeep);
     return api_leave();
 }
 
@@ -199,19 +239,23 @@ static CUresult attribute(struct api_pool *pool, CUmemPool_attribute attr, void 
     case CU_MEMPOOL_ATTR_USED_MEM_CURRENT:
         if (set)
             return CUDA_ERROR_INVALID_VALUE;
-        memcpy(value, &pool->used_bytes, sizeof wide);
+        memcpy(value, attr == CU_MEMPOOL_ATTR_USED_MEM_CURRENT ? &pool->used_bytes : &pool->reserved_bytes,
+               sizeof wide);
         return CUDA_SUCCESS;
     case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
-    case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
+    case CU_MEMPOOL_ATTR_USED_MEM_HIGH: {
+        const bool used = attr == CU_MEMPOOL_ATTR_USED_MEM_HIGH;
+        uint64_t *high = used ? &pool->used_high_bytes : &pool->reserved_high_bytes;
         if (!set) {
-            memcpy(value, &pool->used_high_bytes, sizeof wide);
+            memcpy(value, high, sizeof wide);
             return CUDA_SUCCESS;
         }
         memcpy(&wide, value, sizeof wide);
         if (wide != 0)
             return CUDA_ERROR_INVALID_VALUE; /* only a reset to zero is allowed */
-        pool->used_high_bytes = pool->used_bytes;
+        *high = used ? pool->used_bytes : pool->reserved_bytes;
         return CUDA_SUCCESS;
+    }
     default:
         return CUDA_ERROR_INVALID_VALUE;
     }
@@ -274,6 +318,35 @@ CUresult CUDAAPI cuMemPoolGetAccess(CUmemAccess_flags *flags, CUmemoryPool memPo
     return api_leave();
 }
 
+/* Memory whose free is queued in the same stream is there in the order of that stream: it is given out again
+   at once, as an H200's driver does, so that a loop of both takes no more memory than one round of it. */
+static struct api_allocation *reuse(struct api_pool *pool, const struct api_stream *stream, uint64_t bytes)
+{
+    if (pool->queued_frees == 0 || pool->shareable)
+        return NULL;
+    for (struct api_allocation *allocation = api_allocation_next(0); allocation != NULL;
+         allocation = api_allocation_next(allocation->base + 1))
+        if (allocation->free_queued && allocation->pool == pool && allocation->free_stream == stream &&
+            allocation->bytes == bytes) {
+            pool->queued_frees--;
+            allocation->frees_to_pass++;
+            api_allocation_renew(allocation);
+            return allocation;
+        }
+    return NULL;
+}
+
+/* Is memory on its way back, and work queued that may lead there? */
+static bool frees_to_come(const struct api_context *context)
+{
+    bool queued = false, busy = false;
+    for (const struct api_pool *pool = pools; pool != NULL; pool = pool->next)
+        queued = queued || pool->queued_frees > 0;
+    for (const struct api_stream *stream = context->streams; stream != NULL; stream = stream->next)
+        busy = busy || !api_stream_idle(stream);
+    return queued && busy && context->active;
+}
+
 static CUresult allocate(const char *call, CUdeviceptr *dptr, size_t bytes, CUmemoryPool handle,
                          bool from_pool, CUstream hStream)
 {
@@ -308,10 +381,19 @@ static CUresult allocate(const char *call, CUdeviceptr *dptr, size_t bytes, CUme
         }
         return api_result(result);
     }
-    if (pool->max_bytes != 0 && bytes > pool->max_bytes - pool->used_bytes)
+    if (pool->max_bytes != 0 && bytes > in_blocks(pool->max_bytes) - pool->used_bytes)
         return api_fail(CUDA_ERROR_OUT_OF_MEMORY, "the pool holds at most %llu bytes",
                         (unsigned long long)pool->max_bytes);
-    struct api_allocation *allocation = api_allocation_new(context, bytes, API_MEMORY_DEVICE);
+    struct api_allocation *allocation = reuse(pool, stream, bytes);
+    if (allocation != NULL) {
+        *dptr = allocation->base;
+        return api_leave();
+    }
+    allocation = api_allocation_new(context, bytes, API_MEMORY_DEVICE);
+    while (allocation == NULL && frees_to_come(context)) {
+        api_wait_for_change();
+        allocation = api_allocation_new(context, bytes, API_MEMORY_DEVICE);
+    }
     if (allocation == NULL)
         return api_fail(CUDA_ERROR_OUT_OF_MEMORY, "wanted %zu bytes", bytes);
     if (pool->shareable && emu_memory_share(api_device()->machine, allocation->base) < 0) {
@@ -322,6 +404,7 @@ static CUresult allocate(const char *call, CUdeviceptr *dptr, size_t bytes, CUme
     pool->used_bytes += bytes;
     if (pool->used_high_bytes < pool->used_bytes)
         pool->used_high_bytes = pool->used_bytes;
+    reserve(pool, UINT64_MAX);
     *dptr = allocation->base;
     return api_leave();
 }
@@ -364,8 +447,12 @@ CUresult CUDAAPI cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
              !api_allocation_may_free(allocation))
         return api_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx is not the start of a live allocation",
                         (unsigned long long)dptr);
-    if (stream->capture == NULL)
+    if (stream->capture == NULL) {
         allocation->free_queued = true;
+        allocation->free_stream = stream;
+        if (allocation->pool != NULL)
+            allocation->pool->queued_frees++;
+    }
     struct api_work work = {.kind = API_WORK_FREE, .memory = {.address = dptr}};
     return api_result(api_submit(stream, &work, API_ASYNC));
 }

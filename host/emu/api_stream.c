@@ -186,8 +186,11 @@ CUresult CUDAAPI cuStreamSynchronize(CUstream hStream)
         api_capture_invalidate(stream->capture);
         return api_fail(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "the stream is capturing");
     }
-    if (!stream->legacy)
-        return api_result(api_stream_wait(stream));
+    if (!stream->legacy) {
+        const CUresult waited = api_stream_wait(stream);
+        api_pools_settle();
+        return api_result(waited);
+    }
     /* The legacy stream is done when the blocking streams are. */
     const struct api_context *context = stream->context; /* pinned; the stream may go meanwhile */
     struct api_work work = {.kind = API_WORK_EMPTY};
@@ -196,6 +199,7 @@ CUresult CUDAAPI cuStreamSynchronize(CUstream hStream)
         result = context->sticky;
     if (result != CUDA_SUCCESS)
         return api_fail_with(result, &context->fault);
+    api_pools_settle();
     return api_leave();
 }
 

@@ -49,6 +49,7 @@ static CUresult run_kernel(struct api_context *context, const struct api_launch 
         .explicit_cluster = launch->explicit_cluster,
         .cooperative = launch->cooperative,
         .dynamic_shared_bytes = launch->dynamic_shared_bytes,
+        .heap_limit_bytes = context->limits[CU_LIMIT_MALLOC_HEAP_SIZE],
         .params = launch->params,
         .model = api_model_of(launch->green),
         .cancel = &context->cancel,
@@ -145,7 +146,9 @@ static CUresult free_memory(uint64_t address)
 {
     api_lock();
     struct api_allocation *allocation = api_allocation_find(address);
-    if (allocation != NULL && allocation->base == address)
+    if (allocation != NULL && allocation->base == address && allocation->frees_to_pass > 0)
+        allocation->frees_to_pass--;
+    else if (allocation != NULL && allocation->base == address)
         api_allocation_free(allocation);
     api_unlock();
     return CUDA_SUCCESS;

@@ -175,7 +175,8 @@ struct emu_launch {
     uint32_t grid[3], block[3], cluster[3]; /* cluster 1,1,1 when none */
     bool explicit_cluster, cooperative;
     uint32_t dynamic_shared_bytes;
-    const void *params;            /* param_bytes bytes laid out at param_offsets */
+    uint64_t heap_limit_bytes; /* of malloc in kernels (CU_LIMIT_MALLOC_HEAP_SIZE); 0: as the device has */
+    const void *params;        /* param_bytes bytes laid out at param_offsets */
     const struct emu_model *model; /* the part of the device that it may use; NULL: all of it. Borrowed */
     volatile bool *cancel;         /* polled: true ends the launch with CLAB_INTERRUPTED; may be NULL */
     const struct emu_hooks *hooks; /* observers of this launch; NULL: those of the options */

@@ -223,9 +223,8 @@ void sample_pools(void)
     OK(cuMemsetD32Async(p, 5, 4, a));
     OK(cuMemcpyDtoHAsync(words, p, 16, a));
     OK(cuMemFreeAsync(p, a));
-    /* the same stream gets the memory again at once, in order */
+    /* the same stream may get the memory again at once, in order */
     OK(cuMemAllocFromPoolAsync(&q, 1 << 20, pool, a));
-    EXPECT(q == p);
     OK(cuEventRecord(freed, a));
     OK(cuStreamWaitEvent(b, freed, 0));
     OK(cuMemsetD32Async(q, 6, 4, b));
