@@ -67,6 +67,8 @@ void api_thread_end(void);
 CUresult api_enter(const char *call);
 /* The same for a call that works before cuInit. */
 CUresult api_enter_early(const char *call);
+/* Is the process a fork of the one that called cuInit? With the lock. */
+bool api_forked(void);
 /* The same, and gives the current context when it is usable: else INVALID_CONTEXT, CONTEXT_IS_DESTROYED, or
    the error that a kernel left behind. */
 CUresult api_enter_context(const char *call, struct api_context **out_context);
@@ -236,6 +238,8 @@ struct api_library {
     struct emu_module *names;  /* loaded at cuLibraryLoadData; owns the entries' names */
     struct emu_module *parsed; /* the same until the first context takes it, then NULL */
     unsigned refs;             /* the handle's, and one per module */
+    CUresult failed;           /* why its code could not be compiled; SUCCESS: it could */
+    struct clab_error failure;
     struct api_kernel *kernels;
     unsigned n_kernels;
 };
@@ -316,7 +320,8 @@ struct api_pool {
     size_t queued_frees; /* allocations whose free is queued */
     uint64_t release_threshold_bytes;
     int reuse_flags[3];
-    CUmemAccess_flags access;
+    int kind; /* API_MEMORY_DEVICE, _HOST or _MANAGED */
+    CUmemAccess_flags access, host_access;
     bool is_default, destroyed;
     uint64_t max_bytes;
     bool shareable; /* made with CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR */
@@ -324,7 +329,7 @@ struct api_pool {
     uint64_t id;    /* of a shareable one: the same in every process; else 0 */
     struct api_pool *next;
 };
-/* A pool with the defaults; NULL when memory is out. */
+/* A pool of device memory with the defaults; NULL when memory is out. */
 struct api_pool *api_pool_new(void);
 /* Its handle is dead already. */
 void api_pool_free(struct api_pool *pool);

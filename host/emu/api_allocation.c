@@ -150,8 +150,8 @@ struct api_allocation *api_allocation_find(uint64_t address)
 
 bool api_allocation_may_free(const struct api_allocation *allocation)
 {
-    return allocation->kind == API_MEMORY_DEVICE || allocation->kind == API_MEMORY_MANAGED ||
-           allocation->kind == API_MEMORY_GRAPH ||
+    return allocation->kind == API_MEMORY_DEVICE || allocation->pool != NULL ||
+           allocation->kind == API_MEMORY_MANAGED || allocation->kind == API_MEMORY_GRAPH ||
            (allocation->kind == API_MEMORY_IPC && (allocation->pool != NULL || allocation->origin != 0));
 }
 

@@ -159,12 +159,15 @@ static CUresult check(const CUDA_ARRAY3D_DESCRIPTOR *desc, uint32_t *out_texel_b
 
 /* ---- creation ---- */
 
-static void array_free(struct api_array *array)
+/* `with_context`: because its context ends. */
+static void array_free(struct api_array *array, bool with_context)
 {
     struct api_allocation *memory = api_allocation_find(array->base);
     if (memory != NULL && memory->base == array->base)
         api_allocation_free(memory);
-    if (array->handle != NULL)
+    if (array->handle != NULL && with_context)
+        emu_handle_free_with_context(EMU_HANDLE_ARRAY, array->handle);
+    else if (array->handle != NULL)
         emu_handle_free(array->handle);
     free(array);
 }
@@ -191,7 +194,7 @@ static CUresult array_new(struct api_context *context, const CUDA_ARRAY3D_DESCRI
     }
     if (array->handle == NULL) {
         const unsigned long long bytes = array->slice_bytes * array->slices;
-        array_free(array);
+        array_free(array, false);
         return api_set_error(CUDA_ERROR_OUT_OF_MEMORY, "no memory for an array of %llu bytes", bytes);
     }
     *out_array = array;
@@ -235,7 +238,7 @@ CUresult CUDAAPI cuArrayDestroy(CUarray hArray)
         return api_leave(); /* it goes with its mipmapped array; no error, on the H200 */
     result = api_context_wait(api_context_get(array->context));
     if (result == CUDA_SUCCESS && emu_handle_get(EMU_HANDLE_ARRAY, hArray) == array)
-        array_free(array);
+        array_free(array, false);
     return api_result(result);
 }
 
@@ -319,12 +322,14 @@ CUresult CUDAAPI cuMipmappedArrayGetSparseProperties(CUDA_ARRAY_SPARSE_PROPERTIE
 
 /* ---- mipmapped arrays ---- */
 
-static void mipmap_free(struct api_mipmap *mipmap)
+static void mipmap_free(struct api_mipmap *mipmap, bool with_context)
 {
     for (unsigned i = 0; i < mipmap->n_levels; i++)
         if (mipmap->levels[i] != NULL)
-            array_free(mipmap->levels[i]);
-    if (mipmap->handle != NULL)
+            array_free(mipmap->levels[i], with_context);
+    if (mipmap->handle != NULL && with_context)
+        emu_handle_free_with_context(EMU_HANDLE_MIPMAP, mipmap->handle);
+    else if (mipmap->handle != NULL)
         emu_handle_free(mipmap->handle);
     free(mipmap);
 }
@@ -372,7 +377,7 @@ CUresult CUDAAPI cuMipmappedArrayCreate(CUmipmappedArray *pHandle,
             result = api_set_error(CUDA_ERROR_OUT_OF_MEMORY, "no room for one more handle");
     }
     if (result != CUDA_SUCCESS) {
-        mipmap_free(mipmap);
+        mipmap_free(mipmap, false);
         return api_result(result);
     }
     *pHandle = mipmap->handle;
@@ -399,7 +404,7 @@ CUresult CUDAAPI cuMipmappedArrayDestroy(CUmipmappedArray hMipmappedArray)
         return result;
     result = api_context_wait(api_context_get(mipmap->context));
     if (result == CUDA_SUCCESS && emu_handle_get(EMU_HANDLE_MIPMAP, hMipmappedArray) == mipmap)
-        mipmap_free(mipmap);
+        mipmap_free(mipmap, false);
     return api_result(result);
 }
 
@@ -408,9 +413,9 @@ void api_arrays_free(CUcontext context)
     size_t cursor = 0;
     for (struct api_mipmap *mipmap; (mipmap = emu_handle_next(EMU_HANDLE_MIPMAP, &cursor)) != NULL;)
         if (mipmap->context == context)
-            mipmap_free(mipmap);
+            mipmap_free(mipmap, true);
     cursor = 0;
     for (struct api_array *array; (array = emu_handle_next(EMU_HANDLE_ARRAY, &cursor)) != NULL;)
         if (array->context == context)
-            array_free(array);
+            array_free(array, true);
 }

@@ -442,6 +442,8 @@ CUresult CUDAAPI cuCtxSetLimit(CUlimit limit, size_t value)
         value = value == 0 ? 1 : value > (size_t)2 << 30 ? (size_t)2 << 30 : value;
         break;
     case CU_LIMIT_MALLOC_HEAP_SIZE:
+        if (emu_memory_heap_in_use(api_device()->machine))
+            return api_fail(CUDA_ERROR_INVALID_VALUE, "a kernel has used the heap: its size stays");
         unit = (size_t)4 << 20;
         value = value == 0 ? 1 : value;
         break;

@@ -1,5 +1,7 @@
 /* "Library Management": libraries are context-independent: one is parsed when it is loaded, and becomes a
-   module of a context when something of it is first used there. Kernel attributes hold in every context. */
+   module of a context when something of it is first used there. Kernel attributes hold in every context. Code
+   that cannot be compiled is loaded nevertheless, as by an H200's driver: its logs are written, and what asks
+   for something of it gets the error. */
 #include "emu/api.h"
 
 #include <errno.h>
@@ -30,6 +32,7 @@ static void library_free(struct api_library *library)
     if (library->names != NULL)
         emu_module_unload(library->names);
     free(library->text);
+    clab_error_clear(&library->failure);
     free(library);
 }
 
@@ -75,10 +78,15 @@ static CUresult load(CUlibrary *out_handle, const void *image, size_t bytes, con
     result = api_image_load(api_device(), image, bytes, name, &library->names, &library->text,
                             &library->text_bytes, &error);
     api_jit_answer(&jit, &error, (double)(clab_now_ns() - start) * 1e-9);
+    if (result != CUDA_SUCCESS && result != CUDA_ERROR_OUT_OF_MEMORY) {
+        library->failed = result;
+        clab_error_copy(&library->failure, &error);
+        result = CUDA_SUCCESS;
+    }
     clab_error_clear(&error);
     if (result == CUDA_SUCCESS) {
         library->handle = emu_handle_new(EMU_HANDLE_LIBRARY, library);
-        if (library->handle == NULL || !make_kernels(library))
+        if (library->handle == NULL || (library->failed == CUDA_SUCCESS && !make_kernels(library)))
             result = api_set_error(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a library");
     }
     if (result != CUDA_SUCCESS) {
@@ -162,6 +170,8 @@ CUresult CUDAAPI cuLibraryUnload(CUlibrary library)
 CUresult api_library_module(struct api_context *context, struct api_library *library,
                             struct api_module **out_module)
 {
+    if (library->failed != CUDA_SUCCESS)
+        return api_copy_error(library->failed, &library->failure);
     for (struct api_module *module = context->modules; module != NULL; module = module->next)
         if (module->library == library) {
             *out_module = module;
@@ -248,6 +258,8 @@ CUresult CUDAAPI cuLibraryGetKernel(CUkernel *pKernel, CUlibrary library, const 
     if (result != CUDA_SUCCESS)
         return result;
     API_REQUIRE(pKernel != NULL && name != NULL);
+    if (found->failed != CUDA_SUCCESS)
+        return api_fail_with(found->failed, &found->failure);
     for (struct api_kernel *kernel = found->kernels; kernel != NULL; kernel = kernel->next)
         if (strcmp(kernel->name, name) == 0) {
             *pKernel = kernel->handle;

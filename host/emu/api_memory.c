@@ -100,8 +100,22 @@ CUresult CUDAAPI cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned 
 
 /* ---- pinned host memory ---- */
 
+#define SMALL_BYTES ((size_t)1 << 20) /* UNVERIFIED: less than the block of 2 MiB */
 #define HOST_ALLOC_FLAGS \
     (CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED)
+
+/* All memory is portable and mapped. What cuMemHostGetFlags tells of the former is, on an H200, that of the
+   first small piece of the same kind: they share a block. */
+static unsigned told_flags(size_t bytes, unsigned flags)
+{
+    const unsigned combined = flags & CU_MEMHOSTALLOC_WRITECOMBINED;
+    for (const struct api_allocation *other = api_allocation_next(0); other != NULL && bytes < SMALL_BYTES;
+         other = api_allocation_next(other->base + 1))
+        if (other->kind == API_MEMORY_HOST && other->bytes < SMALL_BYTES &&
+            (other->flags & CU_MEMHOSTALLOC_WRITECOMBINED) == combined)
+            return combined | (other->flags & CU_MEMHOSTALLOC_PORTABLE);
+    return flags;
+}
 
 static CUresult host_alloc(const char *call, void **pp, size_t bytes, unsigned flags)
 {
@@ -117,9 +131,8 @@ static CUresult host_alloc(const char *call, void **pp, size_t bytes, unsigned f
         return api_leave();
     }
     CUdeviceptr address = 0;
-    /* All memory is portable and mapped; the H200 tells of the latter only. */
     result = allocate(context, &address, bytes, API_MEMORY_HOST,
-                      (flags & ~(unsigned)CU_MEMHOSTALLOC_PORTABLE) | CU_MEMHOSTALLOC_DEVICEMAP);
+                      told_flags(bytes, flags) | CU_MEMHOSTALLOC_DEVICEMAP);
     if (result == CUDA_SUCCESS)
         *pp = (void *)(uintptr_t)address;
     return api_result(result);

@@ -136,8 +136,13 @@ static CUresult get(void *data, CUpointer_attribute attribute, const struct poin
     case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
         PUT(unsigned long long, allocation != NULL ? allocation->id : 0);
         break;
-    case CU_POINTER_ATTRIBUTE_P2P_TOKENS: /* device memory has some, on the H200 */
-        return is_host(pointer) ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_NOT_SUPPORTED;
+    case CU_POINTER_ATTRIBUTE_P2P_TOKENS: /* numbers for a kernel module, which there is none of */
+        if (is_host(pointer) || !pointer->known)
+            return CUDA_ERROR_INVALID_VALUE;
+        PUT(CUDA_POINTER_ATTRIBUTE_P2P_TOKENS,
+            ((CUDA_POINTER_ATTRIBUTE_P2P_TOKENS){.p2pToken = allocation != NULL ? allocation->id : 1,
+                                                 .vaSpaceToken = 1}));
+        break;
     default:
         return CUDA_ERROR_INVALID_VALUE;
     }

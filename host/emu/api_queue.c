@@ -131,6 +131,19 @@ static bool poisons(CUresult result)
     return result >= CUDA_ERROR_ILLEGAL_ADDRESS && result <= CUDA_ERROR_TENSOR_MEMORY_LEAK;
 }
 
+/* Every context of the process shares the fate of the one that a kernel failed in, as on an H200. */
+static void poison_all(const struct api_context *failed)
+{
+    size_t cursor = 0;
+    if (api_device()->poison == CUDA_SUCCESS)
+        api_device()->poison = failed->sticky;
+    for (struct api_context *other; (other = emu_handle_next(EMU_HANDLE_CONTEXT, &cursor)) != NULL;)
+        if (other->active && other->sticky == CUDA_SUCCESS) {
+            other->sticky = failed->sticky;
+            clab_error_copy(&other->fault, &failed->fault);
+        }
+}
+
 /* Runs the head of the queue, which is ready. The lock is given up meanwhile. */
 static void run_head(struct api_stream *stream)
 {
@@ -155,9 +168,9 @@ static void run_head(struct api_stream *stream)
         bool lasting = task->work.kind == API_WORK_KERNEL || task->work.kind == API_WORK_GRAPH || !task->here;
         if (task->result != CUDA_SUCCESS && lasting && !context->cancel && context->sticky == CUDA_SUCCESS) {
             context->sticky = task->result;
-            if (poisons(task->result) && api_device()->poison == CUDA_SUCCESS)
-                api_device()->poison = task->result;
             clab_error_copy(&context->fault, &error);
+            if (poisons(task->result))
+                poison_all(context);
             emu_log_fault(&context->fault);
         }
     }

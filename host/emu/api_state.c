@@ -75,6 +75,11 @@ static void after_fork_in_child(void)
     api_unlock();
 }
 
+bool api_forked(void)
+{
+    return forked;
+}
+
 static void set_up(void)
 {
     pthread_key_create(&thread_key, thread_end);
@@ -229,6 +234,8 @@ CUresult api_enter_for(const char *call, CUstream handle, struct api_context **o
     if (result != CUDA_SUCCESS)
         return result;
     stream = emu_handle_get(EMU_HANDLE_STREAM, handle);
+    if (stream == NULL && emu_handle_was(EMU_HANDLE_STREAM, handle) && api_thread()->depth == 0)
+        return api_fail(CUDA_ERROR_CONTEXT_IS_DESTROYED, "the stream is gone, and no context is current");
     if (stream == NULL) { /* that is found out later, in whatever context there is */
         api_unlock();
         return api_enter_context(call, out_context);

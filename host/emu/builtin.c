@@ -39,10 +39,11 @@ static bool builtin_assertfail(struct emu_warp *warp, const struct emu_op *op, u
     return false;
 }
 
-/* What an allocation takes of the heap. */
+/* What an allocation takes of the heap. An H200 gave 90,670 times one byte out of 8 MiB, 80 bytes apart
+   (driver 580.159.04, 2026-11-30). UNVERIFIED for other sizes. */
 static uint64_t heap_bytes(uint64_t bytes)
 {
-    return (bytes + 15) / 16 * 16;
+    return bytes > UINT64_MAX - 80 ? UINT64_MAX : (bytes + 15) / 16 * 16 + 64;
 }
 
 static bool builtin_malloc(struct emu_warp *warp, const struct emu_op *op, unsigned lane,
@@ -53,6 +54,7 @@ static bool builtin_malloc(struct emu_warp *warp, const struct emu_op *op, unsig
     struct emu_machine *machine = run->machine;
     const uint64_t bytes = arguments[0], limit = run->launch->heap_limit_bytes, takes = heap_bytes(bytes);
     *out_result = 0;
+    atomic_store(&machine->heap_in_use, true);
     if (takes < bytes || (limit && takes > limit)) {
         return true;
     }

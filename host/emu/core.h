@@ -88,6 +88,8 @@ bool emu_memory_register(struct emu_machine *machine, void *host, uint64_t bytes
 bool emu_memory_unregister(struct emu_machine *machine, void *host);
 /* False when `address` is not the start of a live allocation. */
 bool emu_memory_free(struct emu_machine *machine, uint64_t address);
+/* Has a kernel called malloc since the heap was cleared? Then its size is settled. */
+bool emu_memory_heap_in_use(const struct emu_machine *machine);
 /* Frees what kernels have left on their heap. */
 void emu_memory_heap_clear(struct emu_machine *machine);
 /* The allocation that holds `address`, or false. */
