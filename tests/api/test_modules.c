@@ -300,9 +300,12 @@ static void test_library(void **state)
     int value = 0;
     const char *name = NULL;
     OK(cuCtxSetCurrent(NULL)); /* loading needs no context */
-    WANT(CUDA_ERROR_INVALID_PTX,
-         cuLibraryLoadData(&library, HEADER ".visible .entry e() { add.u32 a, b; ret; }", NULL, NULL, 0, NULL,
-                           NULL, 0));
+    OK(cuLibraryLoadData(&library, HEADER ".visible .entry e() { add.u32 a, b; ret; }", NULL, NULL, 0, NULL,
+                         NULL, 0)); /* that it is wrong comes out later */
+    WANT(CUDA_ERROR_INVALID_PTX, cuLibraryGetKernel(&kernel, library, "e"));
+    OK(cuLibraryGetKernelCount(&count, library));
+    assert_int_equal(count, 0);
+    OK(cuLibraryUnload(library));
     OK(cuLibraryLoadData(&library, module_text, NULL, NULL, 0, NULL, NULL, 0));
     OK(cuLibraryGetKernelCount(&count, library));
     assert_int_equal(count, 2);
