@@ -199,6 +199,12 @@ void sample_ipc(void)
 
 /* ---- pools ---- */
 
+static void CUDA_CB pause_a_little(void *data)
+{
+    (void)data;
+    usleep(2000);
+}
+
 void sample_pools(void)
 {
     CUmemoryPool pool, default_pool;
@@ -262,6 +268,17 @@ void sample_pools(void)
     OK(cuMemFreeAsync(p, a));
     OK(cuStreamSynchronize(a));
     WANT(CUDA_ERROR_INVALID_VALUE, cuMemFreeAsync(p, a));
+    /* many times as much as there is, one after the other in the order of a stream */
+    size_t spare = 0, total = 0;
+    OK(cuMemGetInfo(&spare, &total));
+    const size_t much = spare / 4 < (size_t)4 << 30 ? spare / 4 : (size_t)4 << 30;
+    for (int i = 0; i < 24; i++) {
+        OK(cuMemAllocAsync(&p, much + (size_t)(i % 3) * 4096, a));
+        OK(cuMemsetD32Async(p, 7, 4, a));
+        OK(cuLaunchHostFunc(a, pause_a_little, NULL));
+        OK(cuMemFreeAsync(p, a));
+    }
+    OK(cuStreamSynchronize(a));
     WANT(CUDA_ERROR_INVALID_VALUE, cuMemPoolDestroy(default_pool));
     OK(cuMemPoolDestroy(pool));
 }
