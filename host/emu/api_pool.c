@@ -2,6 +2,7 @@
    the call is made and given back when the stream gets to the free, so that the order a program may rely on
    holds. What a pool keeps reserved is told as an H200 tells it, in blocks of 32 MiB, but no freed memory is
    kept. Pools that processes share: api_share_pool.c. */
+#include "check/check.h"
 #include "emu/api.h"
 
 #include <stdlib.h>
@@ -402,8 +403,8 @@ CUresult CUDAAPI cuMemPoolGetAccess(CUmemAccess_flags *flags, CUmemoryPool memPo
    at once, as an H200's driver does, so that a loop of both takes no more memory than one round of it. */
 static struct api_allocation *reuse(struct api_pool *pool, const struct api_stream *stream, uint64_t bytes)
 {
-    if (pool->queued_frees == 0 || pool->shareable)
-        return NULL;
+    if (pool->queued_frees == 0 || pool->shareable || check_hooks() != NULL)
+        return NULL; /* the hazard checker tells one life of memory from the next by its address */
     for (struct api_allocation *allocation = api_allocation_next(0); allocation != NULL;
          allocation = api_allocation_next(allocation->base + 1))
         if (allocation->free_queued && allocation->pool == pool && allocation->free_stream == stream &&
