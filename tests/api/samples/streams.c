@@ -46,6 +46,8 @@ void sample_priorities(void)
     WANT(CUDA_ERROR_INVALID_VALUE, cuStreamCreate(&plain, 99));
     OK(cuMemAlloc(&word, 4));
     OK(cuMemsetD32(word, 0, 1));
+    OK(cuCtxSynchronize()); /* a set of device memory is not waited for, and the streams do not wait for
+                               stream 0 */
     OK(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
     void *params[] = {&word, &k};
     for (k = 1; k <= 20; k++) { /* to and fro between the streams */
@@ -191,6 +193,7 @@ void sample_capture_update(void)
         OK(cuMemAlloc(&words[i], 8));
         OK(cuMemsetD32(words[i], 0, 2));
     }
+    OK(cuCtxSynchronize());
     CUgraph graph = capture(a, b, c, fork, join, step, words, 5);
     OK(cuGraphGetNodes(graph, NULL, &nodes));
     SAME(5, nodes);
@@ -213,6 +216,7 @@ void sample_capture_update(void)
     SAME(CU_GRAPH_EXEC_UPDATE_SUCCESS, info.result);
     for (int i = 0; i < 4; i++)
         OK(cuMemsetD32(words[i], 0, 2));
+    OK(cuCtxSynchronize());
     OK(cuGraphLaunch(exec, a));
     OK(cuStreamSynchronize(a));
     OK(cuMemcpyDtoH(value, words[3], 8));
@@ -345,6 +349,7 @@ void sample_stream_values(void)
     sample_start();
     OK(cuMemAlloc(&words, 16));
     OK(cuMemsetD32(words, 0, 4));
+    OK(cuCtxSynchronize());
     OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
     OK(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
     OK(cuStreamWaitValue32(stream, words, 3, CU_STREAM_WAIT_VALUE_GEQ));
@@ -409,6 +414,7 @@ void sample_timing(void)
     CUfunction wait = sample_load(step_ptx, "wait");
     OK(cuMemAlloc(&word, 4));
     OK(cuMemsetD32(word, 1, 1));
+    OK(cuCtxSynchronize());
     OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
     OK(cuEventCreate(&first, CU_EVENT_DEFAULT));
     OK(cuEventCreate(&second, CU_EVENT_BLOCKING_SYNC));
@@ -434,6 +440,7 @@ void sample_timing(void)
     WANT(CUDA_ERROR_INVALID_HANDLE, cuEventElapsedTime(&ms, first, untimed));
     /* a record that is under way */
     OK(cuMemsetD32(word, 0, 1));
+    OK(cuCtxSynchronize());
     OK(sample_launch(wait, 1, 1, stream, params));
     OK(cuEventRecord(third, stream));
     WANT(CUDA_ERROR_NOT_READY, cuEventQuery(third));

@@ -321,6 +321,7 @@ void sample_entry_points(void)
     CUstream other;
     OK(cuMemAlloc(&word, 4));
     OK(cuMemsetD32(word, 0, 1));
+    OK(cuCtxSynchronize());
     OK(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
     OK(cuStreamWaitValue32(other, word, 1, CU_STREAM_WAIT_VALUE_EQ));
     memcpy(&synchronize, &per_thread, sizeof synchronize);
