@@ -228,7 +228,7 @@ EMU_EMITTER(emu_sured)
     plan->rows[0] = emu_source(emit, &insn->operands[1], type);
     static const enum ptx_type by_sign[2][2] = {{PTX_U32, PTX_S32}, {PTX_U64, PTX_S64}};
     const bool is_wide = emu_lane_bytes(type) == 8;
-    const bool takes_sign = plan->formatted && (ptx_has(insn, PTX_MOD_MIN) || ptx_has(insn, PTX_MOD_MAX));
+    const bool takes_sign = plan->formatted && !ptx_has(insn, PTX_MOD_AND) && !ptx_has(insn, PTX_MOD_OR);
     for (unsigned is_signed = 0; is_signed < 2; is_signed++) {
         plan->reductions[is_signed] = emu_reduction_of(insn, takes_sign ? by_sign[is_wide][is_signed] : type);
     }
