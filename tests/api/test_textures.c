@@ -723,6 +723,23 @@ static void test_surface_registers(void **state)
     assert_int_equal(out[3].i, 0x12345700);
 }
 
+/* Two dimensions of three are the first slice; one of two ends the kernel. */
+static void test_surface_geometry(void **state)
+{
+    (void)state;
+    union word out[4];
+    CUsurfObject surface = 0;
+    const CUDA_RESOURCE_DESC resource = {
+        .resType = CU_RESOURCE_TYPE_ARRAY,
+        .res.array.hArray = array_new(4, 2, 3, CU_AD_FORMAT_UNSIGNED_INT32, 1, CUDA_ARRAY3D_SURFACE_LDST)};
+    OK(cuSurfObjectCreate(&surface, &resource));
+    fetch("mov.b32 %r1, 7;\nsust.b.2d.b32.trap [%h, {%c0, %c1}], %r1;\n"
+          "suld.b.3d.b32.trap %r0, [%h, {%c0, %c1, %c2, %c2}];",
+          surface, AT(I(4), I(1), I(0)), out);
+    assert_int_equal(out[0].i, 7);
+    WANT(CUDA_ERROR_LAUNCH_FAILED, run("", "suld.b.1d.b32.trap %r0, [%h, {%c0}];", surface, NULL));
+}
+
 #define TEST(test) cmocka_unit_test_setup_teardown(test, setup, without_context)
 
 int main(void)
@@ -745,6 +762,7 @@ int main(void)
         TEST(test_rows),
         TEST(test_row),
         TEST(test_surface_registers),
+        TEST(test_surface_geometry),
     };
     return cmocka_run_group_tests_name("textures", tests, NULL, NULL);
 }
