@@ -11,7 +11,7 @@
      2026-11-30), so PTX without it comes of none.
 
    Anywhere else it makes the source one that looks. That the code generator gives the same code for the same
-   text under each target of a chip is in no manual: 378 sources, compiled for eight targets of three chips
+   text under each target of a chip is in no manual: 372 sources, compiled for eight targets of three chips
    with NVRTC 13.0.88, gave PTX that differs in .target only, but for one, which looks; tests/compile compares
    sources of each kind.
 
