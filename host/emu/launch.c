@@ -114,13 +114,17 @@ static void add_counters(const struct emu_run *run, struct clab_counters *out)
     }
 }
 
+/* A launch without clusters fills the SMs' CTA slots; one with clusters has fewer (occupancy.c). */
 static uint32_t residency(const struct emu_run *run)
 {
+    const struct emu_kernel *kernel = run->launch->kernel;
     const uint32_t clusters =
-        run->machine->options.initial_clusters
-            ? run->machine->options.initial_clusters
-            : emu_occupancy_clusters(run->model, run->launch->kernel, run->threads_per_cta,
-                                     run->dynamic_shared_bytes, run->cluster_size);
+        run->machine->options.initial_clusters ? run->machine->options.initial_clusters
+        : run->launch->explicit_cluster || run->cluster_size > 1
+            ? emu_occupancy_clusters(run->model, kernel, run->threads_per_cta, run->dynamic_shared_bytes,
+                                     run->cluster_size)
+            : run->model->sms *
+                  emu_occupancy_ctas(run->model, kernel, run->threads_per_cta, run->dynamic_shared_bytes);
     return (clusters ? clusters : 1) * run->cluster_size;
 }
 
