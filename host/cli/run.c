@@ -22,27 +22,16 @@ struct show {
     char item[64];                    /* what a timeline's slots are called */
     json_t *extra;                    /* members every record of this experiment carries */
     const char *device;               /* id, of the session at hand */
-    bool progress_shown, quiet;
+    bool quiet;
     bool is_planned;                 /* this device's run record is written */
     bool is_followed;                /* a table is above */
     const struct clab_option *check; /* the command's options when --check is among them, else NULL */
 };
 
-static void erase_progress(struct show *show)
-{
-    if (show->progress_shown)
-        fputs("\r\033[K", show->cli->err);
-    show->progress_shown = false;
-}
-
 static void on_progress(void *context, const char *stage, const char *what, size_t done, size_t count)
 {
-    struct show *show = context;
-    if (!show->cli->err_is_terminal || count == 0)
-        return;
-    fprintf(show->cli->err, "\r\033[K%s %zu/%zu %s", stage, done, count, what);
-    fflush(show->cli->err);
-    show->progress_shown = true;
+    const struct show *show = context;
+    clab_cli_progress(show->cli, stage, what, done, count);
 }
 
 /* A row's record describes its device; the others name it. */
@@ -66,7 +55,7 @@ static void on_timeline(void *context, const json_t *row, const json_t *slots)
 static void on_note(void *context, const char *text)
 {
     struct show *show = context;
-    erase_progress(show);
+    clab_cli_progress_erase(show->cli);
     fprintf(show->cli->err, "clusterlab: %s\n", text);
 }
 
@@ -175,7 +164,7 @@ static int run_device(struct clab_cli *cli, const char *device, json_t *emulator
     options->context = show;
     options->interrupted = cli->interrupted;
     status = clab_run(&session, compiler, options, &rows, &predictions, &exit_status, error);
-    erase_progress(show);
+    clab_cli_progress_erase(cli);
     if (status == CLAB_OK && !show->quiet) {
         struct clab_str table = {0};
         const json_t *facts = session.facts;
@@ -314,6 +303,7 @@ int clab_cmd_run(struct clab_cli *cli, int argc, char **argv, struct clab_error 
         {.name = "--csv", .kind = CLAB_OPTION_TEXT},
         {.name = "--timeline", .kind = CLAB_OPTION_TEXT},
         {.name = "--timeout", .kind = CLAB_OPTION_TEXT},
+        {.name = "--progress", .kind = CLAB_OPTION_TEXT},
         {.name = "--emu-schedule", .kind = CLAB_OPTION_TEXT},
         {.name = "--emu-seed", .kind = CLAB_OPTION_TEXT},
         {.name = "--emu-isa", .kind = CLAB_OPTION_TEXT},
@@ -332,6 +322,8 @@ int clab_cmd_run(struct clab_cli *cli, int argc, char **argv, struct clab_error 
         status = clab_error_set(error, CLAB_USAGE, "run needs the name or the file of one experiment");
     if (status == CLAB_OK)
         status = read_options(o, &options, error);
+    if (status == CLAB_OK)
+        status = clab_cli_progress_start(cli, o, error);
     if (status != CLAB_OK)
         return clab_status_exit(status);
     options.request.experiment = positional[0];
@@ -368,9 +360,7 @@ int clab_cmd_run(struct clab_cli *cli, int argc, char **argv, struct clab_error 
                                 compiler, &options, &show, rows, &one);
         exit_status = clab_exit_worse(exit_status, result);
         if (one.status != CLAB_OK && count > 1 && i + 1 < count) {
-            char *text = clab_error_format(&one);
-            fprintf(cli->err, "clusterlab: %s\n", text != NULL ? text : one.message);
-            free(text);
+            clab_cli_say(cli, &one);
         } else if (one.status != CLAB_OK) {
             clab_error_copy(error, &one);
         }

@@ -45,6 +45,8 @@ static clab_status read_line(struct clab_session *session, bool in_launch, int l
             clab_process_kill(&session->process);
             return clab_error_set(error, CLAB_INTERRUPTED, "interrupted");
         }
+        if (session->on_wait != NULL)
+            session->on_wait(session->wait_context);
         int result = clab_line_read(&session->reader, POLL_MS, &text, &bytes);
         if (result == 1) {
             *out_line = json_loadb(text, bytes, 0, NULL);
