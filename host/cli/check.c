@@ -81,12 +81,10 @@ static clab_status add_file(const char *word, const char *entry, const json_t *r
     return CLAB_OK;
 }
 
-/* The plan of a launch of each of the files, all alike. */
-static clab_status plan_files(const struct clab_option *o, const char *const *words, size_t count,
-                              json_t **out_plan, struct clab_error *error)
+clab_status clab_check_plan(const struct clab_option *o, const char *const *words, size_t count,
+                            const char *entry, json_t **out_plan, struct clab_error *error)
 {
     json_t *row = NULL, *buffers = NULL, *variants = json_array(), *rows = json_array();
-    const char *entry = clab_option_get(o, "--entry")->text;
     *out_plan = NULL;
     clab_status status = CLAB_OK;
     for (size_t i = 0; i < count && status == CLAB_OK; i++) { /* a file that is not there needs no launch */
@@ -136,9 +134,9 @@ void clab_check_word(const char *word, struct clab_str *text)
 void clab_check_again(const struct clab_option *o, bool is_file, struct clab_str *out)
 {
     static const char *const left_out[] = {
-        "--seeds",        "--seed",     "--json",        "--csv",     "--strict",  "--all",
-        "--suppress",     "--entry",    "--check",       "--hot",     "--samples", "--image",
-        "--emu-schedule", "--emu-seed", "--emu-threads", "--emu-isa", "--progress"};
+        "--seeds",       "--seed",    "--json",     "--csv",     "--strict",   "--all",          "--suppress",
+        "--entry",       "--check",   "--hot",      "--samples", "--image",    "--emu-schedule", "--emu-seed",
+        "--emu-threads", "--emu-isa", "--progress", "--trace",   "--counters", "--timeline"};
     for (; o->name != NULL; o++) {
         bool skip =
             !o->set || (!is_file && (strcmp(o->name, "--variant") == 0 || strcmp(o->name, "--cluster") == 0));
@@ -218,7 +216,8 @@ static int check_all(const struct clab_option *o, const char *const *words, size
             files[n_files++] = words[i];
     if (n_files != 0) {
         json_t *plan = NULL;
-        clab_status status = plan_files(o, files, n_files, &plan, error);
+        clab_status status =
+            clab_check_plan(o, files, n_files, clab_option_get(o, "--entry")->text, &plan, error);
         exit_status = status == CLAB_OK
                           ? check_subject(o, NULL, plan, session, compiler, options, report, error)
                           : clab_status_exit(status);

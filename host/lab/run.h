@@ -54,4 +54,7 @@ clab_status clab_run(struct clab_session *session, struct clab_compiler *compile
                      const struct clab_run_options *options, json_t **out_rows, json_t **out_predictions,
                      int *out_exit_status, struct clab_error *error);
 
+/* How a record calls what became of a row: "ok", "wrong", "hazard", "waived", "timeout", "failed". */
+const char *clab_status_word(clab_status status);
+
 #endif

@@ -200,6 +200,8 @@ clab_status clab_session_option(struct clab_session *session, const char *name, 
     json_object_set_new(options, name, json_string(value));
     json_decref(session->options);
     session->options = options;
+    if (!session->alive)
+        return CLAB_OK; /* the next worker is started with it */
     clab_status status =
         clab_session_ask(session, json_pack("{s:s,s:s,s:s}", "op", "option", "name", name, "value", value),
                          -1, NULL, NULL, &answer, error);

@@ -249,8 +249,11 @@ void clab_hazard_print(const json_t *hazard, const char *subject, const char *ag
     if (json_is_object(json_object_get(hazard, "address"))) {
         clab_str_add(out, "     at ");
         add_address(hazard, true, out);
-        clab_str_addf(out, ", %s%s%lld byte%s\n", space, space[0] != '\0' ? " memory, " : "",
-                      number_of(hazard, "bytes"), number_of(hazard, "bytes") == 1 ? "" : "s");
+        clab_str_addf(out, space[0] != '\0' ? ", %s memory" : "%s", space);
+        if (number_of(hazard, "bytes") != 0) /* a fault's size stands in its own words */
+            clab_str_addf(out, ", %lld byte%s", number_of(hazard, "bytes"),
+                          number_of(hazard, "bytes") == 1 ? "" : "s");
+        clab_str_add(out, "\n");
     }
     add_barrier(json_object_get(hazard, "barrier"), out);
     add_picture(hazard, cluster_ctas, out);
