@@ -74,8 +74,11 @@ const struct clab_command_info clab_commands[] = {
     {"doctor", clab_cmd_doctor, "what is installed, which version, what is missing and how to get it",
      "clusterlab doctor [--json]\n"
      "\n"
-     "Looks for the driver, the stand-in driver, NVRTC, nvJitLink, the CUDA and CCCL headers, nvdisasm and "
-     "cuobjdump.\n"
+     "Looks for the driver, the stand-in driver, NVRTC, nvJitLink, the CUDA and CCCL headers, nvdisasm, "
+     "cuobjdump, "
+     "ptxas,\n"
+     "graphviz, ncu and the cache of compiled images: where each is, which version, what it is for, how to "
+     "get it.\n"
      "--json: a record of type part for each, as JSON Lines. Exit status 3 when no experiment could run.\n"},
     {"launch", clab_cmd_launch, "launch one kernel of a file with given arguments",
      "clusterlab launch FILE ENTRY --grid X[,Y[,Z]] --block X[,Y[,Z]] [options]\n"

@@ -54,6 +54,9 @@ clab_status clab_run(struct clab_session *session, struct clab_compiler *compile
                      const struct clab_run_options *options, json_t **out_rows, json_t **out_predictions,
                      int *out_exit_status, struct clab_error *error);
 
+/* Path of the program ncu (Nsight Compute) that `counters` uses: $CLUSTERLAB_NCU, PATH, /usr/local/cuda*,
+   /opt/nvidia. False where there is none. */
+bool clab_ncu_find(char *out, size_t bytes);
 /* How a record calls what became of a row: "ok", "wrong", "hazard", "waived", "timeout", "failed". */
 const char *clab_status_word(clab_status status);
 
