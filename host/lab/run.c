@@ -96,6 +96,7 @@ static json_t *record_new(const struct clab_run_state *run, const struct clab_ru
     json_object_set_new(record, "baseline", json_null());
     json_object_set_new(record, "status", json_string("failed"));
     json_object_set_new(record, "reason", json_string(""));
+    json_object_set_new(record, "place", json_integer((json_int_t)(row - run->rows)));
     json_object_set_new(record, "params", json_deep_copy(json_object_get(row->plan, "params")));
     json_object_set_new(record, "device", device);
     json_object_set_new(record, "image", json_null());
