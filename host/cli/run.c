@@ -230,6 +230,7 @@ static clab_status read_options(struct clab_option *o, struct clab_run_options *
     request->withs = clab_option_get(o, "--with")->list;
     request->n_withs = clab_option_get(o, "--with")->count;
     options->hot = clab_option_get(o, "--hot")->set;
+    options->line_info = true;
     options->counters = clab_option_get(o, "--counters")->set;
     options->image = clab_option_get(o, "--image")->text;
     options->arch = clab_option_get(o, "--arch")->text;

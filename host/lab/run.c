@@ -263,7 +263,7 @@ static void compile_variants(struct clab_run_state *run)
         request->source_path = clab_json_text(variant->plan, "source", "");
         request->arch = archs[count];
         request->entry = clab_json_text(variant->plan, "entry", NULL);
-        request->line_info = run->options->seeds != 0;
+        request->line_info = run->options->seeds != 0 || (run->options->line_info && !cubin);
         request->want =
             cubin && !has_suffix(request->source_path, ".ptx") ? CLAB_IMAGE_CUBIN : CLAB_IMAGE_PTX;
         request->options = &raw[count * 32];

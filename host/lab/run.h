@@ -21,7 +21,8 @@ struct clab_run_options {
     bool timeout_always;               /* on one that is not, too */
     unsigned samples;                  /* cold samples a row; 0: the stop rule decides */
     bool hot;                          /* batches back to back too */
-    bool counters;                     /* L2, DRAM and crossbar bytes as columns (run_counters.c) */
+    bool line_info;      /* rows that run PTX know the lines of their sources, as those with `seeds` do */
+    bool counters;       /* L2, DRAM and crossbar bytes as columns (run_counters.c) */
     const json_t *plan;  /* a plan made by the caller instead of from `request`; borrowed; NULL none */
     unsigned seeds;      /* not 0: rows are checked for hazards under so many schedules, not timed */
     uint64_t first_seed; /* of the first of them */
