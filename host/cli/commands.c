@@ -111,10 +111,12 @@ const struct clab_command_info clab_commands[] = {
      "[--define NAME[=V]]...\n"
      "                   [--option RAW]... [-o DIR | --out DIR]\n"
      "\n"
-     "LIST: sm_90,sm_100a; without it what a .ptx or .cubin was made for, sm_90 for a .cu.\n"
-     "FILE is .cu, .ptx, .cubin or .fatbin. Writes DIR/STEM.ARCH.ptx (the default), .cubin and .sass; SASS "
-     "needs nvdisasm\n"
-     "or cuobjdump. -I and -D are short for --include and --define.\n"},
+     "LIST: sm_90,sm_100a; without it what a .ptx or .cubin was made for, all that a fatbin has, sm_90 for a "
+     ".cu.\n"
+     "FILE is .cu, .ptx or .cubin; of a fatbin, or an object file or program of nvcc, its own PTX or cubin\n"
+     "for the architecture is taken out, or a cubin assembled from the PTX. Writes DIR/STEM.ARCH.ptx (the\n"
+     "default), .cubin and .sass; SASS needs nvdisasm or cuobjdump. -I and -D are short for --include and\n"
+     "--define.\n"},
     {"check", clab_cmd_check, "find the race before the hardware does: kernels under every checker",
      "clusterlab check EXPERIMENT|FILE[:ENTRY]... [options]\n"
      "\n"
