@@ -348,6 +348,11 @@ int clab_cmd_compare(struct clab_cli *cli, int argc, char **argv, struct clab_er
     struct clab_str text = {0};
     if (status == CLAB_OK && !(side_init(&all.before, before) && side_init(&all.after, after)))
         status = clab_error_set(error, CLAB_NO_MEMORY, "no memory for the rows");
+    for (size_t i = 0; i < 2 && status == CLAB_OK; i++)
+        if ((i == 0 ? &all.before : &all.after)->n == 0) {
+            clab_error_set(error, CLAB_USAGE, "%s has no row", paths[i]);
+            status = clab_error_remedy(error, "clusterlab run EXPERIMENT --json FILE writes such a file");
+        }
     if (status == CLAB_OK)
         compare_all(&all);
     if (status == CLAB_OK && all.pairs == 0)

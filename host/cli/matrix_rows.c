@@ -235,7 +235,8 @@ clab_status clab_matrix_collect(struct clab_matrix *matrix, const char *const *w
             char *file = NULL, *entry = NULL;
             const bool kernel = !folder && !clab_matrix_is(words[i], ".lua") &&
                                 clab_inspect_split(words[i], &file, &entry, NULL) == CLAB_OK &&
-                                (is_kernel_file(file) || strchr(file, '/') != NULL || stat(file, &info) == 0);
+                                (is_kernel_file(file) || clab_matrix_is(file, ".fatbin") ||
+                                 strchr(file, '/') != NULL || stat(file, &info) == 0);
             free(file);
             free(entry);
             if (folder)
