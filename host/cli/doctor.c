@@ -249,6 +249,11 @@ int clab_cmd_doctor(struct clab_cli *cli, int argc, char **argv, struct clab_err
             has_nvrtc = true;
     look_at_programs(parts);
     look_at_cache(parts, compiler);
+    if (*cli->interrupted) { /* a device that was not waited for is not "missing" */
+        json_decref(parts);
+        clab_compiler_free(compiler);
+        return clab_status_exit(clab_error_set(error, CLAB_INTERRUPTED, "interrupted"));
+    }
     int exit_status = gpu || emulator ? 0 : clab_status_exit(CLAB_NO_DEVICE);
     if (o[0].set) {
         for (size_t i = 0; i < json_array_size(parts); i++)
