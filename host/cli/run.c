@@ -283,6 +283,25 @@ static clab_status open_outputs(const char *json_path, const char *csv_path,
     return status;
 }
 
+/* Closes them all, and says of each what could not be written. */
+static int close_outputs(struct clab_cli *cli, struct clab_record_writer *writer, struct clab_output *csv,
+                         const json_t *rows, struct clab_timelines *timelines)
+{
+    int exit_status = 0;
+    for (int i = 0; i < 3; i++) {
+        struct clab_error error = {0};
+        const clab_status status = i == 0   ? clab_records_close(writer, &error)
+                                   : i == 1 ? (csv != NULL ? clab_rows_write_csv(csv, rows, &error) : CLAB_OK)
+                                            : clab_timelines_close(timelines, &error);
+        if (status != CLAB_OK) {
+            clab_cli_say(cli, &error);
+            exit_status = clab_status_exit(CLAB_OUTPUT);
+        }
+        clab_error_clear(&error);
+    }
+    return exit_status;
+}
+
 int clab_cmd_run(struct clab_cli *cli, int argc, char **argv, struct clab_error *error)
 {
     struct clab_option o[] = {
@@ -369,16 +388,8 @@ int clab_cmd_run(struct clab_cli *cli, int argc, char **argv, struct clab_error 
         if (*cli->interrupted)
             break;
     }
-    struct clab_error output = {0};
-    if (csv_path != NULL && clab_rows_write_csv(&csv, rows, &output) != CLAB_OK)
-        exit_status = clab_exit_worse(exit_status, clab_status_exit(CLAB_OUTPUT));
-    if (clab_records_close(&writer, output.status == CLAB_OK ? &output : NULL) != CLAB_OK)
-        exit_status = clab_exit_worse(exit_status, clab_status_exit(CLAB_OUTPUT));
-    if (clab_timelines_close(&timelines, output.status == CLAB_OK ? &output : NULL) != CLAB_OK)
-        exit_status = clab_exit_worse(exit_status, clab_status_exit(CLAB_OUTPUT));
-    if (output.status != CLAB_OK && error->status == CLAB_OK)
-        clab_error_copy(error, &output);
-    clab_error_clear(&output);
+    exit_status = clab_exit_worse(
+        exit_status, close_outputs(cli, &writer, csv_path != NULL ? &csv : NULL, rows, &timelines));
     json_decref(show.extra);
     json_decref(rows);
     json_decref(emulator_options);
