@@ -78,10 +78,13 @@ static int unknown_command(const char *name, struct clab_error *error)
 
 static int dispatch(struct clab_cli *cli, int argc, char **argv, struct clab_error *error)
 {
+    const bool asks = argc > 1 && strcmp(argv[0], "help") == 0; /* help COMMAND */
+    if (asks)
+        argv++;
     for (const struct clab_command_info *command = clab_commands; command->name != NULL; command++) {
         if (strcmp(command->name, argv[0]) != 0)
             continue;
-        if (wants_help(argc, argv)) {
+        if (asks || wants_help(argc, argv)) {
             fputs(command->usage, cli->out);
             return 0;
         }
@@ -105,7 +108,7 @@ int main(int argc, char **argv)
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGHUP, &action, NULL);
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
-        strcmp(argv[1], "help") == 0) {
+        (argc == 2 && strcmp(argv[1], "help") == 0)) {
         print_help(argc < 2 ? stderr : stdout);
         return argc < 2 ? clab_status_exit(CLAB_USAGE) : finish(0);
     }
