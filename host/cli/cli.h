@@ -24,7 +24,8 @@ struct clab_cli {
     FILE *out, *err; /* product; progress and notes */
     bool err_is_terminal;
     const volatile sig_atomic_t *interrupted;
-    int argc; /* the whole command line, for records */
+    struct sigaction pipe_before, size_before; /* SIGPIPE and SIGXFSZ as this process found them */
+    int argc;                                  /* the whole command line, for records */
     char *const *argv;
     struct clab_progress progress;
 };
@@ -99,6 +100,8 @@ void clab_cli_progress(void *context, const char *stage, const char *what, size_
 void clab_cli_progress_wait(void *context);
 /* Takes the terminal's line back: before anything else is said, and at the end. */
 void clab_cli_progress_erase(struct clab_cli *cli);
+/* Before another program takes this process's place: signals are as they were found. */
+void clab_cli_restore_signals(const struct clab_cli *cli);
 /* "clusterlab: " and the whole error, on cli->err. */
 void clab_cli_say(struct clab_cli *cli, const struct clab_error *error);
 

@@ -89,6 +89,12 @@ void clab_cli_progress_erase(struct clab_cli *cli)
     cli->progress.text[0] = '\0';
 }
 
+void clab_cli_restore_signals(const struct clab_cli *cli)
+{
+    sigaction(SIGPIPE, &cli->pipe_before, NULL);
+    sigaction(SIGXFSZ, &cli->size_before, NULL);
+}
+
 void clab_cli_say(struct clab_cli *cli, const struct clab_error *error)
 {
     char *text = clab_error_format(error);

@@ -135,6 +135,7 @@ int clab_with_check_run(struct clab_cli *cli, const struct clab_with_check *opti
     int told[2] = {-1, -1}, code = 0, result;
     const pid_t pid = pipe2(told, O_CLOEXEC) == 0 ? fork() : -1;
     if (pid == 0) {
+        clab_cli_restore_signals(cli);
         execvp(argv[0], argv);
         code = errno;
         (void)!write(told[1], &code, sizeof code);

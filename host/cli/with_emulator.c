@@ -156,6 +156,7 @@ int clab_cmd_with_emulator(struct clab_cli *cli, int argc, char **argv, struct c
     check.arch = arch;
     if (checks)
         return clab_with_check_run(cli, &check, argv + i, error);
+    clab_cli_restore_signals(cli);
     execvp(argv[i], argv + i);
     const int code = errno;
     clab_error_set(error, CLAB_USAGE, "cannot run %s: %s", argv[i], strerror(code));
