@@ -54,7 +54,8 @@ const struct clab_command_info clab_commands[] = {
      "Times are measured with CUDA events (they resolve about 0.5 us), L2 flushed before each launch, "
      "variants interleaved\n"
      "in shuffled rounds. `vs baseline` is this row's time divided by the baseline's, paired by round. "
-     "Emulated rows are checked and counted; they have no times.\n"
+     "Emulated rows are\n"
+     "checked and counted; they have no times.\n"
      "\n"
      "Exit status: 0 all held, 1 a result was wrong, 2 usage or experiment file, 3 nothing could run, 4 "
      "compile or load,\n"
@@ -102,10 +103,9 @@ const struct clab_command_info clab_commands[] = {
      "  --trace CTA,WARP     emulated devices: every instruction of one warp, on standard error\n"
      "  --timeout S  --progress S  --emu-…   as in run\n"
      "\n"
-     "Exit status: 0 it ended, 1 a hazard, 2 usage, 3 no device, 4 compile or load, 5 launch refused, kernel "
-     "fault or "
-     "timeout,\n"
-     "6 internal error or output failed, 130 interrupted.\n"},
+     "Exit status: 0 it ended, 1 a hazard, 2 usage, 3 no device that can do it, 4 compile or load, 5 launch "
+     "refused,\n"
+     "kernel fault or timeout, 6 internal error or output failed, 130 interrupted.\n"},
     {"compile", clab_cmd_compile, "compile a file for architectures: PTX, cubin, SASS",
      "clusterlab compile FILE [--arch LIST] [--emit ptx,cubin,sass] [--entry NAME] [--include DIR]... "
      "[--define NAME[=V]]...\n"
