@@ -73,6 +73,7 @@ struct clab_matrix {
     json_t *gpu;                       /* facts of the GPU of the tries, NULL none */
     json_t *refused;                   /* array of {"file", "error"}: left out, the rest goes on; NULL none */
     bool all;                          /* long lists are not cut */
+    bool apart;                        /* every target is compiled for itself */
 };
 
 /* --- rows (matrix_rows.c) */
