@@ -78,10 +78,13 @@ static int unknown_command(const char *name, struct clab_error *error)
 
 static int dispatch(struct clab_cli *cli, int argc, char **argv, struct clab_error *error)
 {
+    const bool asks = argc > 1 && strcmp(argv[0], "help") == 0; /* help COMMAND */
+    if (asks)
+        argv++;
     for (const struct clab_command_info *command = clab_commands; command->name != NULL; command++) {
         if (strcmp(command->name, argv[0]) != 0)
             continue;
-        if (wants_help(argc, argv)) {
+        if (asks || wants_help(argc, argv)) {
             fputs(command->usage, cli->out);
             return 0;
         }
@@ -93,8 +96,11 @@ static int dispatch(struct clab_cli *cli, int argc, char **argv, struct clab_err
 int main(int argc, char **argv)
 {
     hold_closed_streams();
-    struct sigaction action = {.sa_handler = SIG_IGN};
-    sigaction(SIGPIPE, &action, NULL);
+    /* A write that fails is told where it is made: to a pipe that nobody reads, to a file beyond `ulimit -f`.
+     */
+    struct sigaction action = {.sa_handler = SIG_IGN}, pipe_before, size_before;
+    sigaction(SIGPIPE, &action, &pipe_before);
+    sigaction(SIGXFSZ, &action, &size_before);
     /* Workers: this same program behind a pipe. */
     if (argc == 2 && strcmp(argv[1], "--device-worker") == 0)
         return clab_device_worker(STDIN_FILENO, STDOUT_FILENO);
@@ -103,9 +109,11 @@ int main(int argc, char **argv)
     action.sa_handler = on_interrupt;
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
-    sigaction(SIGHUP, &action, NULL);
+    struct sigaction hangup;
+    if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN) /* ignored: under nohup */
+        sigaction(SIGHUP, &action, NULL);
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
-        strcmp(argv[1], "help") == 0) {
+        (argc == 2 && strcmp(argv[1], "help") == 0)) {
         print_help(argc < 2 ? stderr : stdout);
         return argc < 2 ? clab_status_exit(CLAB_USAGE) : finish(0);
     }
@@ -117,6 +125,8 @@ int main(int argc, char **argv)
                            .err = stderr,
                            .err_is_terminal = isatty(STDERR_FILENO) == 1,
                            .interrupted = &interrupted,
+                           .pipe_before = pipe_before,
+                           .size_before = size_before,
                            .argc = argc,
                            .argv = argv};
     struct clab_error error = {0};

@@ -21,19 +21,22 @@ local profiles = {
   heavy      = function(i, n, sms) return scatter(i) & 31 == 0 and 50 or 1 end, -- one tile in 32 costs 50 times the others
   long_last  = function(i, n, sms) return i == n - 1 and math.max(1, n // (2 * sms)) or 1 end, -- half an SM's share
 }
--- Tiles per SM: on a GPU as many as the 2 % ask for; on an emulated device fewer, which keeps the shape.
+-- Tiles per SM: on a GPU as many as the 2 % ask for; on an emulated device fewer, which keeps the shape, unless gpu_sizes asks
+-- for a GPU's.
 local per_sm = {
   gpu      = { uniform = 60, remainder = 60, triangular = 96, heavy = 1000, long_last = 60 },
   emulated = { uniform = 12, remainder = 8, triangular = 8, heavy = 16, long_last = 12 },
 }
 
+-- Whether sizes are those of an emulated device.
+local function is_small(p, dev) return dev.emulated ~= false and not p.gpu_sizes end
 local function is_emulated(dev) return dev.emulated ~= false end
 
 local function tile_count(p, dev)
   local sms = dev.sms or 132
   local n = p.tiles
   if n == 0 then
-    n = sms * per_sm[is_emulated(dev) and "emulated" or "gpu"][p.profile] + (p.profile == "remainder" and sms // 2 or 0)
+    n = sms * per_sm[is_small(p, dev) and "emulated" or "gpu"][p.profile] + (p.profile == "remainder" and sms // 2 or 0)
   end
   return round_up(n, 2) -- a multiple of the largest cluster
 end
@@ -47,13 +50,13 @@ end
 
 local function block_of(p, dev)
   if p.block > 0 then return p.block end
-  return is_emulated(dev) and 64 or 128
+  return is_small(p, dev) and 64 or is_emulated(dev) and 32 or 128
 end
 
 -- Rounds of a unit: of 32 steps, or of 128 bytes a thread. On a GPU a unit takes at least UNIT_NS.
 local function rounds(p, dev)
   if p.rounds > 0 then return p.rounds end
-  if is_emulated(dev) then return p.memory and 8 or 40 end
+  if is_small(p, dev) then return p.memory and 8 or 40 end
   if p.memory then
     local bytes = 4800 / (dev.sms or 132) * UNIT_NS -- of an SM's share of 4.8 TB/s
     return ceil_div(math.ceil(bytes), 128 * block_of(p, dev))
@@ -63,7 +66,7 @@ end
 
 local function words(p, dev)
   if not p.memory then return 2 ^ 16 // 1 end
-  return (is_emulated(dev) and 2 ^ 18 or 2 ^ 28) // 1 -- a GiB: no L2 holds it
+  return (is_small(p, dev) and 2 ^ 18 or 2 ^ 28) // 1 -- a GiB: no L2 holds it
 end
 
 local function smem(dev) return (dev.shared_per_sm_bytes or 233472) // 2 end -- two do not fit an SM
@@ -124,7 +127,8 @@ end
 return {
   summary = "Tiles of different costs: a CTA each, fixed shares, a counter, cluster launch control",
   -- block, tiles, rounds: 0 as the profile and the device ask for. hold: SMs that a second kernel keeps for the first hold_us.
-  params  = { block = 0, tiles = 0, rounds = 0, memory = false, hold = 0, hold_us = 1000 },
+  -- gpu_sizes: an emulated device gets a GPU's tiles and rounds too (minutes), with blocks of 32.
+  params  = { block = 0, tiles = 0, rounds = 0, memory = false, hold = 0, hold_us = 1000, gpu_sizes = false },
   sweep   = { profile = { "uniform", "remainder", "triangular", "heavy", "long_last" } },
   check   = { tiles = 192, rounds = 2 }, -- more than a B200 holds at once: there is something to take
 

@@ -248,6 +248,14 @@ static void add_place(struct clab_str *out, const struct clab_error *error)
                       (unsigned long long)error->address);
 }
 
+/* Control characters of a damaged file's text would be a terminal's to obey. */
+static void make_harmless(char *text)
+{
+    for (char *p = text; p != NULL && *p != '\0'; p++)
+        if (((unsigned char)*p < 0x20 && *p != '\n' && *p != '\t') || *p == 0x7f)
+            *p = '?';
+}
+
 char *clab_error_format(const struct clab_error *error)
 {
     struct clab_str out = {0};
@@ -289,5 +297,7 @@ char *clab_error_format(const struct clab_error *error)
             line += bytes + (line[bytes] == '\n');
         }
     }
-    return clab_str_take(&out);
+    char *text = clab_str_take(&out);
+    make_harmless(text);
+    return text;
 }

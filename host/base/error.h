@@ -75,8 +75,8 @@ void clab_error_copy(struct clab_error *to, const struct clab_error *from);
 /* Frees the log and zeroes the record. */
 void clab_error_clear(struct clab_error *error);
 
-/* The whole error as text for a person: "file:line:col: message", caret, place, native code, remedy, log.
-   Returns heap memory that the caller frees; NULL only when memory is out. */
+/* The whole error as text for a person: "file:line:col: message", caret, place, native code, remedy, log; "?"
+   for control characters. Heap memory that the caller frees; NULL only when memory is out. */
 char *clab_error_format(const struct clab_error *error);
 
 #endif

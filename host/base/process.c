@@ -138,6 +138,7 @@ static _Noreturn void run_child(const char *const *argv, char **environment, int
     keep_descriptors_here();
     /* An ignored signal stays ignored through exec: the main program's SIGPIPE is not every child's wish. */
     signal(SIGPIPE, SIG_DFL);
+    signal(SIGXFSZ, SIG_DFL);
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);

@@ -81,12 +81,10 @@ static clab_status add_file(const char *word, const char *entry, const json_t *r
     return CLAB_OK;
 }
 
-/* The plan of a launch of each of the files, all alike. */
-static clab_status plan_files(const struct clab_option *o, const char *const *words, size_t count,
-                              json_t **out_plan, struct clab_error *error)
+clab_status clab_check_plan(const struct clab_option *o, const char *const *words, size_t count,
+                            const char *entry, json_t **out_plan, struct clab_error *error)
 {
     json_t *row = NULL, *buffers = NULL, *variants = json_array(), *rows = json_array();
-    const char *entry = clab_option_get(o, "--entry")->text;
     *out_plan = NULL;
     clab_status status = CLAB_OK;
     for (size_t i = 0; i < count && status == CLAB_OK; i++) { /* a file that is not there needs no launch */
@@ -135,10 +133,10 @@ void clab_check_word(const char *word, struct clab_str *text)
 
 void clab_check_again(const struct clab_option *o, bool is_file, struct clab_str *out)
 {
-    static const char *const left_out[] = {"--seeds",        "--seed",     "--json",        "--csv",
-                                           "--strict",       "--all",      "--suppress",    "--entry",
-                                           "--check",        "--hot",      "--samples",     "--image",
-                                           "--emu-schedule", "--emu-seed", "--emu-threads", "--emu-isa"};
+    static const char *const left_out[] = {
+        "--seeds",       "--seed",    "--json",     "--csv",     "--strict",   "--all",          "--suppress",
+        "--entry",       "--check",   "--hot",      "--samples", "--image",    "--emu-schedule", "--emu-seed",
+        "--emu-threads", "--emu-isa", "--progress", "--trace",   "--counters", "--timeline"};
     for (; o->name != NULL; o++) {
         bool skip =
             !o->set || (!is_file && (strcmp(o->name, "--variant") == 0 || strcmp(o->name, "--cluster") == 0));
@@ -203,8 +201,8 @@ static int check_subject(const struct clab_option *o, const char *experiment, co
     return result;
 }
 
-/* The files first, all in one plan; then the experiments. An error ends it: the earlier ones have their
- * report. */
+/* The files first, all in one plan; then the experiments. What stops one of several is said, and the others
+   are checked; the last one's error is the command's. */
 static int check_all(const struct clab_option *o, const char *const *words, size_t count,
                      struct clab_session *session, struct clab_compiler *compiler,
                      struct clab_run_options *options, struct clab_check_report *report,
@@ -218,16 +216,22 @@ static int check_all(const struct clab_option *o, const char *const *words, size
             files[n_files++] = words[i];
     if (n_files != 0) {
         json_t *plan = NULL;
-        clab_status status = plan_files(o, files, n_files, &plan, error);
+        clab_status status =
+            clab_check_plan(o, files, n_files, clab_option_get(o, "--entry")->text, &plan, error);
         exit_status = status == CLAB_OK
                           ? check_subject(o, NULL, plan, session, compiler, options, report, error)
                           : clab_status_exit(status);
         json_decref(plan);
     }
-    for (size_t i = 0; i < count && error->status == CLAB_OK && !*report->cli->interrupted; i++)
-        if (file_end(words[i]) == NULL)
-            exit_status = clab_exit_worse(
-                exit_status, check_subject(o, words[i], NULL, session, compiler, options, report, error));
+    for (size_t i = 0; i < count && !*report->cli->interrupted; i++) {
+        if (file_end(words[i]) != NULL)
+            continue;
+        if (error->status != CLAB_OK)
+            clab_cli_say(report->cli, error);
+        clab_error_clear(error);
+        exit_status = clab_exit_worse(
+            exit_status, check_subject(o, words[i], NULL, session, compiler, options, report, error));
+    }
     return exit_status;
 }
 
@@ -256,6 +260,7 @@ int clab_cmd_check(struct clab_cli *cli, int argc, char **argv, struct clab_erro
         {.name = "--define", .kind = CLAB_OPTION_LIST},
         {.name = "--option", .kind = CLAB_OPTION_LIST},
         {.name = "--timeout", .kind = CLAB_OPTION_TEXT},
+        {.name = "--progress", .kind = CLAB_OPTION_TEXT},
         {.name = "--emu-budget", .kind = CLAB_OPTION_TEXT},
         {.name = "--emu-initial-clusters", .kind = CLAB_OPTION_TEXT},
         {.name = "--emu-decline", .kind = CLAB_OPTION_TEXT},
@@ -275,6 +280,8 @@ int clab_cmd_check(struct clab_cli *cli, int argc, char **argv, struct clab_erro
             clab_error_set(error, CLAB_USAGE, "check needs an experiment, or a kernel file with its launch");
     if (status == CLAB_OK)
         status = read_options(o, &options, error);
+    if (status == CLAB_OK)
+        status = clab_cli_progress_start(cli, o, error);
     if (status == CLAB_OK)
         status = clab_check_device(device, error);
     if (status == CLAB_OK)

@@ -32,6 +32,11 @@ struct clab_check_report {
 int clab_check_run(struct clab_session *session, struct clab_compiler *compiler,
                    struct clab_run_options *options, struct clab_check_report *report,
                    struct clab_error *error);
+/* The plan (host/lab/README.md) of a launch of each of the files, FILE[:ENTRY], all alike, as --grid, --block
+   and the others of `launch` say. `entry`: the kernel of those that name none, or NULL. New reference;
+   CLAB_USAGE. */
+clab_status clab_check_plan(const struct clab_option *options, const char *const *words, size_t count,
+                            const char *entry, json_t **out_plan, struct clab_error *error);
 /* The options that a replay needs, as they were given, each with a blank before it: without those that a
    hazard's own line adds, or that `check` has not. is_file: for a bare file, which has no variants. */
 void clab_check_again(const struct clab_option *options, bool is_file, struct clab_str *out);

@@ -327,9 +327,7 @@ static int print_rows(struct clab_check_report *report, const json_t *rows)
 static void on_progress(void *context, const char *stage, const char *what, size_t done, size_t count)
 {
     const struct clab_check_report *report = context;
-    if (report->cli->err_is_terminal && count != 0)
-        fprintf(report->cli->err, "\r\033[K%s %zu/%zu %s%s", stage, done, count, what,
-                done == count ? "\r\033[K" : "");
+    clab_cli_progress(report->cli, stage, what, done, count);
 }
 
 int clab_check_run(struct clab_session *session, struct clab_compiler *compiler,
@@ -342,8 +340,7 @@ int clab_check_run(struct clab_session *session, struct clab_compiler *compiler,
     options->on_record = on_record;
     options->context = report;
     clab_status status = clab_run(session, compiler, options, &rows, &predictions, &exit_status, error);
-    if (report->cli->err_is_terminal)
-        fputs("\r\033[K", report->cli->err);
+    clab_cli_progress_erase(report->cli);
     if (status == CLAB_OK)
         exit_status = clab_exit_worse(exit_status, print_rows(report, rows));
     json_decref(rows);

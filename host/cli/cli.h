@@ -4,18 +4,30 @@
 
 #include <jansson.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "base/error.h"
 #include "compile/compile.h"
 #include "lab/session.h"
 
+/* How far a command is (progress.c). */
+struct clab_progress {
+    bool is_log;       /* --progress: whole lines */
+    uint64_t every_ns; /* between two of them, at least */
+    uint64_t start_ns, told_ns;
+    bool is_shown; /* a terminal has one to take back */
+    char text[512];
+};
+
 struct clab_cli {
     FILE *out, *err; /* product; progress and notes */
     bool err_is_terminal;
     const volatile sig_atomic_t *interrupted;
-    int argc; /* the whole command line, for records */
+    struct sigaction pipe_before, size_before; /* SIGPIPE and SIGXFSZ as this process found them */
+    int argc;                                  /* the whole command line, for records */
     char *const *argv;
+    struct clab_progress progress;
 };
 
 /* A subcommand. argv[0] is its name. Returns the process's exit status; a status that needs words fills
@@ -76,6 +88,23 @@ clab_status clab_cli_file_check(const char *path, struct clab_error *error);
 bool clab_cli_colour(const struct clab_cli *cli);
 int clab_cli_width(const struct clab_cli *cli);
 
+/* --- what is said besides (progress.c)
+ * ------------------------------------------------------------------------------------------ */
+/* Reads --progress S (0 to 3600 seconds) of a command that may take long. CLAB_USAGE. */
+clab_status clab_cli_progress_start(struct clab_cli *cli, const struct clab_option *options,
+                                    struct clab_error *error);
+/* "STAGE DONE/COUNT WHAT" on cli->err: on a terminal, or with --progress. `context` is the struct clab_cli.
+ */
+void clab_cli_progress(void *context, const char *stage, const char *what, size_t done, size_t count);
+/* The same words again, when --progress asks for them: called while a command waits. */
+void clab_cli_progress_wait(void *context);
+/* Takes the terminal's line back: before anything else is said, and at the end. */
+void clab_cli_progress_erase(struct clab_cli *cli);
+/* Before another program takes this process's place: signals are as they were found. */
+void clab_cli_restore_signals(const struct clab_cli *cli);
+/* "clusterlab: " and the whole error, on cli->err. */
+void clab_cli_say(struct clab_cli *cli, const struct clab_error *error);
+
 /* --- one launch from the command line (launch_options.c)
  * ------------------------------------------------------------------------------------------ */
 /* What --grid, --block, --cluster, --smem, --cooperative and --arg ask for, as a plan row {"launch", "args"}
@@ -90,7 +119,7 @@ clab_status clab_cli_launch_row(const struct clab_option *options, json_t **out_
    machine has that GPU is not asked. */
 clab_status clab_cli_device_check(const char *device, struct clab_error *error);
 /* Opens `device`, or the default for NULL: cuda:0 where a driver and a CC 9.0 or later GPU exist, else
-   emu:sm_90, said in one line on cli->err. */
+   emu:sm_90, said in one line on cli->err. The session tells of progress while it waits. */
 clab_status clab_cli_open(struct clab_cli *cli, const char *device, json_t *options,
                           struct clab_session *session, struct clab_error *error);
 /* Emulator options given as --emu-NAME VALUE: an object for clab_session_open, NULL when none (new

@@ -73,13 +73,29 @@ struct side {
     const json_t **rows; /* borrowed */
     size_t *partner;
     size_t n;
-    bool one_device; /* by name */
+    bool one_device, one_experiment; /* by name */
 };
+
+/* Rows are written as they are judged, those that are waived first: their `place` is that of the plan. */
+static void sort_by_place(struct side *side)
+{
+    for (size_t i = 1; i < side->n; i++)
+        for (size_t j = i; j > 0; j--) {
+            const json_t *left = side->rows[j - 1], *right = side->rows[j];
+            if (!same(left, right, "run") || !same(left, right, "experiment") ||
+                strcmp(device(left, "id"), device(right, "id")) != 0 ||
+                clab_json_int(left, "place", 0) <= clab_json_int(right, "place", 0))
+                break;
+            side->rows[j - 1] = right;
+            side->rows[j] = left;
+        }
+}
 
 struct comparison {
     struct side before, after;
     struct clab_table table;
-    bool show_device, subset;
+    bool show_experiment, show_device, subset;
+    unsigned labels; /* columns before the times: experiment, device, variant, setting */
     unsigned pairs, regressions, changed, only_before, only_after;
 };
 
@@ -89,7 +105,7 @@ static bool side_init(struct side *side, const json_t *records)
     side->records = records;
     side->rows = calloc(most + 1, sizeof *side->rows);
     side->partner = calloc(most + 1, sizeof *side->partner);
-    side->one_device = true;
+    side->one_device = side->one_experiment = true;
     if (side->rows == NULL || side->partner == NULL)
         return false;
     for (size_t i = 0; i < most; i++) {
@@ -99,7 +115,9 @@ static bool side_init(struct side *side, const json_t *records)
         side->partner[side->n] = NONE;
         side->rows[side->n++] = row;
         side->one_device &= strcmp(device(row, "name"), device(side->rows[0], "name")) == 0;
+        side->one_experiment &= same(row, side->rows[0], "experiment");
     }
+    sort_by_place(side);
     return true;
 }
 
@@ -132,18 +150,51 @@ static void pair_rows(struct side *a, struct side *b, enum likeness likeness)
 
 static void set_verdict(struct comparison *all, const char *text)
 {
-    clab_table_cell(&all->table, 5 + all->show_device, "%s", text);
+    clab_table_cell(&all->table, all->labels + 3, "%s", text);
+}
+
+/* Whether some row of either file has another value. */
+static bool varies(const struct comparison *all, const char *key, const json_t *value)
+{
+    const struct side *sides[] = {&all->before, &all->after};
+    for (size_t s = 0; s < 2; s++)
+        for (size_t i = 0; i < sides[s]->n; i++)
+            if (!json_equal(json_object_get(json_object_get(sides[s]->rows[i], "params"), key), value))
+                return true;
+    return false;
+}
+
+/* "cluster 8, n 65536": the parameters that tell rows apart. */
+static void add_setting(const struct comparison *all, const json_t *row, struct clab_str *out)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach(json_object_get(row, "params"), key, value)
+    {
+        if (!varies(all, key, value))
+            continue;
+        char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
+        clab_str_addf(out, "%s%s %s", out->bytes != 0 ? ", " : "", key,
+                      json_is_string(value) ? json_string_value(value)
+                      : text != NULL        ? text
+                                            : "");
+        free(text);
+    }
 }
 
 static void add_row(struct comparison *all, const json_t *row)
 {
-    char *params = json_dumps(json_object_get(row, "params"), JSON_COMPACT);
+    struct clab_str setting = {0};
+    unsigned column = 0;
+    add_setting(all, row, &setting);
     clab_table_row(&all->table);
+    if (all->show_experiment)
+        clab_table_cell(&all->table, column++, "%s", clab_json_text(row, "experiment", ""));
     if (all->show_device)
-        clab_table_cell(&all->table, 0, "%s", device(row, "name"));
-    clab_table_cell(&all->table, 0 + all->show_device, "%s", clab_json_text(row, "variant", ""));
-    clab_table_cell(&all->table, 1 + all->show_device, "%s", params != NULL ? params : "");
-    free(params);
+        clab_table_cell(&all->table, column++, "%s", device(row, "name"));
+    clab_table_cell(&all->table, column++, "%s", clab_json_text(row, "variant", ""));
+    clab_table_cell(&all->table, column++, "%s", setting.text != NULL ? setting.text : "");
+    clab_str_free(&setting);
 }
 
 /* True: slower. */
@@ -152,7 +203,7 @@ static bool compare_times(struct comparison *all, const struct time *a, const st
 {
     const double low = b->low / a->high, high = b->high / a->low, ratio = b->median / a->median;
     const bool slower = low > 1 && ratio > 1 + TOLERANCE, faster = high < 1 && ratio < 1 - TOLERANCE;
-    clab_table_cell(&all->table, 4 + all->show_device, "%.3f", ratio);
+    clab_table_cell(&all->table, all->labels + 2, "%.3f", ratio);
     clab_str_add(verdict, slower ? "regression: slower" : faster ? "faster" : "same within the interval");
     return slower;
 }
@@ -200,9 +251,9 @@ static void compare_pair(struct comparison *all, const json_t *a, const json_t *
     struct clab_str verdict = {0};
     all->pairs++;
     if (x.known)
-        clab_table_cell(&all->table, 2 + all->show_device, "%.2f", x.median / 1000);
+        clab_table_cell(&all->table, all->labels, "%.2f", x.median / 1000);
     if (y.known)
-        clab_table_cell(&all->table, 3 + all->show_device, "%.2f", y.median / 1000);
+        clab_table_cell(&all->table, all->labels + 1, "%.2f", y.median / 1000);
     if (strcmp(was, "ok") == 0 && strcmp(is, "ok") != 0) {
         clab_str_addf(&verdict, "regression: was ok, is %s", is);
         all->regressions++;
@@ -230,7 +281,7 @@ static void add_single(struct comparison *all, const json_t *row, const char *wh
 
 static void compare_all(struct comparison *all)
 {
-    static const char *const titles[] = {"variant",  "params",       "before us",
+    static const char *const titles[] = {"variant",  "setting",      "before us",
                                          "after us", "after/before", "verdict"};
     struct side *before = &all->before, *after = &all->after;
     pair_rows(before, after, LIKE_ID);
@@ -238,6 +289,10 @@ static void compare_all(struct comparison *all)
     if (before->one_device && after->one_device)
         pair_rows(before, after, LIKE_ANY);
     all->show_device = !before->one_device || !after->one_device;
+    all->show_experiment = !before->one_experiment || !after->one_experiment;
+    all->labels = 2u + all->show_experiment + all->show_device;
+    if (all->show_experiment)
+        clab_table_column(&all->table, "experiment", false);
     if (all->show_device)
         clab_table_column(&all->table, "device", false);
     for (size_t i = 0; i < 6; i++)
@@ -293,6 +348,11 @@ int clab_cmd_compare(struct clab_cli *cli, int argc, char **argv, struct clab_er
     struct clab_str text = {0};
     if (status == CLAB_OK && !(side_init(&all.before, before) && side_init(&all.after, after)))
         status = clab_error_set(error, CLAB_NO_MEMORY, "no memory for the rows");
+    for (size_t i = 0; i < 2 && status == CLAB_OK; i++)
+        if ((i == 0 ? &all.before : &all.after)->n == 0) {
+            clab_error_set(error, CLAB_USAGE, "%s has no row", paths[i]);
+            status = clab_error_remedy(error, "clusterlab run EXPERIMENT --json FILE writes such a file");
+        }
     if (status == CLAB_OK)
         compare_all(&all);
     if (status == CLAB_OK && all.pairs == 0)

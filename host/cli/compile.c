@@ -8,8 +8,10 @@
 #include "cli/cli.h"
 #include "compile/sass.h"
 #include "compile/target.h"
+#include "inspect/container.h"
 
-#define MAX_ARCHS 64
+#define MAX_ARCHS             64
+#define CONTAINER_LIMIT_BYTES ((size_t)1 << 31)
 
 /* What --emit asks for, in the order in which it is made. */
 enum { EMIT_PTX = 1, EMIT_CUBIN = 2, EMIT_SASS = 4 };
@@ -88,10 +90,60 @@ static clab_status write_sass(struct clab_cli *cli, const struct clab_compiler *
     return status;
 }
 
+/* What a fatbin, an object or a program holds; `count` 0 for other files. */
+struct container {
+    struct clab_image *images;
+    size_t count;
+};
+
+/* Fills `out` where the file is such a container, and leaves it empty where not. */
+static clab_status open_container(const char *file, struct container *out, struct clab_error *error)
+{
+    const char *dot = strrchr(file, '.');
+    size_t bytes;
+    if (dot != NULL && strcmp(dot, ".cu") == 0)
+        return CLAB_OK;
+    char *data = clab_file_read(file, CONTAINER_LIMIT_BYTES, &bytes);
+    if (data == NULL)
+        return clab_error_set(error, CLAB_NOT_FOUND, "cannot read %s: %s", file, strerror(errno));
+    const clab_status status = clab_container_is(data, bytes)
+                                   ? clab_container_read(file, data, bytes, &out->images, &out->count, error)
+                                   : CLAB_OK;
+    free(data);
+    return status;
+}
+
+/* The container's own image for the architecture; a cubin is assembled where it has only PTX for it. */
+static clab_status take(struct clab_compiler *compiler, const struct clab_compile_request *request,
+                        const struct container *container, struct clab_image *out, struct clab_error *error)
+{
+    const struct clab_target *chip = clab_target_find(request->arch);
+    const struct clab_image *found =
+        clab_container_best(container->images, container->count, request->want, request->entry, chip);
+    if (found != NULL)
+        return clab_image_copy(out, found, error);
+    if (request->want == CLAB_IMAGE_CUBIN)
+        found =
+            clab_container_best(container->images, container->count, CLAB_IMAGE_PTX, request->entry, chip);
+    if (found == NULL) {
+        clab_container_refuse(request->source_path, container->images, container->count, request->entry,
+                              request->arch, error);
+        return clab_error_context(error, "no %s", request->want == CLAB_IMAGE_PTX ? "PTX" : "cubin");
+    }
+    struct clab_str name = {0};
+    struct clab_compile_request assemble = *request;
+    clab_str_addf(&name, "%s.ptx", request->source_path); /* the service tells PTX by its ending */
+    assemble.source_path = name.text != NULL ? name.text : request->source_path;
+    assemble.source_text = found->data;
+    const clab_status status = clab_compile(compiler, &assemble, out, error);
+    clab_str_free(&name);
+    return status;
+}
+
 /* Everything that was asked for, for one architecture. */
 static clab_status compile_for(struct clab_cli *cli, struct clab_compiler *compiler,
-                               struct clab_compile_request *request, unsigned emit, const char *folder,
-                               struct clab_error *error)
+                               struct clab_compile_request *request, const struct container *container,
+                               unsigned emit, const char *folder, struct clab_error *error)
 {
     clab_status status = CLAB_OK;
     for (int kind = 0; kind < 2 && status == CLAB_OK; kind++) {
@@ -99,7 +151,8 @@ static clab_status compile_for(struct clab_cli *cli, struct clab_compiler *compi
             continue;
         struct clab_image image = {0};
         request->want = kind == 0 ? CLAB_IMAGE_PTX : CLAB_IMAGE_CUBIN;
-        status = clab_compile(compiler, request, &image, error);
+        status = container->count != 0 ? take(compiler, request, container, &image, error)
+                                       : clab_compile(compiler, request, &image, error);
         if (status == CLAB_OK && image.kind != request->want)
             status =
                 clab_error_set(error, CLAB_USAGE, "%s is a %s: no %s can be made of it", request->source_path,
@@ -113,9 +166,34 @@ static clab_status compile_for(struct clab_cli *cli, struct clab_compiler *compi
     return status;
 }
 
-/* Without --arch: what the file itself says, else sm_90. */
-static char *default_archs(const char *file)
+/* Whether all that is asked for can be had of the container for an architecture. */
+static bool has_all(const struct container *container, const char *arch, const char *entry, unsigned emit)
 {
+    const struct clab_target *chip = clab_target_find(arch);
+    const bool ptx = clab_container_best(container->images, container->count, CLAB_IMAGE_PTX, entry, chip) !=
+                     NULL,
+               cubin = clab_container_best(container->images, container->count, CLAB_IMAGE_CUBIN, entry,
+                                           chip) != NULL;
+    return ((emit & EMIT_PTX) == 0 || ptx) && ((emit & (EMIT_CUBIN | EMIT_SASS)) == 0 || cubin || ptx);
+}
+
+/* Without --arch: what the file itself says, else sm_90; of a container every architecture that it has. */
+static char *default_archs(const char *file, const struct container *container, const char *entry,
+                           unsigned emit)
+{
+    struct clab_str list = {0};
+    for (int all = 0; all < 2 && list.bytes == 0;
+         all++) /* nothing can be had: the first one's refusal says so */
+        for (size_t i = 0; i < container->count; i++) {
+            const char *arch = container->images[i].arch;
+            bool again = false;
+            for (size_t j = 0; j < i; j++)
+                again = again || strcmp(arch, container->images[j].arch) == 0;
+            if (!again && (all == 1 || has_all(container, arch, entry, emit)))
+                clab_str_addf(&list, "%s%s", list.bytes != 0 ? "," : "", arch);
+        }
+    if (list.bytes != 0)
+        return clab_str_take(&list);
     struct clab_image image = {0};
     const char *dot = strrchr(file, '.');
     char *archs = NULL;
@@ -144,13 +222,16 @@ int clab_cmd_compile(struct clab_cli *cli, int argc, char **argv, struct clab_er
     if (status == CLAB_OK)
         status = parse_emit(o[1].set ? o[1].text : "ptx", &emit, error);
     if (status == CLAB_OK)
-        status = clab_cli_source_check(positional[0], error);
-    if (status == CLAB_OK)
         status = clab_cli_file_check(positional[0], error);
+    struct container container = {0};
+    if (status == CLAB_OK)
+        status = open_container(positional[0], &container, error);
+    if (status == CLAB_OK && container.count == 0)
+        status = clab_cli_source_check(positional[0], error);
     /* Every architecture is looked at before the first is compiled. */
     char *archs = status != CLAB_OK ? NULL
                   : o[0].set        ? strdup(o[0].text)
-                                    : default_archs(positional[0]),
+                                    : default_archs(positional[0], &container, o[2].text, emit),
          *rest = NULL;
     const struct clab_target *targets[MAX_ARCHS];
     size_t n_targets = 0;
@@ -175,12 +256,13 @@ int clab_cmd_compile(struct clab_cli *cli, int argc, char **argv, struct clab_er
         struct clab_compile_request request = {
             .source_path = positional[0], .arch = targets[i]->name, .entry = o[2].text};
         clab_cli_compiler_words(o, &request);
-        status = compile_for(cli, compiler, &request, emit, folder, error);
+        status = compile_for(cli, compiler, &request, &container, emit, folder, error);
         if (status != CLAB_OK && n_targets > 1)
             clab_error_context(error, "%s", targets[i]->name);
     }
     if (compiler != NULL)
         clab_compiler_free(compiler);
+    clab_container_free(container.images, container.count);
     free(archs);
     return clab_status_exit(status);
 }

@@ -44,6 +44,9 @@ static clab_status split_archs(const char *text, char *copy, size_t bytes, const
         return clab_error_set(error, CLAB_USAGE, "--arch: '%s' is no architecture", text);
     char *comma = strchr(copy, ',');
     archs[0] = archs[1] = copy;
+    if (comma != NULL && strchr(comma + 1, ',') != NULL)
+        return clab_error_set(error, CLAB_USAGE,
+                              "--arch wants one architecture, or one for each side, got '%s'", text);
     if (comma != NULL) {
         *comma = '\0';
         archs[1] = comma + 1;
@@ -245,6 +248,9 @@ int clab_cmd_diff(struct clab_cli *cli, int argc, char **argv, struct clab_error
     } else if (status == CLAB_OK && n != 2) {
         status = clab_error_set(error, CLAB_USAGE, "diff needs two FILE[:ENTRY], or one");
     }
+    if (status == CLAB_OK && o[JSON].set && o[UNIFIED].set)
+        status = clab_error_set(error, CLAB_USAGE,
+                                "--json and --unified are two forms of the answer: give either");
     if (status == CLAB_OK)
         status = compare(cli, o, what, error);
     return clab_status_exit(status);

@@ -1,16 +1,21 @@
 /* clusterlab doctor: what is here, which version, what is missing and how to get it. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/process.h"
 #include "base/str.h"
 #include "cli/cli.h"
 #include "compile/toolkit.h"
 #include "driver/driver.h"
+#include "lab/run.h"
 #include "lab/wire.h"
 #include "report/record.h"
 #include "report/table.h"
+
+#define PROGRAM_LIMIT_MS 2000 /* for a program to tell its version */
 
 /* A part that was looked for: {"part", "state": "ok", "missing", "broken" or "off", "version", "where"
    (path), "origin" (how it was found), "use" (what it is for), "reason", "remedy"}; null for what is not
@@ -71,6 +76,71 @@ static bool look_at_part(json_t *parts, const struct clab_toolkit *toolkit, enum
     return found->found && !broken;
 }
 
+/* The number after "ersion " in what `program option` says, on either stream: ncu, graphviz. */
+static void program_version(const char *program, const char *option, char *version, size_t bytes)
+{
+    const char *const argv[] = {program, option, NULL};
+    struct clab_process process;
+    version[0] = '\0';
+    if (clab_process_start(&process, argv, NULL, true) != 0)
+        return;
+    for (int stream = 0; stream < 2; stream++) {
+        struct clab_line_reader reader = {.fd = stream == 0 ? process.error_fd : process.from_fd};
+        char *line;
+        size_t length;
+        while (version[0] == '\0' && clab_line_read(&reader, PROGRAM_LIMIT_MS, &line, &length) == 1) {
+            const char *at = strstr(line, "ersion ");
+            if (at != NULL)
+                snprintf(version, bytes, "%.*s", (int)strspn(at + 7, "0123456789."), at + 7);
+        }
+        clab_line_reader_free(&reader);
+    }
+    clab_process_kill(&process);
+}
+
+static bool find_dot(char *path, size_t bytes)
+{
+    for (const char *p = getenv("PATH"); p != NULL && *p != '\0';) {
+        const size_t n = strcspn(p, ":");
+        struct stat info;
+        snprintf(path, bytes, "%.*s/dot", (int)n, p);
+        if (n > 0 && stat(path, &info) == 0 && S_ISREG(info.st_mode) && access(path, X_OK) == 0)
+            return true;
+        p += n + (p[n] == ':');
+    }
+    return false;
+}
+
+/* Programs that only one option each asks for. */
+static void look_at_programs(json_t *parts)
+{
+    static const struct {
+        const char *name, *option, *use, *remedy;
+        bool (*find)(char *path, size_t bytes);
+    } programs[] = {
+        {"graphviz", "-V", "pictures of inspect --control-flow",
+         "apt-get install graphviz (without it, --control-flow FILE.dot)", find_dot},
+        {"ncu", "--version", "run --counters on a GPU",
+         "comes with a whole CUDA toolkit, or NVIDIA's package cuda-nsight-compute-13-0; $CLUSTERLAB_NCU "
+         "names one "
+         "elsewhere",
+         clab_ncu_find},
+    };
+    for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
+        char path[4096], version[64];
+        const bool found = programs[i].find(path, sizeof path);
+        json_t *part = part_new(programs[i].name, found ? "ok" : "missing");
+        part_set(part, "use", programs[i].use);
+        if (found) {
+            program_version(path, programs[i].option, version, sizeof version);
+            part_set(part, "version", version);
+            part_set(part, "where", path);
+        } else
+            part_set(part, "remedy", programs[i].remedy);
+        json_array_append_new(parts, part);
+    }
+}
+
 /* Why the cache could not be written to: "" when it can, or when its folder can be made. */
 static void try_cache(const char *folder, char *why, size_t bytes)
 {
@@ -124,7 +194,8 @@ static void add_where(const json_t *part, struct clab_str *out)
     else if (strcmp(state, "off") == 0)
         clab_str_addf(out, "%s%s%s", where, where[0] != '\0' && reason[0] != '\0' ? ": " : "", reason);
     else if (reason[0] != '\0')
-        clab_str_add(out, reason);
+        clab_str_addf(out, "%s%s%s", reason, clab_json_text(part, "remedy", "")[0] != '\0' ? "; " : "",
+                      clab_json_text(part, "remedy", ""));
     else
         clab_str_addf(out, "%s: %s", clab_json_text(part, "use", ""), clab_json_text(part, "remedy", ""));
 }
@@ -176,7 +247,13 @@ int clab_cmd_doctor(struct clab_cli *cli, int argc, char **argv, struct clab_err
     for (int i = 0; i < CLAB_PART_COUNT; i++)
         if (look_at_part(parts, toolkit, (enum clab_part_id)i) && i == CLAB_PART_NVRTC)
             has_nvrtc = true;
+    look_at_programs(parts);
     look_at_cache(parts, compiler);
+    if (*cli->interrupted) { /* a device that was not waited for is not "missing" */
+        json_decref(parts);
+        clab_compiler_free(compiler);
+        return clab_status_exit(clab_error_set(error, CLAB_INTERRUPTED, "interrupted"));
+    }
     int exit_status = gpu || emulator ? 0 : clab_status_exit(CLAB_NO_DEVICE);
     if (o[0].set) {
         for (size_t i = 0; i < json_array_size(parts); i++)

@@ -40,30 +40,37 @@ static clab_status read_archs(const char *text, struct clab_matrix *matrix, stru
     return CLAB_OK;
 }
 
-/* --- progress */
-
-void clab_matrix_progress(struct clab_matrix *matrix, const char *stage, const char *what, size_t done,
-                          size_t count)
-{
-    if (!matrix->cli->err_is_terminal || count == 0)
-        return;
-    fprintf(matrix->cli->err, "\r\033[K%s %zu/%zu %s", stage, done, count, what);
-    fflush(matrix->cli->err);
-    matrix->progress_shown = true;
-}
-
-static void on_stage(void *context, const char *stage, const char *what, size_t done, size_t count)
-{
-    clab_matrix_progress(context, stage, what, done, count);
-}
-
 /* --- run and verify */
+
+static const char *place_of(enum clab_stage reached)
+{
+    return reached == CLAB_STAGE_GPU ? "the GPU" : "the emulated device";
+}
+
+/* Whether a failed run is the end of the matrix, and no fault of the experiment's. */
+static bool ends_all(clab_status status)
+{
+    return status == CLAB_INTERRUPTED || status == CLAB_NO_MEMORY || status == CLAB_INTERNAL;
+}
+
+/* An experiment that makes no plan for this device, or whose worker is gone. */
+static void judge_refusal(struct clab_cell *cell, const struct clab_error *error, enum clab_stage reached)
+{
+    struct clab_str text = {0};
+    clab_str_addf(&text, "on %s: ", place_of(reached));
+    if (error->file[0] != '\0')
+        clab_str_addf(&text, "%s:%u: ", error->file, error->line);
+    clab_str_add(&text, error->message);
+    cell->failed = clab_status_exit(error->status);
+    free(cell->reason);
+    cell->reason = clab_str_take(&text);
+}
 
 /* What the rows of a run say of a variant. */
 static void judge_rows(struct clab_cell *cell, const char *variant, const json_t *rows,
                        enum clab_stage reached)
 {
-    const char *where = reached == CLAB_STAGE_GPU ? "the GPU" : "the emulated device";
+    const char *where = place_of(reached);
     const char *waived = NULL, *failed = NULL;
     bool ok = false;
     for (size_t i = 0; i < json_array_size(rows); i++) {
@@ -120,18 +127,28 @@ static clab_status run_experiment(struct clab_matrix *matrix, size_t first, size
         .samples = GPU_SAMPLES,
         .timeout_ms = 30000,
         .interrupted = matrix->cli->interrupted,
-        .progress = on_stage,
-        .context = matrix,
+        .progress = clab_cli_progress,
+        .context = matrix->cli,
     };
     json_t *rows = NULL, *predictions = NULL;
     int ignored = 0;
+    session->on_wait = clab_cli_progress_wait;
+    session->wait_context = matrix->cli;
     clab_status status =
         count == 0 ? CLAB_OK : clab_run(session, compiler, &options, &rows, &predictions, &ignored, error);
-    for (size_t i = first; i < matrix->n_rows && count > 0 && status == CLAB_OK; i++) {
+    for (size_t i = first; i < matrix->n_rows && count > 0; i++) {
         struct clab_subject_row *row = &matrix->rows[i];
-        if (row->experiment != NULL && strcmp(row->experiment, experiment) == 0 &&
-            row->cells[j].stage >= CLAB_STAGE_COMPLETE && row->cells[j].failed == 0)
+        if (row->experiment == NULL || strcmp(row->experiment, experiment) != 0 ||
+            row->cells[j].stage < CLAB_STAGE_COMPLETE || row->cells[j].failed != 0)
+            continue;
+        if (status == CLAB_OK)
             judge_rows(&row->cells[j], row->variant, rows, reached);
+        else if (!ends_all(status))
+            judge_refusal(&row->cells[j], error, reached);
+    }
+    if (!ends_all(status)) {
+        clab_error_clear(error);
+        status = CLAB_OK;
     }
     json_decref(rows);
     json_decref(predictions);
@@ -216,6 +233,8 @@ static void write_cell(struct clab_record_writer *writer, const struct clab_subj
 
 static void write_records(const struct clab_matrix *matrix, struct clab_record_writer *writer)
 {
+    for (size_t i = 0; i < json_array_size(matrix->refused); i++)
+        clab_record_write(writer, "refused", NULL, json_array_get(matrix->refused, i));
     for (size_t i = 0; i < matrix->n_rows; i++)
         for (size_t j = 0; j < matrix->n_archs; j++)
             write_cell(writer, &matrix->rows[i], NULL, matrix->archs[j]->name, &matrix->rows[i].cells[j]);
@@ -236,14 +255,14 @@ static void write_records(const struct clab_matrix *matrix, struct clab_record_w
     }
 }
 
-/* 4 for what a kernel did not declare; 1 and 5 for what ran and was wrong or failed. */
+/* 4 for what a kernel did not declare; 1 and 5 for what ran and was wrong or failed; 2 for files left out. */
 static int exit_of(const struct clab_matrix *matrix)
 {
-    int status = 0;
+    int status = matrix->refused != NULL ? clab_status_exit(CLAB_EXPERIMENT) : 0;
     for (size_t i = 0; i < matrix->n_rows; i++)
         for (size_t j = 0; j < matrix->n_archs; j++) {
             const struct clab_cell *cell = &matrix->rows[i].cells[j];
-            if (!cell->declared && cell->stage < CLAB_STAGE_COMPLETE)
+            if (!cell->declared && !cell->unreached && cell->stage < CLAB_STAGE_COMPLETE)
                 status = clab_exit_worse(status, clab_status_exit(CLAB_LOAD));
             status = clab_exit_worse(status, cell->failed);
         }
@@ -264,8 +283,8 @@ static clab_status try_jit(struct clab_matrix *matrix, struct clab_compiler *com
     if (status == CLAB_INTERRUPTED || status == CLAB_NO_MEMORY) {
         clab_error_copy(error, &why);
     } else if (status != CLAB_OK) {
-        fprintf(matrix->cli->err, "%sclusterlab: --jit needs a GPU with clusters: %s\n",
-                matrix->progress_shown ? "\r\033[K" : "", why.message);
+        clab_error_context(&why, "--jit needs a GPU with clusters");
+        clab_cli_say(matrix->cli, &why);
         *out_exit = clab_status_exit(matrix->gpu == NULL ? CLAB_NO_DEVICE : status);
         status = CLAB_OK;
     }
@@ -273,8 +292,21 @@ static clab_status try_jit(struct clab_matrix *matrix, struct clab_compiler *com
     return status;
 }
 
+/* Each file that was left out, with its mistake; after the grid, where it is seen. */
+static void say_refused(const struct clab_matrix *matrix)
+{
+    for (size_t i = 0; i < json_array_size(matrix->refused); i++) {
+        struct clab_error error = {0};
+        clab_error_from_json(json_object_get(json_array_get(matrix->refused, i), "error"), &error);
+        clab_cli_say(matrix->cli, &error);
+        clab_error_clear(&error);
+    }
+}
+
 static void print_all(const struct clab_matrix *matrix, bool forward)
 {
+    if (matrix->n_rows == 0)
+        return;
     clab_matrix_print(matrix);
     if (forward)
         clab_matrix_print_forward(matrix);
@@ -283,17 +315,13 @@ static void print_all(const struct clab_matrix *matrix, bool forward)
 
 int clab_cmd_matrix(struct clab_cli *cli, int argc, char **argv, struct clab_error *error)
 {
-    struct clab_option o[] = {{.name = "--arch", .kind = CLAB_OPTION_TEXT},
-                              {.name = "--json", .kind = CLAB_OPTION_TEXT},
-                              {.name = "--no-run", .kind = CLAB_OPTION_FLAG},
-                              {.name = "--forward", .kind = CLAB_OPTION_FLAG},
-                              {.name = "--jit", .kind = CLAB_OPTION_FLAG},
-                              {.name = "--all", .kind = CLAB_OPTION_FLAG},
-                              {.name = "--include", .kind = CLAB_OPTION_LIST},
-                              {.name = "--define", .kind = CLAB_OPTION_LIST},
-                              {.name = "--option", .kind = CLAB_OPTION_LIST},
-                              {.name = "--apart", .kind = CLAB_OPTION_FLAG},
-                              {0}};
+    struct clab_option o[] = {
+        {.name = "--arch", .kind = CLAB_OPTION_TEXT},    {.name = "--json", .kind = CLAB_OPTION_TEXT},
+        {.name = "--no-run", .kind = CLAB_OPTION_FLAG},  {.name = "--forward", .kind = CLAB_OPTION_FLAG},
+        {.name = "--jit", .kind = CLAB_OPTION_FLAG},     {.name = "--all", .kind = CLAB_OPTION_FLAG},
+        {.name = "--include", .kind = CLAB_OPTION_LIST}, {.name = "--define", .kind = CLAB_OPTION_LIST},
+        {.name = "--option", .kind = CLAB_OPTION_LIST},  {.name = "--progress", .kind = CLAB_OPTION_TEXT},
+        {.name = "--apart", .kind = CLAB_OPTION_FLAG},   {0}};
     const char *words[MAX_WORDS];
     size_t count;
     struct clab_matrix matrix = {.cli = cli};
@@ -308,6 +336,8 @@ int clab_cmd_matrix(struct clab_cli *cli, int argc, char **argv, struct clab_err
     if (status == CLAB_OK)
         status = read_archs(clab_option_get(o, "--arch")->text, &matrix, error);
     if (status == CLAB_OK)
+        status = clab_cli_progress_start(cli, o, error);
+    if (status == CLAB_OK)
         status = clab_records_open(&writer, json, error);
     if (status != CLAB_OK)
         return clab_status_exit(status);
@@ -321,8 +351,10 @@ int clab_cmd_matrix(struct clab_cli *cli, int argc, char **argv, struct clab_err
         clab_session_close(&session);
     }
     const bool collected = status == CLAB_OK;
+    struct clab_error lack = {0};
     if (status == CLAB_OK)
-        status = clab_matrix_compile(&matrix, compiler, error);
+        status = clab_matrix_compile(&matrix, compiler, &lack, error);
+    const bool compiled = collected && (status == CLAB_OK || status == CLAB_INTERRUPTED);
     if (status == CLAB_OK && clab_option_get(o, "--forward")->set)
         status = clab_matrix_forward(&matrix, compiler, error);
     if (status == CLAB_OK && !clab_option_get(o, "--no-run")->set)
@@ -330,18 +362,23 @@ int clab_cmd_matrix(struct clab_cli *cli, int argc, char **argv, struct clab_err
     int jit_exit = 0;
     if (status == CLAB_OK && clab_option_get(o, "--jit")->set)
         status = try_jit(&matrix, compiler, &jit_exit, error);
-    if (matrix.progress_shown)
-        fputs("\r\033[K", cli->err);
+    clab_cli_progress_erase(cli);
     int exit_status = clab_status_exit(status);
-    if (status == CLAB_OK || (status == CLAB_INTERRUPTED && collected)) {
+    if (compiled) {
         json_t *run = clab_run_record(cli->argc, cli->argv, NULL);
         clab_record_write(&writer, "run", NULL, run);
         json_decref(run);
         write_records(&matrix, &writer);
         if (json == NULL || strcmp(json, "-") != 0)
             print_all(&matrix, status == CLAB_OK && clab_option_get(o, "--forward")->set);
-        exit_status = status == CLAB_OK ? clab_exit_worse(exit_of(&matrix), jit_exit) : exit_status;
+        fflush(cli->out);
+        exit_status = clab_exit_worse(clab_exit_worse(exit_status, exit_of(&matrix)),
+                                      clab_exit_worse(jit_exit, clab_status_exit(lack.status)));
+        if (lack.status != CLAB_OK)
+            clab_cli_say(cli, &lack);
     }
+    clab_error_clear(&lack);
+    say_refused(&matrix);
     if (clab_records_close(&writer, error->status == CLAB_OK ? error : NULL) != CLAB_OK)
         exit_status = clab_exit_worse(exit_status, clab_status_exit(CLAB_OUTPUT));
     clab_compiler_free(compiler);

@@ -24,7 +24,7 @@ struct clab_cell {
     enum clab_stage stage;
     bool declared;    /* the kernel says itself that it needs another target: not tried */
     bool driver_call; /* complete by driver calls in place of native instructions */
-    bool unreached;   /* interrupted before it was compiled */
+    bool unreached;   /* interrupted before it was compiled, or nothing here compiles it */
     bool waived;      /* the experiment cannot run on that device */
     int failed;       /* exit status of a run that was wrong, failed or timed out; 0 none */
     char *reason;     /* why it came no further, or a remark; heap, NULL none */
@@ -71,16 +71,18 @@ struct clab_matrix {
     size_t n_pairs, n_tries;
     struct clab_compile_request words; /* include_dirs, defines and options of bare files */
     json_t *gpu;                       /* facts of the GPU of the tries, NULL none */
-    bool progress_shown;
-    bool all;   /* long lists are not cut */
-    bool apart; /* every target is compiled for itself */
+    json_t *refused;                   /* array of {"file", "error"}: left out, the rest goes on; NULL none */
+    bool all;                          /* long lists are not cut */
+    bool apart;                        /* every target is compiled for itself */
 };
 
 /* --- rows (matrix_rows.c) */
 
 /* Rows for the words of the command line: experiments (names, .lua files), kernel files (FILE[:ENTRY]),
    folders (what is in them and below); none: every experiment in reach. A file that an experiment names is
-   that variant's row only. USAGE, EXPERIMENT, NOT_FOUND. */
+   that variant's row only. An experiment file with a mistake, and what cannot be read in a folder, goes to
+   `refused`, and the rest is collected. USAGE for a word that names nothing, or when there is neither a row
+   nor a refusal; EXPERIMENT for an experiment that is not there; NOT_FOUND, NO_MEMORY. */
 clab_status clab_matrix_collect(struct clab_matrix *matrix, const char *const *words, size_t count,
                                 const json_t *facts, struct clab_error *error);
 void clab_matrix_free(struct clab_matrix *matrix);
@@ -91,10 +93,12 @@ bool clab_matrix_is(const char *name, const char *ending);
 
 /* Whether the kernel says itself that it is not for this target. */
 bool clab_matrix_declared_out(const struct clab_subject_row *row, const struct clab_target *arch);
-/* Compiles, assembles and judges every cell that no kernel declares away. NO_TOOLKIT, INTERRUPTED (what was
-   done is judged, the rest `unreached`), NO_MEMORY; what a kernel is refused for is in its cell. */
+/* Compiles, assembles and judges every cell that no kernel declares away. INTERRUPTED (what was done is
+   judged, the rest `unreached`), NO_MEMORY; what a kernel is refused for is in its cell. Cells for which a
+   part of the toolkit is missing are `unreached` too, and `out_lack` (zeroed by the caller) says which part.
+ */
 clab_status clab_matrix_compile(struct clab_matrix *matrix, struct clab_compiler *compiler,
-                                struct clab_error *error);
+                                struct clab_error *out_lack, struct clab_error *error);
 /* A request for the row with its entry and options; `options` (room for CLAB_MATRIX_OPTIONS) must outlive it.
  */
 struct clab_compile_request clab_matrix_request(const struct clab_subject_row *row,
@@ -120,9 +124,6 @@ void clab_matrix_print_jit(const struct clab_matrix *matrix);
 
 /* --- what it says (matrix_show.c, matrix_reasons.c) */
 
-/* Shown while it works, where standard error is a terminal. */
-void clab_matrix_progress(struct clab_matrix *matrix, const char *stage, const char *what, size_t done,
-                          size_t count);
 /* Grid, legend and grouped reasons, for people. */
 void clab_matrix_print(const struct clab_matrix *matrix);
 /* The letter of a cell, and how a terminal shows it. */

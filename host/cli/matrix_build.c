@@ -129,11 +129,11 @@ static void batch_add(struct batch *batch, const struct clab_subject_row *row, s
 
 static void on_compiled(void *context, size_t done, size_t count)
 {
-    clab_matrix_progress(context, "compile", "", done, count);
+    clab_cli_progress(context, "compile", "", done, count);
 }
 
 clab_status clab_matrix_compile(struct clab_matrix *matrix, struct clab_compiler *compiler,
-                                struct clab_error *error)
+                                struct clab_error *out_lack, struct clab_error *error)
 {
     struct batch batch = {0};
     clab_status status = CLAB_OK;
@@ -149,7 +149,7 @@ clab_status clab_matrix_compile(struct clab_matrix *matrix, struct clab_compiler
             batch.requests[batch.count - 1].per_chip = !matrix->apart;
         }
     if (status == CLAB_OK)
-        clab_compile_all(compiler, batch.requests, batch.count, batch.results, on_compiled, matrix);
+        clab_compile_all(compiler, batch.requests, batch.count, batch.results, on_compiled, matrix->cli);
     struct batch again = {0};
     if (status == CLAB_OK && !batch_new(&again, batch.count))
         status = clab_error_set(error, CLAB_NO_MEMORY, "no memory for the matrix");
@@ -157,9 +157,14 @@ clab_status clab_matrix_compile(struct clab_matrix *matrix, struct clab_compiler
         struct clab_compile_result *result = &batch.results[i];
         if (result->status == CLAB_OK)
             clab_matrix_judge(result, batch.cells[i]);
-        else if (result->status == CLAB_INTERRUPTED || result->status == CLAB_NO_TOOLKIT) {
+        else if (result->status == CLAB_INTERRUPTED) {
             status = (clab_error_copy(error, &result->error), result->status);
             batch.cells[i]->unreached = true;
+        } else if (result->status == CLAB_NO_TOOLKIT) {
+            clab_error_copy(out_lack, &result->error);
+            batch.cells[i]->unreached = true;
+            const char *needs = strstr(result->error.message, " needs "); /* the same for every file */
+            batch.cells[i]->reason = strdup(needs != NULL ? needs + 1 : result->error.message);
         } else {
             batch.cells[i]->reason = clab_matrix_cause(&result->error, batch.requests[i].arch);
             /* A wrapper of CUDA's headers that is not for this target: NVRTC went along, the assembler would
@@ -174,7 +179,7 @@ clab_status clab_matrix_compile(struct clab_matrix *matrix, struct clab_compiler
         }
     }
     if (status == CLAB_OK)
-        clab_compile_all(compiler, again.requests, again.count, again.results, on_compiled, matrix);
+        clab_compile_all(compiler, again.requests, again.count, again.results, on_compiled, matrix->cli);
     for (size_t i = 0; i < again.count; i++) {
         const clab_status second = again.results[i].status;
         if (status == CLAB_OK && second == CLAB_INTERRUPTED)

@@ -29,7 +29,7 @@ static void on_done(void *context, size_t done, size_t count)
 {
     const struct place *place = context;
     (void)count;
-    clab_matrix_progress(place->matrix, place->stage, "", place->before + done, place->count);
+    clab_cli_progress(place->matrix->cli, place->stage, "", place->before + done, place->count);
 }
 
 static clab_status no_memory(struct clab_error *error)

@@ -104,7 +104,7 @@ clab_status clab_matrix_jit(struct clab_matrix *matrix, struct clab_compiler *co
     if (status == CLAB_OK)
         matrix->gpu = json_incref(session.facts);
     for (size_t i = 0; i < matrix->n_rows && status == CLAB_OK; i++) {
-        clab_matrix_progress(matrix, "driver's JIT", matrix->rows[i].label, i, matrix->n_rows);
+        clab_cli_progress(matrix->cli, "driver's JIT", matrix->rows[i].label, i, matrix->n_rows);
         status = try_row(matrix, i, gpu, compiler, &session, error);
     }
     clab_session_close(&session);

@@ -11,6 +11,7 @@
 #include "compile/image.h"
 #include "inspect/inspect.h"
 #include "lab/experiment.h"
+#include "lab/find.h"
 #include "lab/wire.h"
 
 bool clab_matrix_is(const char *text, const char *end)
@@ -49,12 +50,32 @@ static clab_status no_memory(struct clab_error *error)
     return clab_error_set(error, CLAB_NO_MEMORY, "no memory for the rows of the matrix");
 }
 
+/* Takes the error off the command and keeps it with the file: one bad file does not cost the others. What is
+   not the file's fault stays an error. */
+static clab_status refuse(struct clab_matrix *matrix, const char *file, struct clab_error *error)
+{
+    if (error->status == CLAB_NO_MEMORY || error->status == CLAB_INTERNAL ||
+        error->status == CLAB_INTERRUPTED)
+        return error->status;
+    if (matrix->refused == NULL)
+        matrix->refused = json_array();
+    if (json_array_append_new(matrix->refused, json_pack("{s:s,s:o}", "file", clab_path_shown(file), "error",
+                                                         clab_error_to_json(error))) != 0)
+        return no_memory(error);
+    clab_error_clear(error);
+    return CLAB_OK;
+}
+
 static clab_status add_experiment(struct clab_matrix *matrix, const char *experiment, const json_t *facts,
                                   struct clab_error *error)
 {
     const struct clab_lab_request request = {.experiment = experiment, .device = facts, .check = true};
     json_t *plan = NULL;
-    clab_status status = clab_lab_plan(&request, &plan, error);
+    char *found = NULL;
+    clab_status status = clab_experiment_find(experiment, &found, error);
+    if (status == CLAB_OK && clab_lab_plan(&request, &plan, error) != CLAB_OK)
+        status = refuse(matrix, found, error);
+    free(found);
     const char *name = clab_json_text(plan, "experiment", ""), *file = clab_json_text(plan, "file", "");
     const json_t *variants = json_object_get(plan, "variants");
     for (size_t i = 0; i < json_array_size(variants) && status == CLAB_OK; i++) {
@@ -130,15 +151,22 @@ struct found {
     size_t count;
 };
 
-static clab_status look_through(const char *folder, struct found *found, struct clab_error *error)
+/* Links are followed: a kernel that is one is a kernel. `refusing`: this pass keeps what cannot be read. */
+static clab_status look_through(struct clab_matrix *matrix, const char *folder, bool refusing,
+                                struct found *found, struct clab_error *error)
 {
     char *roots[] = {(char *)(uintptr_t)folder, NULL};
-    FTS *walk = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
+    FTS *walk = fts_open(roots, FTS_LOGICAL | FTS_NOCHDIR, NULL);
     clab_status status = CLAB_OK;
     for (FTSENT *at; walk != NULL && status == CLAB_OK && (at = fts_read(walk)) != NULL;) {
-        if (at->fts_info == FTS_DNR || at->fts_info == FTS_ERR)
-            status = clab_error_set(error, CLAB_USAGE, "cannot look through %s: %s", at->fts_path,
-                                    strerror(at->fts_errno));
+        const bool unreadable = at->fts_info == FTS_DNR || at->fts_info == FTS_ERR ||
+                                ((at->fts_info == FTS_NS || at->fts_info == FTS_SLNONE) &&
+                                 (clab_matrix_is(at->fts_path, ".lua") || is_kernel_file(at->fts_path)));
+        if (unreadable && refusing) {
+            clab_error_set(error, CLAB_USAGE, "cannot read %s: %s", at->fts_path,
+                           strerror(at->fts_info == FTS_SLNONE ? ENOENT : at->fts_errno));
+            status = refuse(matrix, at->fts_path, error);
+        }
         if (at->fts_info != FTS_F || !(clab_matrix_is(at->fts_path, ".lua") || is_kernel_file(at->fts_path)))
             continue;
         char **paths = realloc(found->paths, (found->count + 1) * sizeof *paths);
@@ -168,13 +196,16 @@ static clab_status add_folder(struct clab_matrix *matrix, const char *folder, bo
                               struct clab_error *error)
 {
     struct found found = {0};
-    clab_status status = look_through(folder, &found, error);
+    clab_status status = look_through(matrix, folder, lua, &found, error);
     if (found.count > 0)
         qsort(found.paths, found.count, sizeof *found.paths, by_path);
     for (size_t i = 0; i < found.count; i++) {
-        if (status == CLAB_OK && clab_matrix_is(found.paths[i], ".lua") == lua)
+        if (status == CLAB_OK && clab_matrix_is(found.paths[i], ".lua") == lua) {
             status = lua ? add_experiment(matrix, found.paths[i], facts, error)
                          : add_file(matrix, found.paths[i], true, error);
+            if (status != CLAB_OK)
+                status = refuse(matrix, found.paths[i], error);
+        }
         free(found.paths[i]);
     }
     free(found.paths);
@@ -204,7 +235,8 @@ clab_status clab_matrix_collect(struct clab_matrix *matrix, const char *const *w
             char *file = NULL, *entry = NULL;
             const bool kernel = !folder && !clab_matrix_is(words[i], ".lua") &&
                                 clab_inspect_split(words[i], &file, &entry, NULL) == CLAB_OK &&
-                                (is_kernel_file(file) || strchr(file, '/') != NULL || stat(file, &info) == 0);
+                                (is_kernel_file(file) || clab_matrix_is(file, ".fatbin") ||
+                                 strchr(file, '/') != NULL || stat(file, &info) == 0);
             free(file);
             free(entry);
             if (folder)
@@ -213,7 +245,7 @@ clab_status clab_matrix_collect(struct clab_matrix *matrix, const char *const *w
                 status = kernel ? add_file(matrix, words[i], false, error)
                                 : add_experiment(matrix, words[i], facts, error);
         }
-    if (status == CLAB_OK && matrix->n_rows == 0)
+    if (status == CLAB_OK && matrix->n_rows == 0 && matrix->refused == NULL)
         status = clab_error_set(error, CLAB_USAGE,
                                 "no kernel there: no .cu, .ptx or .cubin file and no experiment");
     return status;
@@ -240,6 +272,7 @@ void clab_matrix_free(struct clab_matrix *matrix)
         json_decref(matrix->tries[i].error);
     }
     json_decref(matrix->gpu);
+    json_decref(matrix->refused);
     free(matrix->pairs);
     free(matrix->tries);
     free(matrix->rows);

@@ -48,7 +48,7 @@ static const struct meaning meanings[] = {
     {'C', "\033[31m", "compiles, does not assemble"},
     {'x', "\033[31m", "does not compile, or is no image for this target"},
     {'!', "\033[1;31m", "ran and was wrong, or failed"},
-    {'.', "\033[2m", "not reached: interrupted"},
+    {'.', "\033[2m", "not tried: interrupted, or nothing here compiles it"},
     {'-', "\033[2m", "not for this target, as the kernel declares"},
 };
 #define N_MEANINGS (sizeof meanings / sizeof *meanings)

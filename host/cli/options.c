@@ -55,7 +55,7 @@ clab_status clab_options_parse(struct clab_option *options, int argc, char **arg
             continue;
         }
         const char *value = equals != NULL ? equals + 1 : i + 1 < argc ? argv[++i] : NULL;
-        if (value == NULL)
+        if (value == NULL || (value[0] == '\0' && equals != NULL))
             return clab_error_set(error, CLAB_USAGE, "%s needs a value", option->name);
         if (again && option->kind == CLAB_OPTION_TEXT)
             return clab_error_set(error, CLAB_USAGE, "%s was given twice: '%s' and '%s'", option->name,
@@ -111,6 +111,8 @@ clab_status clab_cli_file_check(const char *path, struct clab_error *error)
     int code = stat(path, &info) != 0 ? errno : 0;
     if (code == 0 && S_ISDIR(info.st_mode))
         code = EISDIR;
+    else if (code == 0 && !S_ISREG(info.st_mode)) /* a pipe that nobody writes to would be waited for */
+        return clab_error_set(error, CLAB_USAGE, "cannot read %s: it is no regular file", path);
     else if (code == 0 && access(path, R_OK) != 0)
         code = errno;
     return code == 0 ? CLAB_OK

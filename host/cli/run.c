@@ -22,27 +22,16 @@ struct show {
     char item[64];                    /* what a timeline's slots are called */
     json_t *extra;                    /* members every record of this experiment carries */
     const char *device;               /* id, of the session at hand */
-    bool progress_shown, quiet;
+    bool quiet;
     bool is_planned;                 /* this device's run record is written */
     bool is_followed;                /* a table is above */
     const struct clab_option *check; /* the command's options when --check is among them, else NULL */
 };
 
-static void erase_progress(struct show *show)
-{
-    if (show->progress_shown)
-        fputs("\r\033[K", show->cli->err);
-    show->progress_shown = false;
-}
-
 static void on_progress(void *context, const char *stage, const char *what, size_t done, size_t count)
 {
-    struct show *show = context;
-    if (!show->cli->err_is_terminal || count == 0)
-        return;
-    fprintf(show->cli->err, "\r\033[K%s %zu/%zu %s", stage, done, count, what);
-    fflush(show->cli->err);
-    show->progress_shown = true;
+    const struct show *show = context;
+    clab_cli_progress(show->cli, stage, what, done, count);
 }
 
 /* A row's record describes its device; the others name it. */
@@ -66,7 +55,7 @@ static void on_timeline(void *context, const json_t *row, const json_t *slots)
 static void on_note(void *context, const char *text)
 {
     struct show *show = context;
-    erase_progress(show);
+    clab_cli_progress_erase(show->cli);
     fprintf(show->cli->err, "clusterlab: %s\n", text);
 }
 
@@ -175,7 +164,7 @@ static int run_device(struct clab_cli *cli, const char *device, json_t *emulator
     options->context = show;
     options->interrupted = cli->interrupted;
     status = clab_run(&session, compiler, options, &rows, &predictions, &exit_status, error);
-    erase_progress(show);
+    clab_cli_progress_erase(cli);
     if (status == CLAB_OK && !show->quiet) {
         struct clab_str table = {0};
         const json_t *facts = session.facts;
@@ -241,6 +230,7 @@ static clab_status read_options(struct clab_option *o, struct clab_run_options *
     request->withs = clab_option_get(o, "--with")->list;
     request->n_withs = clab_option_get(o, "--with")->count;
     options->hot = clab_option_get(o, "--hot")->set;
+    options->line_info = true;
     options->counters = clab_option_get(o, "--counters")->set;
     options->image = clab_option_get(o, "--image")->text;
     options->arch = clab_option_get(o, "--arch")->text;
@@ -293,6 +283,25 @@ static clab_status open_outputs(const char *json_path, const char *csv_path,
     return status;
 }
 
+/* Closes them all, and says of each what could not be written. */
+static int close_outputs(struct clab_cli *cli, struct clab_record_writer *writer, struct clab_output *csv,
+                         const json_t *rows, struct clab_timelines *timelines)
+{
+    int exit_status = 0;
+    for (int i = 0; i < 3; i++) {
+        struct clab_error error = {0};
+        const clab_status status = i == 0   ? clab_records_close(writer, &error)
+                                   : i == 1 ? (csv != NULL ? clab_rows_write_csv(csv, rows, &error) : CLAB_OK)
+                                            : clab_timelines_close(timelines, &error);
+        if (status != CLAB_OK) {
+            clab_cli_say(cli, &error);
+            exit_status = clab_status_exit(CLAB_OUTPUT);
+        }
+        clab_error_clear(&error);
+    }
+    return exit_status;
+}
+
 int clab_cmd_run(struct clab_cli *cli, int argc, char **argv, struct clab_error *error)
 {
     struct clab_option o[] = {
@@ -314,6 +323,7 @@ int clab_cmd_run(struct clab_cli *cli, int argc, char **argv, struct clab_error 
         {.name = "--csv", .kind = CLAB_OPTION_TEXT},
         {.name = "--timeline", .kind = CLAB_OPTION_TEXT},
         {.name = "--timeout", .kind = CLAB_OPTION_TEXT},
+        {.name = "--progress", .kind = CLAB_OPTION_TEXT},
         {.name = "--emu-schedule", .kind = CLAB_OPTION_TEXT},
         {.name = "--emu-seed", .kind = CLAB_OPTION_TEXT},
         {.name = "--emu-isa", .kind = CLAB_OPTION_TEXT},
@@ -332,6 +342,8 @@ int clab_cmd_run(struct clab_cli *cli, int argc, char **argv, struct clab_error 
         status = clab_error_set(error, CLAB_USAGE, "run needs the name or the file of one experiment");
     if (status == CLAB_OK)
         status = read_options(o, &options, error);
+    if (status == CLAB_OK)
+        status = clab_cli_progress_start(cli, o, error);
     if (status != CLAB_OK)
         return clab_status_exit(status);
     options.request.experiment = positional[0];
@@ -368,9 +380,7 @@ int clab_cmd_run(struct clab_cli *cli, int argc, char **argv, struct clab_error 
                                 compiler, &options, &show, rows, &one);
         exit_status = clab_exit_worse(exit_status, result);
         if (one.status != CLAB_OK && count > 1 && i + 1 < count) {
-            char *text = clab_error_format(&one);
-            fprintf(cli->err, "clusterlab: %s\n", text != NULL ? text : one.message);
-            free(text);
+            clab_cli_say(cli, &one);
         } else if (one.status != CLAB_OK) {
             clab_error_copy(error, &one);
         }
@@ -378,16 +388,8 @@ int clab_cmd_run(struct clab_cli *cli, int argc, char **argv, struct clab_error 
         if (*cli->interrupted)
             break;
     }
-    struct clab_error output = {0};
-    if (csv_path != NULL && clab_rows_write_csv(&csv, rows, &output) != CLAB_OK)
-        exit_status = clab_exit_worse(exit_status, clab_status_exit(CLAB_OUTPUT));
-    if (clab_records_close(&writer, output.status == CLAB_OK ? &output : NULL) != CLAB_OK)
-        exit_status = clab_exit_worse(exit_status, clab_status_exit(CLAB_OUTPUT));
-    if (clab_timelines_close(&timelines, output.status == CLAB_OK ? &output : NULL) != CLAB_OK)
-        exit_status = clab_exit_worse(exit_status, clab_status_exit(CLAB_OUTPUT));
-    if (output.status != CLAB_OK && error->status == CLAB_OK)
-        clab_error_copy(error, &output);
-    clab_error_clear(&output);
+    exit_status = clab_exit_worse(
+        exit_status, close_outputs(cli, &writer, csv_path != NULL ? &csv : NULL, rows, &timelines));
     json_decref(show.extra);
     json_decref(rows);
     json_decref(emulator_options);

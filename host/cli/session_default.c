@@ -15,8 +15,8 @@ clab_status clab_cli_device_check(const char *device, struct clab_error *error)
     return status;
 }
 
-clab_status clab_cli_open(struct clab_cli *cli, const char *device, json_t *options,
-                          struct clab_session *session, struct clab_error *error)
+static clab_status open_any(struct clab_cli *cli, const char *device, json_t *options,
+                            struct clab_session *session, struct clab_error *error)
 {
     if (device != NULL) {
         clab_status known = clab_cli_device_check(device, error);
@@ -47,6 +47,15 @@ clab_status clab_cli_open(struct clab_cli *cli, const char *device, json_t *opti
     }
     clab_error_clear(&why);
     return clab_session_open(session, DEFAULT_EMULATED, options, cli->interrupted, error);
+}
+
+clab_status clab_cli_open(struct clab_cli *cli, const char *device, json_t *options,
+                          struct clab_session *session, struct clab_error *error)
+{
+    clab_status status = open_any(cli, device, options, session, error);
+    session->on_wait = clab_cli_progress_wait;
+    session->wait_context = cli;
+    return status;
 }
 
 json_t *clab_cli_emulator_options(const struct clab_option *options)

@@ -12,7 +12,9 @@
 #include <unistd.h>
 
 #include "base/str.h"
+#include "base/temporary.h"
 #include "check/hazard.h"
+#include "cli/check.h"
 #include "lab/hazards.h"
 #include "lab/wire.h"
 #include "report/hazards.h"
@@ -22,11 +24,13 @@ static char *again_of(const struct clab_with_check *options, char **argv)
 {
     struct clab_str text = {0};
     clab_str_add(&text, "clusterlab with-emulator --check");
+    if (options->arch != NULL)
+        clab_str_addf(&text, " --arch %s", options->arch);
     if (options->seed != NULL)
         clab_str_addf(&text, " --seed %s", options->seed);
     clab_str_add(&text, " --");
     for (size_t i = 0; argv[i] != NULL; i++)
-        clab_str_addf(&text, " %s", argv[i]);
+        clab_check_word(argv[i], &text);
     return clab_str_take(&text);
 }
 
@@ -93,14 +97,19 @@ static size_t report(struct clab_cli *cli, const char *path, const char *again, 
     return hazards;
 }
 
-/* Waits for the program. Signals from the terminal go to both: the program decides what becomes of them. */
-static int wait_for(pid_t pid)
+/* Waits for the program. Signals from the terminal go to both: the program decides what becomes of them. One
+   that asks this process alone to end (kill, a CI's limit) is passed on once. */
+static int wait_for(pid_t pid, const volatile sig_atomic_t *interrupted)
 {
     int status = 0;
+    bool is_told = false;
     struct sigaction ignore = {.sa_handler = SIG_IGN};
     sigaction(SIGINT, &ignore, NULL);
     sigaction(SIGQUIT, &ignore, NULL);
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+        if (*interrupted && !is_told)
+            kill(pid, SIGTERM);
+        is_told = *interrupted != 0;
     }
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
@@ -108,18 +117,16 @@ static int wait_for(pid_t pid)
 int clab_with_check_run(struct clab_cli *cli, const struct clab_with_check *options, char **argv,
                         struct clab_error *error)
 {
-    char path[] = "/tmp/clusterlab-check-XXXXXX";
+    char path[4096];
     json_t *suppressions = NULL;
     if (options->suppress != NULL &&
         clab_suppressions_read(options->suppress, &suppressions, error) != CLAB_OK)
         return clab_status_exit(CLAB_USAGE);
-    const int log = mkstemp(path);
-    if (log < 0) {
+    if (clab_temporary_file("check", path, sizeof path) != 0) {
         json_decref(suppressions);
-        return clab_status_exit(
-            clab_error_set(error, CLAB_OUTPUT, "cannot make %s: %s", path, strerror(errno)));
+        return clab_status_exit(clab_error_set(error, CLAB_OUTPUT, "cannot make a temporary file in %s: %s",
+                                               clab_temporary_root(), strerror(errno)));
     }
-    close(log);
     setenv("CLUSTERLAB_EMU_CHECK", path, 1);
     if (options->seed != NULL)
         setenv("CLUSTERLAB_EMU_SEED", options->seed, 1);
@@ -128,6 +135,7 @@ int clab_with_check_run(struct clab_cli *cli, const struct clab_with_check *opti
     int told[2] = {-1, -1}, code = 0, result;
     const pid_t pid = pipe2(told, O_CLOEXEC) == 0 ? fork() : -1;
     if (pid == 0) {
+        clab_cli_restore_signals(cli);
         execvp(argv[0], argv);
         code = errno;
         (void)!write(told[1], &code, sizeof code);
@@ -138,7 +146,7 @@ int clab_with_check_run(struct clab_cli *cli, const struct clab_with_check *opti
     } else {
         close(told[1]);
         const bool ran = read(told[0], &code, sizeof code) != (ssize_t)sizeof code;
-        result = wait_for(pid);
+        result = wait_for(pid, cli->interrupted);
         if (ran) {
             char *again = again_of(options, argv);
             const size_t hazards = report(cli, path, again, suppressions);

@@ -5,7 +5,8 @@
 #include "cli/cli.h"
 
 struct clab_with_check {
-    const char *seed;     /* of the schedules; NULL: the stand-in's own */
+    const char *arch; /* of the emulated device, for the line that replays a hazard; NULL: its own default */
+    const char *seed; /* of the schedules; NULL: the stand-in's own */
     const char *suppress; /* a suppression file, or NULL */
     bool fails;           /* hazards give status 1 where the program's is 0 */
 };

@@ -126,7 +126,10 @@ int clab_cmd_with_emulator(struct clab_cli *cli, int argc, char **argv, struct c
                 *options[k].value = value;
         }
         if (value == NULL) {
-            clab_error_set(error, CLAB_USAGE, "unknown option %s", argv[i]);
+            bool known = false;
+            for (size_t k = 0; k < sizeof options / sizeof *options; k++)
+                known = known || strcmp(argv[i], options[k].name) == 0;
+            clab_error_set(error, CLAB_USAGE, known ? "%s needs a value" : "unknown option %s", argv[i]);
             return usage(error);
         }
     }
@@ -158,8 +161,10 @@ int clab_cmd_with_emulator(struct clab_cli *cli, int argc, char **argv, struct c
     find_linker(folder);
     if (arch != NULL)
         setenv("CLUSTERLAB_EMU_ARCH", arch, 1);
+    check.arch = arch;
     if (checks)
         return clab_with_check_run(cli, &check, argv + i, error);
+    clab_cli_restore_signals(cli);
     execvp(argv[i], argv + i);
     const int code = errno;
     clab_error_set(error, CLAB_USAGE, "cannot run %s: %s", argv[i], strerror(code));

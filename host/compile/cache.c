@@ -36,7 +36,8 @@ void clab_cache_init(struct clab_cache *cache, const char *dir)
         length = snprintf(cache->dir, sizeof cache->dir, "%s", given);
     else if (xdg != NULL && xdg[0] == '/')
         length = snprintf(cache->dir, sizeof cache->dir, "%s/clusterlab", xdg);
-    else if (home != NULL && home[0] == '/')
+    else if (home != NULL && home[0] == '/' &&
+             access(home, F_OK) == 0) /* "/nonexistent" is nobody's to make */
         length = snprintf(cache->dir, sizeof cache->dir, "%s/.cache/clusterlab", home);
     if (length >= (int)sizeof cache->dir - 256) {
         cache->dir[0] = '\0';

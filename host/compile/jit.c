@@ -72,9 +72,9 @@ clab_status clab_module_load(const struct clab_driver *driver, const struct clab
     if (!logs_init(&logs))
         status = clab_error_set(error, CLAB_NO_MEMORY, "no memory for the driver's log");
     else
-        status =
-            CLAB_CALL(driver, error, cuModuleLoadDataEx, (out_module, image->data, 5, logs.keys, logs.values),
-                      "%s for %s", clab_image_kind_name(image->kind), image->arch);
+        status = CLAB_CALL(
+            driver, error, cuModuleLoadDataEx, (out_module, image->data, 5, logs.keys, logs.values), "%s%s%s",
+            clab_image_kind_name(image->kind), image->arch[0] != '\0' ? " for " : "", image->arch);
     if (status != CLAB_OK)
         add_log(error, status, &logs, image);
     logs_fini(&logs);

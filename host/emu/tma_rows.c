@@ -127,8 +127,8 @@ static void row_fill(const struct emu_tensor_copy *t, unsigned char *row)
     }
 }
 
-/* Loading the tf32 types rounds to 10 bits of fraction, to nearest even; every NaN becomes 7fffe000 (measured
-   on an H200; UNVERIFIED: NaNs with a sign). */
+/* Loading the tf32 types rounds to 10 bits of fraction, to nearest even; every NaN becomes 7fffe000, with a
+   sign too (measured on an H200). */
 static void row_round(unsigned char *row, uint32_t bytes)
 {
     for (uint32_t i = 0; i + 4 <= bytes; i += 4) {

@@ -12,6 +12,7 @@
 #include <zstd.h>
 
 #include "base/fatbin.h"
+#include "base/str.h"
 
 #define MACHINE_CUDA 190
 
@@ -189,4 +190,62 @@ void clab_container_free(struct clab_image *images, size_t count)
     for (size_t i = 0; i < count; i++)
         clab_image_free(&images[i]);
     free(images);
+}
+
+static bool has_entry(const struct clab_image *image, const char *entry)
+{
+    char **names;
+    size_t count;
+    bool found = false;
+    if (clab_image_entries(image, &names, &count, NULL) != CLAB_OK)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        found = found || entry == NULL || strcmp(names[i], entry) == 0;
+    clab_image_names_free(names, count);
+    return found;
+}
+
+struct clab_image *clab_container_best(struct clab_image *images, size_t count, enum clab_image_kind kind,
+                                       const char *entry, const struct clab_target *chip)
+{
+    struct clab_image *best = NULL;
+    int best_number = -1;
+    for (size_t i = 0; i < count; i++) {
+        const struct clab_target *target = clab_target_find(images[i].arch);
+        if (images[i].kind != kind || target == NULL || !has_entry(&images[i], entry))
+            continue;
+        if (chip != NULL && !(kind == CLAB_IMAGE_PTX ? clab_target_ptx_runs(target, chip)
+                                                     : clab_target_cubin_runs(target, chip)))
+            continue;
+        const int number = target->number * 2 + (chip != NULL && target == chip);
+        if (number > best_number) {
+            best = &images[i];
+            best_number = number;
+        }
+    }
+    return best;
+}
+
+clab_status clab_container_refuse(const char *file, const struct clab_image *images, size_t count,
+                                  const char *entry, const char *arch, struct clab_error *error)
+{
+    struct clab_str list = {0};
+    for (size_t i = 0; i < count && list.bytes < 600; i++) {
+        char **names;
+        size_t n;
+        if (clab_image_entries(&images[i], &names, &n, NULL) != CLAB_OK)
+            continue;
+        clab_str_addf(&list, "%s%s %s (", i > 0 ? "; " : "", clab_image_kind_name(images[i].kind),
+                      images[i].arch);
+        for (size_t k = 0; k < n && list.bytes < 600; k++)
+            clab_str_addf(&list, "%s%s", k > 0 ? ", " : "", names[k]);
+        clab_str_add(&list, ")");
+        clab_image_names_free(names, n);
+    }
+    clab_error_set(error, CLAB_NOT_FOUND, "%s holds nothing%s%s%s%s; it holds: %s", file,
+                   entry != NULL ? " with entry " : "", entry != NULL ? entry : "",
+                   arch != NULL ? " for " : "", arch != NULL ? arch : "",
+                   list.text != NULL ? list.text : "nothing");
+    clab_str_free(&list);
+    return CLAB_NOT_FOUND;
 }

@@ -178,67 +178,6 @@ static clab_status open_cubin(const struct clab_inspect_request *request, struct
     return status;
 }
 
-static bool has_entry(const struct clab_image *image, const char *entry)
-{
-    char **names;
-    size_t count;
-    bool found = false;
-    if (clab_image_entries(image, &names, &count, NULL) != CLAB_OK)
-        return false;
-    for (size_t i = 0; i < count; i++)
-        found = found || entry == NULL || strcmp(names[i], entry) == 0;
-    clab_image_names_free(names, count);
-    return found;
-}
-
-/* Of a container's images of one kind, the best for the request: with the entry, and for the architecture
-   asked for exactly, else the nearest below it; without one the newest. NULL when none fits. */
-static struct clab_image *best_image(struct clab_image *images, size_t count, enum clab_image_kind kind,
-                                     const struct clab_inspect_request *request,
-                                     const struct clab_target *chip)
-{
-    struct clab_image *best = NULL;
-    int best_number = -1;
-    for (size_t i = 0; i < count; i++) {
-        const struct clab_target *target = clab_target_find(images[i].arch);
-        if (images[i].kind != kind || target == NULL || !has_entry(&images[i], request->entry))
-            continue;
-        if (chip != NULL && !(kind == CLAB_IMAGE_PTX ? clab_target_ptx_runs(target, chip)
-                                                     : clab_target_cubin_runs(target, chip)))
-            continue;
-        const int number = target->number * 2 + (chip != NULL && target == chip);
-        if (number > best_number) {
-            best = &images[i];
-            best_number = number;
-        }
-    }
-    return best;
-}
-
-static clab_status nothing_fits(const struct clab_inspect_request *request, const struct clab_image *images,
-                                size_t count, struct clab_error *error)
-{
-    struct clab_str list = {0};
-    for (size_t i = 0; i < count && list.bytes < 600; i++) {
-        char **names;
-        size_t n;
-        if (clab_image_entries(&images[i], &names, &n, NULL) != CLAB_OK)
-            continue;
-        clab_str_addf(&list, "%s%s %s (", i > 0 ? "; " : "", clab_image_kind_name(images[i].kind),
-                      images[i].arch);
-        for (size_t k = 0; k < n && list.bytes < 600; k++)
-            clab_str_addf(&list, "%s%s", k > 0 ? ", " : "", names[k]);
-        clab_str_add(&list, ")");
-        clab_image_names_free(names, n);
-    }
-    clab_error_set(error, CLAB_NOT_FOUND, "%s holds nothing%s%s%s%s; it holds: %s", request->file,
-                   request->entry != NULL ? " with entry " : "", request->entry != NULL ? request->entry : "",
-                   request->arch != NULL ? " for " : "", request->arch != NULL ? request->arch : "",
-                   list.text != NULL ? list.text : "nothing");
-    clab_str_free(&list);
-    return CLAB_NOT_FOUND;
-}
-
 static clab_status open_container(struct clab_compiler *compiler, const struct clab_inspect_request *request,
                                   const char *data, size_t bytes, struct clab_subject *out,
                                   struct clab_error *error)
@@ -251,10 +190,10 @@ static clab_status open_container(struct clab_compiler *compiler, const struct c
         status = clab_container_read(request->file, data, bytes, &images, &count, error);
     if (status != CLAB_OK)
         return status;
-    struct clab_image *cubin = best_image(images, count, CLAB_IMAGE_CUBIN, request, chip);
-    struct clab_image *ptx = best_image(images, count, CLAB_IMAGE_PTX, request, chip);
+    struct clab_image *cubin = clab_container_best(images, count, CLAB_IMAGE_CUBIN, request->entry, chip);
+    struct clab_image *ptx = clab_container_best(images, count, CLAB_IMAGE_PTX, request->entry, chip);
     if (cubin == NULL && ptx == NULL) {
-        status = nothing_fits(request, images, count, error);
+        status = clab_container_refuse(request->file, images, count, request->entry, request->arch, error);
     } else if (cubin != NULL) {
         /* PTX beside it is shown where the two are for one architecture. */
         status = open_cubin(request, cubin, out, error);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/str.h"
 #include "driver/call.h"
 #include "lab/fill.h"
 #include "lab/wire.h"
@@ -142,6 +143,24 @@ static clab_status prepare(const struct clab_device *device, size_t index, const
     return CLAB_OK;
 }
 
+/* The bytes of each parameter, for who has to write the arguments. */
+static void remedy_sizes(const struct clab_loaded *loaded, struct clab_error *error)
+{
+    struct clab_str text = {0};
+    for (size_t i = 0; i < loaded->n_params; i++)
+        clab_str_addf(&text, "%s%zu",
+                      i == 0                     ? ""
+                      : i + 1 < loaded->n_params ? ", "
+                                                 : " and ",
+                      loaded->param_bytes[i]);
+    clab_error_remedy(
+        error,
+        "arguments of %s bytes, in this order: 8 for a buffer or a 64-bit number, 4 for u32 or f32, 128 "
+        "for a tensor map",
+        text.text != NULL ? text.text : "?");
+    clab_str_free(&text);
+}
+
 clab_status clab_arguments_prepare(const struct clab_device *device, const struct clab_loaded *loaded,
                                    const json_t *arguments,
                                    CUdeviceptr (*buffer_address)(const char *name, void *context),
@@ -153,6 +172,8 @@ clab_status clab_arguments_prepare(const struct clab_device *device, const struc
         clab_error_set(error, CLAB_EXPERIMENT, "kernel '%s' takes %zu argument%s, %zu %s given",
                        loaded->entry, known ? loaded->n_params : (size_t)MOST_ARGUMENTS,
                        known && loaded->n_params == 1 ? "" : "s", count, count == 1 ? "is" : "are");
+        if (known && loaded->n_params != 0)
+            remedy_sizes(loaded, error);
         return clab_launch_blame(error, loaded);
     }
     for (size_t i = 0; i < count; i++) {

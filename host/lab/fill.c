@@ -52,12 +52,17 @@ clab_status clab_fill_from_json(const json_t *object, struct clab_fill *out_fill
     return clab_error_set(error, CLAB_EXPERIMENT, "unknown fill '%s'", kind != NULL ? kind : "(none)");
 }
 
+static bool is_whole(long double value)
+{
+    return value == floorl(value) && fabsl(value) <= 0x1p64L;
+}
+
 const char *clab_fill_text(const struct clab_fill *fill, char *text, size_t bytes)
 {
     if (fill->kind == CLAB_FILL_BITS || fill->kind == CLAB_FILL_RANDOM)
         snprintf(text, bytes, "%s(%llu)", kind_names[fill->kind], (unsigned long long)fill->seed);
     else if (fill->kind == CLAB_FILL_VALUE)
-        snprintf(text, bytes, "%Lg", fill->value);
+        snprintf(text, bytes, is_whole(fill->value) ? "%.0Lf" : "%.9Lg", fill->value);
     else
         snprintf(text, bytes, "%s", kind_names[fill->kind]);
     return text;

@@ -104,6 +104,17 @@ char **clab_experiment_all(void)
     return all;
 }
 
+/* "reduce" where reduce.lua lies in the current folder: a file is named with its ending. */
+static bool remedy_ending(const char *name, struct clab_error *error)
+{
+    char path[PATH_MAX];
+    const int length = snprintf(path, sizeof path, "%s.lua", name);
+    if (length < 0 || (size_t)length >= sizeof path || access(path, R_OK) != 0)
+        return false;
+    clab_error_remedy(error, "%s is there: name it with its ending", path);
+    return true;
+}
+
 static clab_status unknown(const char *name, char **all, struct clab_error *error)
 {
     const char *names[MAX_EXPERIMENTS];
@@ -119,9 +130,10 @@ static clab_status unknown(const char *name, char **all, struct clab_error *erro
     clab_error_set(error, CLAB_EXPERIMENT, "there is no experiment '%s'%s%s%s; %s%s", name,
                    near != NULL ? "; did you mean '" : "", near != NULL ? near : "", near != NULL ? "'?" : "",
                    n > 0 ? "there are: " : "none was found", n > 0 ? known.text : "");
-    clab_error_remedy(
-        error, "names are looked for in ./kernels, $CLUSTERLAB_PATH and the installed tree; a path to a "
-               ".lua file works too");
+    if (!remedy_ending(name, error))
+        clab_error_remedy(
+            error, "names are looked for in ./kernels, $CLUSTERLAB_PATH and the installed tree; a path to a "
+                   ".lua file works too");
     for (size_t i = 0; i < n; i++)
         free((char *)(uintptr_t)names[i]);
     clab_str_free(&known);
@@ -133,9 +145,12 @@ clab_status clab_experiment_find(const char *name, char **out_path, struct clab_
     size_t bytes = strlen(name);
     char real[PATH_MAX];
     if (strchr(name, '/') != NULL || (bytes > 4 && strcmp(name + bytes - 4, ".lua") == 0)) {
-        if (realpath(name, real) == NULL)
-            return clab_error_set(error, CLAB_EXPERIMENT, "cannot open experiment file '%s': %s", name,
-                                  strerror(errno));
+        if (realpath(name, real) == NULL) {
+            clab_error_set(error, CLAB_EXPERIMENT, "cannot open experiment file '%s': %s", name,
+                           strerror(errno));
+            (void)remedy_ending(name, error);
+            return CLAB_EXPERIMENT;
+        }
         *out_path = strdup(real);
         return *out_path != NULL ? CLAB_OK : clab_error_set(error, CLAB_NO_MEMORY, "out of memory");
     }

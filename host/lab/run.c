@@ -30,7 +30,7 @@ static bool interrupted(const struct clab_run_state *run)
     return run->options->interrupted != NULL && *run->options->interrupted;
 }
 
-static const char *status_word(clab_status status)
+const char *clab_status_word(clab_status status)
 {
     switch (status) {
     case CLAB_OK:
@@ -56,7 +56,7 @@ void clab_row_close(struct clab_run_state *run, struct clab_run_row *row, clab_s
     if (!row->open)
         return;
     row->open = false;
-    json_object_set_new(row->record, "status", json_string(status_word(status)));
+    json_object_set_new(row->record, "status", json_string(clab_status_word(status)));
     if (status == CLAB_OK)
         return;
     struct clab_error named = {0};
@@ -66,7 +66,7 @@ void clab_row_close(struct clab_run_state *run, struct clab_run_row *row, clab_s
     clab_error_clear(&named);
     json_object_set_new(row->record, "reason", json_incref(json_object_get(detail, "message")));
     json_object_set_new(row->record, "error", detail);
-    if (strcmp(status_word(status), "waived") != 0 && status != CLAB_HAZARD)
+    if (strcmp(clab_status_word(status), "waived") != 0 && status != CLAB_HAZARD)
         run->exit_status = clab_exit_worse(run->exit_status, clab_status_exit(status));
 }
 
@@ -96,6 +96,7 @@ static json_t *record_new(const struct clab_run_state *run, const struct clab_ru
     json_object_set_new(record, "baseline", json_null());
     json_object_set_new(record, "status", json_string("failed"));
     json_object_set_new(record, "reason", json_string(""));
+    json_object_set_new(record, "place", json_integer((json_int_t)(row - run->rows)));
     json_object_set_new(record, "params", json_deep_copy(json_object_get(row->plan, "params")));
     json_object_set_new(record, "device", device);
     json_object_set_new(record, "image", json_null());
@@ -262,7 +263,7 @@ static void compile_variants(struct clab_run_state *run)
         request->source_path = clab_json_text(variant->plan, "source", "");
         request->arch = archs[count];
         request->entry = clab_json_text(variant->plan, "entry", NULL);
-        request->line_info = run->options->seeds != 0;
+        request->line_info = run->options->seeds != 0 || (run->options->line_info && !cubin);
         request->want =
             cubin && !has_suffix(request->source_path, ".ptx") ? CLAB_IMAGE_CUBIN : CLAB_IMAGE_PTX;
         request->options = &raw[count * 32];

@@ -21,7 +21,8 @@ struct clab_run_options {
     bool timeout_always;               /* on one that is not, too */
     unsigned samples;                  /* cold samples a row; 0: the stop rule decides */
     bool hot;                          /* batches back to back too */
-    bool counters;                     /* L2, DRAM and crossbar bytes as columns (run_counters.c) */
+    bool line_info;      /* rows that run PTX know the lines of their sources, as those with `seeds` do */
+    bool counters;       /* L2, DRAM and crossbar bytes as columns (run_counters.c) */
     const json_t *plan;  /* a plan made by the caller instead of from `request`; borrowed; NULL none */
     unsigned seeds;      /* not 0: rows are checked for hazards under so many schedules, not timed */
     uint64_t first_seed; /* of the first of them */
@@ -53,5 +54,11 @@ struct clab_run_options {
 clab_status clab_run(struct clab_session *session, struct clab_compiler *compiler,
                      const struct clab_run_options *options, json_t **out_rows, json_t **out_predictions,
                      int *out_exit_status, struct clab_error *error);
+
+/* Path of the program ncu (Nsight Compute) that `counters` uses: $CLUSTERLAB_NCU, PATH, /usr/local/cuda*,
+   /opt/nvidia. False where there is none. */
+bool clab_ncu_find(char *out, size_t bytes);
+/* How a record calls what became of a row: "ok", "wrong", "hazard", "waived", "timeout", "failed". */
+const char *clab_status_word(clab_status status);
 
 #endif

@@ -90,7 +90,7 @@ static bool find_pattern(const char *pattern, char *out, size_t bytes)
     return is_found;
 }
 
-static bool find_ncu(char *out, size_t bytes)
+bool clab_ncu_find(char *out, size_t bytes)
 {
     const char *path = getenv("PATH"), *chosen = getenv("CLUSTERLAB_NCU");
     if (chosen != NULL) {
@@ -286,7 +286,7 @@ static clab_status launch_all(struct clab_run_state *run, const char *const *wra
 void clab_run_counters(struct clab_run_state *run)
 {
     char program[PATH_MAX], log_path[PATH_MAX + 16], why[512];
-    if (!find_ncu(program, sizeof program)) {
+    if (!clab_ncu_find(program, sizeof program)) {
         note(run, "--counters: no ncu (Nsight Compute) at $CLUSTERLAB_NCU or in PATH, /usr/local/cuda*/bin "
                   "or /opt/nvidia/nsight-compute; "
                   "the columns stay empty");

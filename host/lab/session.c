@@ -45,6 +45,8 @@ static clab_status read_line(struct clab_session *session, bool in_launch, int l
             clab_process_kill(&session->process);
             return clab_error_set(error, CLAB_INTERRUPTED, "interrupted");
         }
+        if (session->on_wait != NULL)
+            session->on_wait(session->wait_context);
         int result = clab_line_read(&session->reader, POLL_MS, &text, &bytes);
         if (result == 1) {
             *out_line = json_loadb(text, bytes, 0, NULL);
@@ -198,6 +200,8 @@ clab_status clab_session_option(struct clab_session *session, const char *name, 
     json_object_set_new(options, name, json_string(value));
     json_decref(session->options);
     session->options = options;
+    if (!session->alive)
+        return CLAB_OK; /* the next worker is started with it */
     clab_status status =
         clab_session_ask(session, json_pack("{s:s,s:s,s:s}", "op", "option", "name", name, "value", value),
                          -1, NULL, NULL, &answer, error);

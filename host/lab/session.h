@@ -21,6 +21,8 @@ struct clab_session {
     const volatile sig_atomic_t *interrupted; /* checked while waiting; may be NULL */
     json_t *stages;                           /* milliseconds by stage, in order; reference held */
     uint64_t mark_ns;                         /* when the last stage ended */
+    void (*on_wait)(void *context); /* called now and then while waiting; set after opening, may be NULL */
+    void *wait_context;
 };
 
 /* Starts `PROGRAM --device-worker` and opens the device in it. Errors: those of clab_device_open; WORKER. */

@@ -1,6 +1,7 @@
 /* The text of one hazard. Everything in it comes from the record; only source lines are read beside. */
 #include "report/hazards.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -124,11 +125,28 @@ static void add_party(const struct paint *paint, const json_t *party, int number
     }
 }
 
+const char *clab_variable_name(const char *symbol, char *name, size_t bytes)
+{
+    const size_t end = strlen(symbol);
+    for (size_t at = strncmp(symbol, "_Z", 2) == 0 ? 2 : end; at < end; at++) {
+        if (!isdigit((unsigned char)symbol[at]) || isdigit((unsigned char)symbol[at - 1]))
+            continue;
+        char *rest;
+        const unsigned long length = strtoul(symbol + at, &rest, 10), left = strlen(rest);
+        if (length > 0 && (length == left || (length + 1 == left && rest[length] == 'E'))) {
+            snprintf(name, bytes, "%.*s", (int)length, rest);
+            return name;
+        }
+    }
+    return symbol;
+}
+
 /* "tile+8 of rank 1, shared memory, 4 bytes". */
 static void add_address(const json_t *hazard, bool owned, struct clab_str *out)
 {
     const json_t *address = json_object_get(hazard, "address"), *rank = json_object_get(address, "rank");
-    const char *symbol = text_of(address, "symbol");
+    char name[64];
+    const char *symbol = clab_variable_name(text_of(address, "symbol"), name, sizeof name);
     if (symbol[0] != '\0')
         clab_str_addf(out, "%s+%lld", symbol, number_of(address, "offset"));
     else
@@ -249,8 +267,11 @@ void clab_hazard_print(const json_t *hazard, const char *subject, const char *ag
     if (json_is_object(json_object_get(hazard, "address"))) {
         clab_str_add(out, "     at ");
         add_address(hazard, true, out);
-        clab_str_addf(out, ", %s%s%lld byte%s\n", space, space[0] != '\0' ? " memory, " : "",
-                      number_of(hazard, "bytes"), number_of(hazard, "bytes") == 1 ? "" : "s");
+        clab_str_addf(out, space[0] != '\0' ? ", %s memory" : "%s", space);
+        if (number_of(hazard, "bytes") != 0) /* a fault's size stands in its own words */
+            clab_str_addf(out, ", %lld byte%s", number_of(hazard, "bytes"),
+                          number_of(hazard, "bytes") == 1 ? "" : "s");
+        clab_str_add(out, "\n");
     }
     add_barrier(json_object_get(hazard, "barrier"), out);
     add_picture(hazard, cluster_ctas, out);

@@ -30,31 +30,57 @@ clab_status clab_records_open(struct clab_record_writer *writer, const char *pat
     return clab_output_open(&writer->output, path, "records", error);
 }
 
+/* One write for a whole line: what kills this process leaves no half of it. What a full disk took of a line
+   is taken back where the output is a file. */
+static bool write_line(struct clab_output *output, const char *text, size_t bytes)
+{
+    const int fd = fileno(output->file);
+    if (output->is_stdout)
+        return fwrite(text, 1, bytes, output->file) == bytes && fflush(output->file) == 0;
+    const off_t at = lseek(fd, 0, SEEK_CUR);
+    if (clab_write_all(fd, text, bytes) == 0)
+        return true;
+    const int code = errno;
+    if (at >= 0 && ftruncate(fd, at) == 0)
+        (void)lseek(fd, at, SEEK_SET);
+    errno = code;
+    return false;
+}
+
 void clab_record_write(struct clab_record_writer *writer, const char *type, const json_t *extra,
                        const json_t *record)
 {
-    FILE *file = writer->output.file;
-    if (file == NULL)
+    if (writer->output.file == NULL)
         return;
-    if (!clab_output_begin(&writer->output))
-        writer->failed = true;
     json_t *line = json_pack("{s:s,s:s,s:s}", "type", type, "schema", CLAB_SCHEMA, "run", writer->run);
-    if (line == NULL || (extra != NULL && json_object_update(line, (json_t *)(uintptr_t)extra) != 0) ||
-        json_object_update(line, (json_t *)(uintptr_t)record) != 0 ||
-        json_dumpf(line, file, JSON_COMPACT | JSON_PRESERVE_ORDER) != 0 || fputc('\n', file) == EOF ||
-        fflush(file) != 0)
-        writer->failed = true;
+    char *text = NULL;
+    errno = ENOMEM;
+    if (line != NULL && (extra == NULL || json_object_update(line, (json_t *)(uintptr_t)extra) == 0) &&
+        json_object_update(line, (json_t *)(uintptr_t)record) == 0)
+        text = json_dumps(line, JSON_COMPACT | JSON_PRESERVE_ORDER);
+    const size_t bytes = text != NULL ? strlen(text) : 0;
+    if (text != NULL)
+        text[bytes] = '\n'; /* in place of the end */
+    if (text == NULL || !clab_output_begin(&writer->output) ||
+        !write_line(&writer->output, text, bytes + 1)) {
+        writer->code = writer->lost == 0 ? errno : writer->code;
+        writer->lost++;
+    }
+    free(text);
     json_decref(line);
 }
 
 clab_status clab_records_close(struct clab_record_writer *writer, struct clab_error *error)
 {
-    if (!clab_output_close(&writer->output))
-        writer->failed = true;
-    if (!writer->failed || (writer->output.is_stdout && clab_is_unread(STDOUT_FILENO)))
+    if (!clab_output_close(&writer->output) && writer->lost == 0) {
+        writer->code = errno;
+        writer->lost = 1;
+    }
+    if (writer->lost == 0 || (writer->output.is_stdout && clab_is_unread(STDOUT_FILENO)))
         return CLAB_OK;
-    clab_error_set(error, CLAB_OUTPUT, "records could not be written to %s",
-                   writer->output.is_stdout ? "standard output" : writer->output.path);
+    clab_error_set(error, CLAB_OUTPUT, "records could not be written to %s: %s (%zu %s missing)",
+                   writer->output.is_stdout ? "standard output" : writer->output.path, strerror(writer->code),
+                   writer->lost, writer->lost == 1 ? "is" : "are");
     return clab_error_remedy(
         error, "free some space, or name another file with --json; the table above is complete");
 }

@@ -13,7 +13,8 @@
 struct clab_record_writer {
     struct clab_output output; /* not open: records go nowhere */
     char run[40];              /* identifier shared by the records of one invocation */
-    bool failed;               /* a write failed; told once by clab_records_close */
+    size_t lost;               /* records that could not be written; told once by clab_records_close */
+    int code;                  /* errno of the first of them */
 };
 
 /* path NULL: no file; "-": standard output. An existing file is replaced when the first record is written,
@@ -21,10 +22,11 @@ struct clab_record_writer {
    every case. */
 clab_status clab_records_open(struct clab_record_writer *writer, const char *path, struct clab_error *error);
 /* Writes `record` as type `type`, with "schema" and "run" in front and `extra` (may be NULL) merged in;
-   flushes. A failed write is remembered, so that a run on a full disk goes on. */
+   flushes. A failed write is remembered, so that a run on a full disk goes on; no part of the line stays in
+   the file, whose lines are whole. */
 void clab_record_write(struct clab_record_writer *writer, const char *type, const json_t *extra,
                        const json_t *record);
-/* Closes. CLAB_OUTPUT, naming the file, when any write had failed. */
+/* Closes. CLAB_OUTPUT, naming the file and how many records it lacks, when any write had failed. */
 clab_status clab_records_close(struct clab_record_writer *writer, struct clab_error *error);
 
 /* The run record: version, command line, host, and what else the caller knows (`more`, reference stolen, may

@@ -152,13 +152,15 @@ static bool is_text(const json_t *item, const char *key, const char *text)
 
 const json_t *clab_suppression_find(json_t *list, const json_t *hazard, const char *variant)
 {
-    const char *symbol = text_of(json_object_get(hazard, "address"), "symbol");
+    char name[64];
+    const char *symbol = text_of(json_object_get(hazard, "address"), "symbol"),
+               *shown = clab_variable_name(symbol, name, sizeof name);
     for (size_t i = 0; i < json_array_size(list); i++) {
         json_t *item = json_array_get(list, i);
         const char *kind = text_of(item, "kind");
         if ((strcmp(kind, "*") == 0 || strcmp(kind, text_of(hazard, "kind")) == 0) &&
             is_text(item, "variant", variant) && is_text(item, "kernel", text_of(hazard, "kernel")) &&
-            is_text(item, "symbol", symbol) && at_place(item, hazard)) {
+            (is_text(item, "symbol", symbol) || is_text(item, "symbol", shown)) && at_place(item, hazard)) {
             json_object_set_new(item, "used",
                                 json_integer(json_integer_value(json_object_get(item, "used")) + 1));
             return item;

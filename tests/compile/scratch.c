@@ -49,6 +49,23 @@ void scratch_remove(void)
     folder[0] = '\0';
 }
 
+int scratch_tear_down(void **state)
+{
+    free(*state);
+    scratch_remove();
+    return 0;
+}
+
+struct clab_compiler *scratch_compiler(unsigned int workers, unsigned int timeout_ms)
+{
+    const struct clab_compiler_options options = {
+        .cache_dir = scratch_path("cache"), .workers = workers, .timeout_ms = timeout_ms};
+    struct clab_compiler *compiler = clab_compiler_new(&options);
+    if (compiler == NULL)
+        abort();
+    return compiler;
+}
+
 const char *scratch_path(const char *name)
 {
     static char paths[32][1024];

@@ -5,12 +5,18 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "compile/compile.h"
 #include "compile/image.h"
 #include "compile/toolkit.h"
 
 /* A fresh folder below TMPDIR or /tmp, as the current folder's stand-in; removed by scratch_remove. */
 const char *scratch_make(void);
 void scratch_remove(void);
+/* For cmocka: frees the state and removes the folder. */
+int scratch_tear_down(void **state);
+/* A compile service whose cache is DIR/cache. timeout_ms 0: its default. Ends the process when there is no
+ * memory. */
+struct clab_compiler *scratch_compiler(unsigned int workers, unsigned int timeout_ms);
 /* DIR/name; one of 32 rotating buffers. */
 const char *scratch_path(const char *name);
 /* Writes a file (folders on the way are made) and returns its path. */

@@ -51,13 +51,6 @@ static int set_up(void **state)
     return 0;
 }
 
-static int tear_down(void **state)
-{
-    free(*state);
-    scratch_remove();
-    return 0;
-}
-
 static void put_sample(struct clab_cache *cache)
 {
     struct clab_image image = sample(text);
@@ -334,15 +327,16 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sha256_known_answers),
-        cmocka_unit_test_setup_teardown(test_what_is_put_is_got, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_damage_of_any_file_is_noticed_and_mended, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_two_processes_at_once, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_what_is_put_is_got, set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(test_damage_of_any_file_is_noticed_and_mended, set_up,
+                                        scratch_tear_down),
+        cmocka_unit_test_setup_teardown(test_two_processes_at_once, set_up, scratch_tear_down),
         cmocka_unit_test_setup_teardown(test_a_folder_that_cannot_be_made_costs_only_speed, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(test_a_full_disk_costs_only_speed, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_the_folder_stays_below_its_limit, set_up, tear_down),
+                                        scratch_tear_down),
+        cmocka_unit_test_setup_teardown(test_a_full_disk_costs_only_speed, set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(test_the_folder_stays_below_its_limit, set_up, scratch_tear_down),
         cmocka_unit_test(test_the_key_follows_everything_that_matters),
-        cmocka_unit_test_setup_teardown(test_an_edited_header_changes_the_key, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_an_edited_header_changes_the_key, set_up, scratch_tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

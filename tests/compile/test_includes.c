@@ -48,13 +48,6 @@ static int set_up(void **state)
     return 0;
 }
 
-static int tear_down(void **state)
-{
-    (void)state;
-    scratch_remove();
-    return 0;
-}
-
 static void test_quotes_angles_and_recursion(void **state)
 {
     (void)state;
@@ -106,10 +99,10 @@ static void test_content_is_part_of_the_list(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_quotes_angles_and_recursion, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_odd_spellings, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_computed_name_cannot_be_known, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_content_is_part_of_the_list, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_quotes_angles_and_recursion, set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(test_odd_spellings, set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(test_a_computed_name_cannot_be_known, set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(test_content_is_part_of_the_list, set_up, scratch_tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -42,13 +42,6 @@ static int set_up(void **state)
     return 0;
 }
 
-static int tear_down(void **state)
-{
-    (void)state;
-    scratch_remove();
-    return 0;
-}
-
 /* --- keys */
 
 static void key_of(const char *text, const char *arch, const char *define, const struct clab_toolkit *kit,
@@ -162,8 +155,7 @@ static int count_files(const char *ending, char path[4200])
 /* Compiles `count` sources in one run, with bodies of their own; checks each against a compile without. */
 static void compile_run(int first, int count)
 {
-    const struct clab_compiler_options options = {.cache_dir = scratch_path("cache"), .workers = 1};
-    struct clab_compiler *compiler = clab_compiler_new(&options);
+    struct clab_compiler *compiler = scratch_compiler(1, 0);
     struct clab_compile_request requests[4] = {0};
     struct clab_compile_result results[4];
     char texts[4][512];
@@ -402,14 +394,14 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "--compile-worker") == 0)
         return clab_compile_worker(STDIN_FILENO, STDOUT_FILENO);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_what_shares_a_key, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_what_has_no_key, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_key_is_seen_from_the_next_run_on, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_kept_from_run_to_run, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_three_of_a_run_share_one, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_where_addresses_cannot_be_fixed, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_host_headers, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_in_a_scratch_folder, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_what_shares_a_key, set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(test_what_has_no_key, set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(test_a_key_is_seen_from_the_next_run_on, set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(test_kept_from_run_to_run, set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(test_three_of_a_run_share_one, set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(test_where_addresses_cannot_be_fixed, set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(test_host_headers, set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(test_in_a_scratch_folder, set_up, scratch_tear_down),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]); /* compile_pch test_what* */

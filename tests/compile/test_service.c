@@ -69,15 +69,6 @@ static int worker_main(void)
 /* --- the tests
  * ---------------------------------------------------------------------------------------------- */
 
-static struct clab_compiler *new_compiler(unsigned int workers, unsigned int timeout_ms)
-{
-    const struct clab_compiler_options options = {
-        .cache_dir = scratch_path("cache"), .workers = workers, .timeout_ms = timeout_ms};
-    struct clab_compiler *compiler = clab_compiler_new(&options);
-    assert_non_null(compiler);
-    return compiler;
-}
-
 static int set_up(void **state)
 {
     (void)state;
@@ -92,13 +83,6 @@ static int set_up(void **state)
     return 0;
 }
 
-static int tear_down(void **state)
-{
-    (void)state;
-    scratch_remove();
-    return 0;
-}
-
 static struct clab_compile_request request_for(const char *name, const char *arch)
 {
     return (struct clab_compile_request){
@@ -108,7 +92,7 @@ static struct clab_compile_request request_for(const char *name, const char *arc
 /* Compiles one request with a new service; says how many compiles that took. */
 static size_t compile_once(const char *name, clab_status wanted, char sha256[65])
 {
-    struct clab_compiler *compiler = new_compiler(1, 0);
+    struct clab_compiler *compiler = scratch_compiler(1, 0);
     struct clab_compile_request request = request_for(name, "sm_90");
     struct clab_image image;
     struct clab_error error = {0};
@@ -163,7 +147,7 @@ static void count_progress(void *context, size_t done, size_t count)
 static void test_a_batch_with_every_kind_of_fate(void **state)
 {
     (void)state;
-    struct clab_compiler *compiler = new_compiler(2, 4000);
+    struct clab_compiler *compiler = scratch_compiler(2, 4000);
     struct clab_compile_request requests[] = {
         request_for("k.cu", "sm_90"),      request_for("crash.cu", "sm_90"), request_for("bad.cu", "sm_90"),
         request_for("k.cu", "sm_100"),     request_for("k.cu", "sm_90"),     request_for("hang.cu", "sm_90"),
@@ -200,7 +184,7 @@ static void test_images_that_need_no_compiler(void **state)
 {
     (void)state;
     static const char *const names[] = {"k"};
-    struct clab_compiler *compiler = new_compiler(1, 0);
+    struct clab_compiler *compiler = scratch_compiler(1, 0);
     struct clab_compile_request request = request_for("k.ptx", "sm_90");
     struct clab_image image;
     struct clab_error error = {0};
@@ -240,7 +224,7 @@ static void test_images_that_need_no_compiler(void **state)
 static void test_a_device_gets_the_suffix_that_the_ptx_has(void **state)
 {
     (void)state;
-    struct clab_compiler *compiler = new_compiler(1, 0);
+    struct clab_compiler *compiler = scratch_compiler(1, 0);
     struct clab_compile_request request = request_for("k.ptx", "sm_90");
     struct clab_image image;
     struct clab_error error = {0};
@@ -290,7 +274,7 @@ static void test_a_full_disk_costs_only_speed(void **state)
         struct rlimit none = {0, 0};
         signal(SIGXFSZ, SIG_IGN);
         setrlimit(RLIMIT_FSIZE, &none);
-        struct clab_compiler *compiler = new_compiler(1, 0);
+        struct clab_compiler *compiler = scratch_compiler(1, 0);
         struct clab_compile_request requests[2] = {request_for("k.cu", "sm_90"),
                                                    request_for("k.cu", "sm_90")};
         struct clab_compile_result results[2];
@@ -347,7 +331,7 @@ static void test_two_services_share_a_cache(void **state)
     for (int i = 0; i < 2; i++) {
         children[i] = fork();
         if (children[i] == 0) {
-            struct clab_compiler *compiler = new_compiler(1, 0);
+            struct clab_compiler *compiler = scratch_compiler(1, 0);
             struct clab_compile_request request = request_for("k.cu", "sm_90");
             struct clab_image image;
             clab_status status = clab_compile(compiler, &request, &image, NULL);
@@ -370,16 +354,17 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "--compile-worker") == 0)
         return worker_main();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_a_second_run_compiles_nothing, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_an_edited_user_header_recompiles, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_an_error_is_not_cached, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_batch_with_every_kind_of_fate, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_images_that_need_no_compiler, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_device_gets_the_suffix_that_the_ptx_has, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_no_worker_program_and_no_toolkit, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_full_disk_costs_only_speed, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_an_interrupt_ends_what_is_unfinished, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_two_services_share_a_cache, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_second_run_compiles_nothing, set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(test_an_edited_user_header_recompiles, set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(test_an_error_is_not_cached, set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(test_a_batch_with_every_kind_of_fate, set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(test_images_that_need_no_compiler, set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(test_a_device_gets_the_suffix_that_the_ptx_has, set_up,
+                                        scratch_tear_down),
+        cmocka_unit_test_setup_teardown(test_no_worker_program_and_no_toolkit, set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(test_a_full_disk_costs_only_speed, set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(test_an_interrupt_ends_what_is_unfinished, set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(test_two_services_share_a_cache, set_up, scratch_tear_down),
     };
     signal(SIGPIPE, SIG_IGN);
     toolkit_or_skip(CLAB_PART_NVRTC);

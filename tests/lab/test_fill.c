@@ -201,6 +201,25 @@ static void values_arrive_exactly(void **state)
     json_decref(other);
 }
 
+/* Constants in messages: whole numbers in full, others to nine digits. */
+static void texts_of_constants(void **state)
+{
+    (void)state;
+    static const struct {
+        long double value;
+        const char *text;
+    } rows[] = {{2143289344.0L, "2143289344"},
+                {18446744073709551615.0L, "18446744073709551615"},
+                {-7.0L, "-7"},
+                {0.1L, "0.1"},
+                {1e30L, "1e+30"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct clab_fill fill = {.kind = CLAB_FILL_VALUE, .value = rows[i].value};
+        char text[64];
+        assert_string_equal(clab_fill_text(&fill, text, sizeof text), rows[i].text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -213,6 +232,7 @@ int main(void)
         cmocka_unit_test(unknown_names_are_refused),
         cmocka_unit_test(values_are_stored_as_listed),
         cmocka_unit_test(values_arrive_exactly),
+        cmocka_unit_test(texts_of_constants),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
