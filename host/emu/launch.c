@@ -227,7 +227,9 @@ static clab_status run_init(struct emu_run *run, struct clab_error *error)
     run->dynamic_shared_bytes = launch->dynamic_shared_bytes;
     run->shared_bytes = image->static_shared_bytes + launch->dynamic_shared_bytes;
     run->room_bytes = run->shared_bytes;
-    if (image->reads_reserved) {
+    /* Halide counts the addresses of its dynamic shared memory from 0, declaring no variable: on an H200 too
+       that is memory (tests/emu/memory/fault_shared_reserved.ptx). */
+    if (image->reads_reserved || (image->names_no_shared && launch->dynamic_shared_bytes > 0)) {
         run->room_bytes = ((run->shared_bytes + 15) & ~UINT32_C(15)) + EMU_SHARED_FIRST;
     }
     run->local_bytes = (image->local_bytes + 15) & ~UINT32_C(15);
