@@ -100,7 +100,8 @@ CUresult CUDAAPI cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned 
 
 /* ---- pinned host memory ---- */
 
-#define SMALL_BYTES ((size_t)1 << 20) /* UNVERIFIED: less than the block of 2 MiB */
+#define SMALL_BYTES \
+    ((size_t)1 << 20) /* UNVERIFIED: below the block of 2 MiB (CUDA Driver API 13.0, cuMemHostGetFlags) */
 #define HOST_ALLOC_FLAGS \
     (CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED)
 

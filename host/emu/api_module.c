@@ -84,10 +84,11 @@ static CUresult load(struct api_context *context, CUmodule *out_handle, const vo
     clab_error_clear(&error);
     if (result != CUDA_SUCCESS)
         return result;
-    if (jit->has_target && jit->target < emu_module_sm(emu)) {
+    const unsigned sm = emu_module_sm(emu);
+    if (jit->has_target && jit->target < sm) {
         emu_module_unload(emu);
-        return api_set_error(CUDA_ERROR_INVALID_PTX, "the PTX is for sm_%u, CU_JIT_TARGET is %u",
-                             emu_module_sm(emu), jit->target);
+        return api_set_error(CUDA_ERROR_INVALID_PTX, "the PTX is for sm_%u, CU_JIT_TARGET is %u", sm,
+                             jit->target);
     }
     if (api_context_get(context->handle) != context ||
         context->id != id) { /* destroyed while the text was parsed */
