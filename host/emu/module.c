@@ -79,7 +79,10 @@ static clab_status var_alloc(struct emu_module *module, const struct ptx_var *va
     if (!stored(var)) {
         return CLAB_OK;
     }
-    const uint64_t bytes = var->bytes ? var->bytes : 1;
+    /* What alignment leaves unused behind a variable may be accessed, up to 7 bytes: clang up to 15 loads its 1-bit
+       variables (.align 2 to .align 8, .u8) with ld.u16, and a GPU has no complaint. */
+    const uint64_t unit = var->align_bytes > 8 ? 8 : var->align_bytes ? var->align_bytes : 1;
+    const uint64_t bytes = ((var->bytes ? var->bytes : 1) + unit - 1) / unit * unit;
     const uint64_t align = var->align_bytes > 512 ? var->align_bytes : 1;
     const uint64_t address = emu_memory_alloc(
         module->machine, bytes, var->space == PTX_SPACE_CONST ? EMU_MEMORY_CONST : EMU_MEMORY_DEVICE);
@@ -91,10 +94,9 @@ static clab_status var_alloc(struct emu_module *module, const struct ptx_var *va
                               (unsigned long long)bytes, var->name);
     }
     *out_address = address;
+    memset((void *)(uintptr_t)address, 0, bytes);
     if (var->data) {
-        memcpy((void *)(uintptr_t)address, var->data, bytes);
-    } else {
-        memset((void *)(uintptr_t)address, 0, bytes);
+        memcpy((void *)(uintptr_t)address, var->data, var->bytes);
     }
     return CLAB_OK;
 }
