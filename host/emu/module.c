@@ -79,8 +79,8 @@ static clab_status var_alloc(struct emu_module *module, const struct ptx_var *va
     if (!stored(var)) {
         return CLAB_OK;
     }
-    /* What alignment leaves unused behind a variable may be accessed, up to 7 bytes: clang up to 15 loads its 1-bit
-       variables (.align 2 to .align 8, .u8) with ld.u16, and a GPU has no complaint. */
+    /* What alignment leaves unused behind a variable may be accessed, up to 7 bytes: clang up to 15 loads its
+       1-bit variables (.align 2 to .align 8, .u8) with ld.u16, and a GPU has no complaint. */
     const uint64_t unit = var->align_bytes > 8 ? 8 : var->align_bytes ? var->align_bytes : 1;
     const uint64_t bytes = ((var->bytes ? var->bytes : 1) + unit - 1) / unit * unit;
     const uint64_t align = var->align_bytes > 512 ? var->align_bytes : 1;

@@ -387,8 +387,12 @@ static bool read_statement(struct reader *reader)
 
 /* ---- names ---- */
 
+/* An alias counts as strong, .weak or not: nvlink 13.0.88 refuses one beside a visible function and beside
+   another alias, and prefers it to a weak function. */
 static int strength(const struct item *item)
 {
+    if (item->kind == ITEM_ALIAS)
+        return 3;
     return item->linkage == PTX_LINK_VISIBLE ? 3 : item->linkage == PTX_LINK_WEAK ? 2 : 1;
 }
 
