@@ -139,7 +139,7 @@ def one(tool, kind, seed, compilers, keep):
                 got, line = on_emulator(tool, ptx, entry, threads, folder)
                 where = [i for i, (a, b) in enumerate(zip(got, wanted)) if a != b]
                 verdicts[name] = f"differs: {len(where)} of {len(wanted)} words, the first is {where[0]}" if where else "same"
-            except (Refused, ValueError) as refusal:
+            except (Refused, ValueError, OSError) as refusal:
                 verdicts[name] = f"differs: {refusal}"
             if verdicts[name] != "same" and keep:
                 os.makedirs(keep, exist_ok=True)
