@@ -469,7 +469,7 @@ CUresult CUDAAPI cuCtxSetLimit(CUlimit limit, size_t value)
     }
     if (value > SIZE_MAX - unit)
         return api_fail(CUDA_ERROR_INVALID_VALUE, "limit %d of %zu bytes", (int)limit, value);
-    context->limits[limit] = (value + unit - 1) / unit * unit;
+    __atomic_store_n(&context->limits[limit], (value + unit - 1) / unit * unit, __ATOMIC_RELAXED);
     return api_leave();
 }
 

@@ -18,6 +18,7 @@ import tempfile
 import time
 
 import csmith_program
+import flow_program
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 CSMITH = "/usr/include/csmith"
@@ -35,6 +36,7 @@ CLANG_ENTRY = """
 KINDS = {
     "threads": lambda seed: (csmith_program.program(seed, "threads"), 64),
     "whole": lambda seed: (csmith_program.program(seed, "whole"), 1),
+    "flow": lambda seed: (flow_program.program(seed), 64),
     "floats": lambda seed: (csmith_program.program(seed, "threads", floats=True), 64),
 }
 
@@ -69,7 +71,7 @@ def on_host(source, threads, folder):
 def by_nvrtc(arch, *options):
     def compile_to(tool, source, folder):
         line = [tool, "compile", source, "--arch", arch, "--emit", "ptx", "-o", folder, "-I", HERE, "-I", CSMITH]
-        for option in ("-default-device", "--fmad=false", "-w", *options):
+        for option in ("-default-device", "--device-int128", "--fmad=false", "-w", *options):
             line += ["--option", option]
         command(line, 300)
         stem = os.path.splitext(os.path.basename(source))[0]
@@ -78,12 +80,12 @@ def by_nvrtc(arch, *options):
     return compile_to
 
 
-def by_clang(clang, level, *options):
+def by_clang(clang, level, chip, version):
     def compile_to(_tool, source, folder):
         out = os.path.join(folder, "clang.ptx")
         command([clang, "-x", "c++", "-target", "nvptx64-nvidia-cuda", "-S", level, "-nocudalib", "-std=c++17", "-w", "-Wno-c++11-narrowing",
-                 "-ffp-contract=off", "-fwrapv", "-fno-strict-aliasing", "-fno-exceptions", "-fno-rtti", "-I", HERE, "-I", CSMITH, *options,
-                 source, "-o", out], 300)  # fmt: skip
+                 "-ffp-contract=off", "-fwrapv", "-fno-strict-aliasing", "-fno-exceptions", "-fno-rtti", "-I", HERE, "-I", CSMITH, "-Xclang", "-target-cpu", "-Xclang", chip,
+                 "-Xclang", "-target-feature", "-Xclang", "+" + version, source, "-o", out], 300)  # fmt: skip
         with open(out, "a", encoding="ascii") as file:
             file.write(CLANG_ENTRY)
         return out, "start"
@@ -95,28 +97,26 @@ COMPILERS = {
     "nvrtc": by_nvrtc("sm_90"),
     "nvrtc-G": by_nvrtc("sm_90", "-G"),
     "nvrtc-100": by_nvrtc("sm_100"),
-    "clang-O0": by_clang("clang", "-O0"),
-    "clang-O1": by_clang("clang", "-O1"),
-    "clang-O3": by_clang("clang", "-O3", "-Xclang", "-target-cpu", "-Xclang", "sm_80", "-Xclang", "-target-feature", "-Xclang", "+ptx75"),
+    "clang-O0": by_clang("clang", "-O0", "sm_70", "ptx64"),
+    "clang-O1": by_clang("clang", "-O1", "sm_70", "ptx64"),
+    "clang-O3": by_clang("clang", "-O3", "sm_80", "ptx75"),
 }
 
 
 for later in ("19",):
     if shutil.which("clang-" + later):
         for level in ("-O0", "-O2"):
-            COMPILERS[f"clang{later}{level}"] = by_clang("clang-" + later, level, "-Xclang", "-target-cpu", "-Xclang", "sm_90",
-                                                         "-Xclang", "-target-feature", "-Xclang", "+ptx80")  # fmt: skip
+            COMPILERS[f"clang{later}{level}"] = by_clang("clang-" + later, level, "sm_90", "ptx80")
 
 
-def on_emulator(tool, ptx, entry, threads, folder):
-    arch = "emu:sm_100" if "sm_100" in ptx else "emu:sm_90"
-    line = [tool, "launch", ptx, entry, "--grid", "1", "--block", str(threads), "--arg", f"out=u32[{2 * threads}]:zero", "--arg", "u32:0",
-            "--device", arch, "--emu-budget", "20000000000"]  # fmt: skip
-    text = command(line, 300, cwd=folder)
-    return re.findall(r"\d+", text[text.index("out = ") + 6 : text.index("counted on")]), line
+def on_emulator(driver, ptx, entry, threads):
+    arch = "sm_100" if "sm_100" in ptx else "sm_90"
+    text = command([sys.executable, os.path.join(HERE, "run_ptx.py"), driver, ptx, entry, str(threads), str(2 * threads)], 300,
+                   env={**os.environ, "CLUSTERLAB_EMU_ARCH": arch})  # fmt: skip
+    return text.split()
 
 
-def one(tool, kind, seed, compilers, keep):
+def one(tool, driver, kind, seed, compilers, keep):
     """What became of one program with each compiler: name → "same", "left out: …" or "differs: …"."""
     folder = tempfile.mkdtemp(prefix="clab-compilers-")
     verdicts = {}
@@ -136,7 +136,7 @@ def one(tool, kind, seed, compilers, keep):
                 verdicts[name] = f"left out: {refusal}"
                 continue
             try:
-                got, line = on_emulator(tool, ptx, entry, threads, folder)
+                got = on_emulator(driver, ptx, entry, threads)
                 where = [i for i, (a, b) in enumerate(zip(got, wanted)) if a != b]
                 verdicts[name] = f"differs: {len(where)} of {len(wanted)} words, the first is {where[0]}" if where else "same"
             except (Refused, ValueError, OSError) as refusal:
@@ -161,6 +161,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--budget", type=float, default=1e9, help="seconds after which no further program is begun")
     args = parser.parse_args()
+    driver = re.search(r"^stand-in driver +ok +\S+ +(\S+)", command([args.tool, "doctor"], 60), re.M).group(1)
     compilers = [name for name in args.compilers.split(",") if not name.startswith("clang") or shutil.which("clang")]
     began, counts, bad = time.monotonic(), {}, 0
     tasks = [(kind, seed) for seed in range(args.first, args.first + args.count) for kind in args.kinds.split(",")]
@@ -168,7 +169,7 @@ def main():
     def work(task):
         if time.monotonic() - began > args.budget:
             return task, {}
-        return task, one(os.path.abspath(args.tool), *task, compilers, args.keep)
+        return task, one(os.path.abspath(args.tool), driver, *task, compilers, args.keep)
 
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
         for (kind, seed), verdicts in pool.map(work, tasks):
