@@ -38,7 +38,8 @@ class Function:
         kind32 = rng.choice(["uint32_t", "uint64_t", "uint16_t", "uint8_t", "u128"])
         b = self.integer(depth - 1)
         if kind < 6:
-            return f"(uint64_t)(({kind32})({a}) {rng.choice(['+', '-', '*', '^', '&', '|'])} ({kind32})({b}))"
+            wide = "(uint32_t)" if kind32 in ("uint8_t", "uint16_t") else ""  # int is too narrow for their products
+            return f"(uint64_t)({wide}({kind32})({a}) {rng.choice(['+', '-', '*', '^', '&', '|'])} ({kind32})({b}))"
         if kind == 6:
             kind32 = "uint64_t" if kind32 == "u128" else kind32  # clang has no division of 128 bits for this target
             return f"(uint64_t)(({kind32})({a}) {rng.choice(['/', '%'])} ((({kind32})({b})) | 1))"
@@ -47,7 +48,8 @@ class Function:
             return f"(uint64_t)(({narrow})({a}) {rng.choice(['/', '%'])} ({narrow})((({narrow})({b}) & 0x7f) + 3))"
         if kind == 8:
             bits = {"uint8_t": 8, "uint16_t": 16, "uint32_t": 32, "uint64_t": 64, "u128": 128}[kind32]
-            return f"(uint64_t)(({kind32})({a}) {rng.choice(['<<', '>>'])} (({b}) & {bits - 1}))"
+            wide = "(uint32_t)" if kind32 in ("uint8_t", "uint16_t") else ""
+            return f"(uint64_t)({wide}({kind32})({a}) {rng.choice(['<<', '>>'])} (({b}) & {bits - 1}))"
         if kind == 9:
             narrow, bits = rng.choice([("int8_t", 8), ("int16_t", 16), ("int32_t", 32), ("int64_t", 64), ("i128", 128)])
             return f"(uint64_t)(({narrow})({a}) >> (({b}) & {bits - 1}))"
