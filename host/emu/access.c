@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "emu/code.h"
+#include "emu/module.h"
 
 #define STEPS_OF(b)                                                                                         \
     {                                                                                                       \
@@ -56,13 +57,36 @@ static bool lane_aligned(const struct lane_access *x)
     return true;
 }
 
+static bool is_scalar_load(const struct lane_access *x)
+{
+    const struct emu_frame *frame = x->warp->fragment ? x->warp->fragment->frame : NULL;
+    if (x->mode != EMU_LOAD || x->bytes > 8 || x->bytes != x->align || !frame ||
+        x->op->insn >= frame->code->function->n_insns) {
+        return false;
+    }
+    const struct ptx_insn *insn = &frame->code->function->insns[x->op->insn];
+    return !ptx_has(insn, PTX_MOD_V2) && !ptx_has(insn, PTX_MOD_V4) && !ptx_has(insn, PTX_MOD_V8);
+}
+
+/* A load that begins in a variable and ends behind it, in the same aligned word: newlib's strlen reads
+   strings by 8 bytes, and clang up to 15 its 1-bit variables (.u8, .align 2 or more) by 2. No GPU faults:
+   variables begin at multiples of 256 bytes. Vectors, stores, and memory that a program allocated are held to
+   the size. */
+static unsigned char *word_of_variable(const struct emu_space *space, const struct lane_access *x)
+{
+    return is_scalar_load(x) &&
+                   emu_module_has_variable_at(x->warp->cta->run->launch->kernel->module, x->address)
+               ? emu_space_range_read(space, x->address, 1)
+               : NULL;
+}
+
 static unsigned char *lane_device(const struct lane_access *x, enum clab_space_id *out_space)
 {
     const struct emu_space *space = emu_warp_space(x->warp);
-    void *at = x->mode == EMU_LOAD ? emu_space_range_read(space, x->address, x->bytes)
-                                   : emu_space_range_write(space, x->address, x->bytes);
+    unsigned char *at = x->mode == EMU_LOAD ? emu_space_range_read(space, x->address, x->bytes)
+                                            : emu_space_range_write(space, x->address, x->bytes);
     const enum emu_address_class class = emu_space_classify(space, x->address);
-    if (!at) {
+    if (!at && (at = word_of_variable(space, x)) == NULL) {
         char text[256];
         emu_space_explain(space, x->address, x->bytes, x->mode != EMU_LOAD, text, sizeof text);
         const bool window = class == EMU_ADDRESS_SHARED || class == EMU_ADDRESS_LOCAL;

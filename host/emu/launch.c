@@ -16,7 +16,7 @@
 
 #define DEEP_STACK_BYTES                                                                                     \
     16384u /* per thread, of kernels whose need is not known: recursion, indirect calls. CU_LIMIT_STACK_SIZE \
-              comes to it: frames are larger here than those that ptxas makes, which have parameters in                                \
+              comes to it: frames are larger here than those that ptxas makes, which have parameters in      \
               registers */
 #define REPORT_LINES 64u
 /* Backward branches before a fragment gives way; those of polling loops count 8192 (decode.c). */

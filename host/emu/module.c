@@ -45,6 +45,27 @@ bool emu_module_place(const struct emu_module *module, const struct ptx_var *var
     return *out_address != 0;
 }
 
+static bool is_within(struct ptx_var *const *vars, const uint64_t *addresses, uint32_t n, uint64_t address)
+{
+    for (uint32_t i = 0; addresses && i < n; i++) {
+        if (addresses[i] && address - addresses[i] < vars[i]->bytes) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool emu_module_has_variable_at(const struct emu_module *module, uint64_t address)
+{
+    const struct ptx_module *ptx = module->ptx;
+    bool found = is_within(ptx->vars, module->addresses, ptx->n_vars, address);
+    for (uint32_t f = 0; f < ptx->n_functions && !found; f++) {
+        found = is_within(ptx->functions[f]->vars, module->function_addresses[f], ptx->functions[f]->n_vars,
+                          address);
+    }
+    return found;
+}
+
 uint32_t emu_module_dynamic_align(const struct emu_module *module)
 {
     return module->dynamic_align;
@@ -79,10 +100,7 @@ static clab_status var_alloc(struct emu_module *module, const struct ptx_var *va
     if (!stored(var)) {
         return CLAB_OK;
     }
-    /* What alignment leaves unused behind a variable may be accessed, up to 7 bytes: clang up to 15 loads its
-       1-bit variables (.align 2 to .align 8, .u8) with ld.u16, and a GPU has no complaint. */
-    const uint64_t unit = var->align_bytes > 8 ? 8 : var->align_bytes ? var->align_bytes : 1;
-    const uint64_t bytes = ((var->bytes ? var->bytes : 1) + unit - 1) / unit * unit;
+    const uint64_t bytes = var->bytes ? var->bytes : 1;
     const uint64_t align = var->align_bytes > 512 ? var->align_bytes : 1;
     const uint64_t address = emu_memory_alloc(
         module->machine, bytes, var->space == PTX_SPACE_CONST ? EMU_MEMORY_CONST : EMU_MEMORY_DEVICE);
@@ -94,9 +112,10 @@ static clab_status var_alloc(struct emu_module *module, const struct ptx_var *va
                               (unsigned long long)bytes, var->name);
     }
     *out_address = address;
-    memset((void *)(uintptr_t)address, 0, bytes);
     if (var->data) {
-        memcpy((void *)(uintptr_t)address, var->data, var->bytes);
+        memcpy((void *)(uintptr_t)address, var->data, bytes);
+    } else {
+        memset((void *)(uintptr_t)address, 0, bytes);
     }
     return CLAB_OK;
 }

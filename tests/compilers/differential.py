@@ -4,7 +4,8 @@
 usage: differential.py CLUSTERLAB [--kinds K,...] [--first SEED] [--count N] [--compilers C,...] [--keep DIR] [--list DIR]
                        [--jobs N] [--budget SECONDS]
 
-Kinds: threads, whole, floats (csmith_program.py), flow, half, warp, ptx (the files of these names). A program is one C++
+Kinds: threads, whole, floats (csmith_program.py), atomics, print (atomic_program.py), flow, half, warp, ptx (files of these
+names). A program is one C++
 source on runtime.h. What it computes is known from the host (g++ -O0 -fwrapv), of warp and ptx from the generator itself;
 NVRTC and clang make PTX of it, which the stand-in driver runs, and every word must agree. What a compiler refuses, or what
 runs too long on the host, counts as left out. A difference is printed with the line that repeats it; --keep keeps the source
@@ -22,6 +23,7 @@ import sys
 import tempfile
 import time
 
+import atomic_program
 import csmith_program
 import flow_program
 import half_program
@@ -62,6 +64,8 @@ KINDS = {
     "floats": Kind(lambda seed: (csmith_program.program(seed, "threads", floats=True), None), needs=("g++", "csmith")),
     "flow": Kind(lambda seed: (flow_program.program(seed), None)),
     "half": Kind(lambda seed: (half_program.program(seed), None), by=("nvrtc",), needs=("g++", "cuda_fp16.h")),
+    "atomics": Kind(lambda seed: (atomic_program.program(seed), None), by=("nvrtc",)),
+    "print": Kind(lambda seed: (atomic_program.printing(seed), None), threads=1, by=("nvrtc",)),
     "warp": Kind(warp_program.program, by=("nvrtc",), needs=()),
     "ptx": Kind(ptx_program.program, by=("none",), needs=()),
 }
@@ -155,8 +159,8 @@ def compare(args, driver, kind, seed, name, source, wanted, folder):
         return f"left out: {refusal}"
     threads = KINDS[kind].threads
     try:
-        got = on_emulator(driver, ptx, entry, threads, len(wanted), "sm_100" if name == "nvrtc-100" else "sm_90")
-        where = [i for i, (a, b) in enumerate(zip(got, wanted)) if a != b]
+        got = on_emulator(driver, ptx, entry, threads, 2 * threads, "sm_100" if name == "nvrtc-100" else "sm_90")
+        where = [i for i, (a, b) in enumerate(zip(got, wanted)) if a != b] or ([len(wanted)] if len(got) != len(wanted) else [])
         verdict = f"differs: {len(where)} of {len(wanted)} words, the first is {where[0]}" if where else "same"
     except (Refused, OSError) as refusal:
         verdict = f"differs: {refusal}"
