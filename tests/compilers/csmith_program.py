@@ -6,6 +6,7 @@ threads part ways.
 """
 import re
 import subprocess
+import tempfile
 
 OPTIONS = ["--lang-cpp", "--cpp11", "--no-packed-struct", "--no-vol-struct-union-fields"]
 
@@ -14,7 +15,9 @@ def generate(seed, floats, size):
     options = OPTIONS + ["--seed", str(seed), "--max-funcs", str(size)]
     if floats:
         options += ["--float", "--no-unions"]
-    return subprocess.run(["csmith", *options], capture_output=True, text=True, timeout=60, check=True).stdout
+    with tempfile.TemporaryDirectory() as folder:  # it leaves a platform.info there
+        done = subprocess.run(["csmith", *options], capture_output=True, text=True, timeout=60, check=True, cwd=folder)
+    return done.stdout
 
 
 def section(text, begin, end):
