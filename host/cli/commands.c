@@ -206,7 +206,8 @@ const struct clab_command_info clab_commands[] = {
      "\n"
      "Exit status 0 whether they differ or not; 4 when a side does not compile or has no such entry.\n"},
     {"matrix", clab_cmd_matrix, "kernels against architectures: how far each one comes",
-     "clusterlab matrix [PATH|EXPERIMENT]... [--arch LIST] [--json FILE] [--no-run] [--forward] [--jit]\n"
+     "clusterlab matrix [PATH|EXPERIMENT]... [--arch LIST] [--json FILE] [--no-run] [--forward] [--jit] "
+     "[--apart]\n"
      "\n"
      "Every kernel for every architecture that has clusters (17 of them): compiles (NVRTC), assembles "
      "(nvJitLink), is\n"
@@ -229,6 +230,9 @@ const struct clab_command_info clab_commands[] = {
      "it "
      "took; its log\n"
      "                is in the records. Without a GPU: one line, the rest as ever, and exit status 3\n"
+     "  --apart       compile every target for itself. Else the targets of a chip (sm_100, sm_100f, sm_100a) "
+     "share a\n"
+     "                compile where nothing that the source includes looks at which of them it is\n"
      "  --all         every kernel under a reason, however many\n"
      "  -I DIR, -D NAME[=V], --option RAW   as in compile, for kernels that are files\n"
      "\n"

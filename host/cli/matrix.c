@@ -289,12 +289,17 @@ static void print_all(const struct clab_matrix *matrix, bool forward)
 
 int clab_cmd_matrix(struct clab_cli *cli, int argc, char **argv, struct clab_error *error)
 {
-    struct clab_option o[] = {
-        {.name = "--arch", .kind = CLAB_OPTION_TEXT},    {.name = "--json", .kind = CLAB_OPTION_TEXT},
-        {.name = "--no-run", .kind = CLAB_OPTION_FLAG},  {.name = "--forward", .kind = CLAB_OPTION_FLAG},
-        {.name = "--jit", .kind = CLAB_OPTION_FLAG},     {.name = "--all", .kind = CLAB_OPTION_FLAG},
-        {.name = "--include", .kind = CLAB_OPTION_LIST}, {.name = "--define", .kind = CLAB_OPTION_LIST},
-        {.name = "--option", .kind = CLAB_OPTION_LIST},  {0}};
+    struct clab_option o[] = {{.name = "--arch", .kind = CLAB_OPTION_TEXT},
+                              {.name = "--json", .kind = CLAB_OPTION_TEXT},
+                              {.name = "--no-run", .kind = CLAB_OPTION_FLAG},
+                              {.name = "--forward", .kind = CLAB_OPTION_FLAG},
+                              {.name = "--jit", .kind = CLAB_OPTION_FLAG},
+                              {.name = "--all", .kind = CLAB_OPTION_FLAG},
+                              {.name = "--include", .kind = CLAB_OPTION_LIST},
+                              {.name = "--define", .kind = CLAB_OPTION_LIST},
+                              {.name = "--option", .kind = CLAB_OPTION_LIST},
+                              {.name = "--apart", .kind = CLAB_OPTION_FLAG},
+                              {0}};
     const char *words[MAX_WORDS];
     size_t count;
     struct clab_matrix matrix = {.cli = cli};
@@ -305,6 +310,7 @@ int clab_cmd_matrix(struct clab_cli *cli, int argc, char **argv, struct clab_err
     clab_cli_compiler_words(o, &matrix.words);
     const char *json = clab_option_get(o, "--json")->text;
     matrix.all = clab_option_get(o, "--all")->set;
+    matrix.apart = clab_option_get(o, "--apart")->set;
     if (status == CLAB_OK)
         status = read_archs(clab_option_get(o, "--arch")->text, &matrix, error);
     if (status == CLAB_OK)

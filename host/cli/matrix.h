@@ -74,7 +74,8 @@ struct clab_matrix {
     struct clab_compile_request words; /* include_dirs, defines and options of bare files */
     json_t *gpu;                       /* facts of the GPU of the tries, NULL none */
     bool progress_shown;
-    bool all; /* long lists are not cut */
+    bool all;   /* long lists are not cut */
+    bool apart; /* every target is compiled for itself */
 };
 
 /* --- rows (matrix_rows.c) */

@@ -150,8 +150,10 @@ clab_status clab_matrix_compile(struct clab_matrix *matrix, struct clab_compiler
         for (size_t i = 0; i < matrix->n_rows; i++) {
             struct clab_subject_row *row = &matrix->rows[i];
             row->cells[j].declared = clab_matrix_declared_out(row, matrix->archs[j]);
-            if (!row->cells[j].declared)
-                batch_add(&batch, row, &row->cells[j], matrix->archs[j], CLAB_IMAGE_CUBIN);
+            if (row->cells[j].declared)
+                continue;
+            batch_add(&batch, row, &row->cells[j], matrix->archs[j], CLAB_IMAGE_CUBIN);
+            batch.requests[batch.count - 1].per_chip = !matrix->apart;
         }
     if (status == CLAB_OK)
         clab_compile_all(compiler, batch.requests, batch.count, batch.results, on_compiled, matrix);

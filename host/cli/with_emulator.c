@@ -28,22 +28,29 @@ static void prepend(const char *name, const char *value, char separator)
 }
 
 /* Adds a library to LD_PRELOAD, which also splits at blanks: with one, the name alone, which LD_LIBRARY_PATH
-   then resolves. The whole path is better, since a program's own DT_RPATH comes before LD_LIBRARY_PATH
-   (ld.so(8)). */
+   then resolves. */
 static void preload(const char *path)
 {
     prepend("LD_PRELOAD", strpbrk(path, " \t\n") == NULL ? path : strrchr(path, '/') + 1, ':');
 }
 
-/* The linker of host/emu/jitlink in place of nvJitLink, whose cubins would be of no use; and where nvJitLink
-   itself is, which that one needs for LTO IR. */
-static void replace_linker(const char *folder)
+/* The driver and the linker of host/emu/jitlink (in place of nvJitLink, whose cubins would be of no use),
+   also for libraries whose own DT_RPATH comes before LD_LIBRARY_PATH (ld.so(8)): host/emu/preload loads them.
+   A driver that CLUSTERLAB_EMU_LIBRARY names may be without it, and is then preloaded itself. */
+static void preload_all(const char *driver, const char *folder)
+{
+    char path[4400];
+    snprintf(path, sizeof path, "%s/libclusterlab-preload.so", folder);
+    preload(access(path, R_OK) == 0 ? path : driver);
+}
+
+/* Says where nvJitLink itself is, which its stand-in needs for LTO IR. */
+static void find_linker(const char *folder)
 {
     char path[4400];
     snprintf(path, sizeof path, "%s/libnvJitLink.so.13", folder);
     if (access(path, R_OK) != 0)
         return;
-    preload(path);
     struct clab_toolkit *toolkit = calloc(1, sizeof *toolkit);
     if (toolkit != NULL && getenv("CLUSTERLAB_NVJITLINK") == NULL) {
         const char *environment = getenv("VIRTUAL_ENV");
@@ -144,10 +151,11 @@ int clab_cmd_with_emulator(struct clab_cli *cli, int argc, char **argv, struct c
     if (strpbrk(path, ":;") != NULL)
         return clab_status_exit(clab_error_set(
             error, CLAB_NO_DEVICE, "LD_LIBRARY_PATH cannot hold the path %s: it has a ':' or ';'", path));
-    preload(path);
-    *strrchr(path, '/') = '\0';
-    prepend("LD_LIBRARY_PATH", path, ':');
-    replace_linker(path);
+    char folder[4096];
+    snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(path, '/') - path), path);
+    preload_all(path, folder);
+    prepend("LD_LIBRARY_PATH", folder, ':');
+    find_linker(folder);
     if (arch != NULL)
         setenv("CLUSTERLAB_EMU_ARCH", arch, 1);
     if (checks)

@@ -103,6 +103,8 @@ void clab_cache_key(const struct clab_toolkit *toolkit, const struct clab_compil
         clab_sha256_field(&hash, request->entry);
         clab_sha256_field(&hash, clab_image_kind_name(request->want));
         clab_sha256_field(&hash, request->line_info ? "lineinfo" : "");
+        if (request->per_chip)
+            clab_sha256_field(&hash, "per chip");
         for (size_t i = 0; i < request->include_dir_count; i++)
             clab_sha256_field(&hash, request->include_dirs[i]);
         clab_sha256_field(&hash, NULL);

@@ -30,6 +30,10 @@ struct clab_compile_request {
     size_t option_count;
     bool line_info;    /* -lineinfo: .loc in PTX, line tables in cubins; the code is the same */
     bool no_pch;       /* do not try precompiled headers */
+    bool per_chip;     /* CUDA C++ for a cubin, one of several targets in a row: where nothing that the source
+                          reads looks at the target's suffix, it is compiled once for the chip (sm_100) and
+                          assembled for each target (sm_100, sm_100f, sm_100a) by nvJitLink (share.h). Registers
+                          are then those of a link, more than NVRTC's where a kernel calls functions */
     bool adopt_suffix; /* for a device rather than a row of a matrix: PTX for sm_90a, asked for sm_90, becomes
                           sm_90a */
 };
@@ -90,6 +94,11 @@ clab_status clab_nvrtc_compile_pch(const struct clab_toolkit *toolkit,
                                    const struct clab_compile_request *request,
                                    const struct clab_pch_plan *plan, struct clab_pch_store *store,
                                    struct clab_image *out, struct clab_error *error);
+/* PTX of a request with per_chip for the plain target of its chip, with `lowered` and `entry` if an entry was
+   asked for. False where it cannot be had, or not be shared by the chip's targets. Standard error is another
+   one meanwhile: for processes with one thread. */
+bool clab_nvrtc_compile_for_chip(const struct clab_toolkit *toolkit,
+                                 const struct clab_compile_request *request, struct clab_image *out);
 clab_status clab_link_ptx(const struct clab_toolkit *toolkit, const struct clab_compile_request *request,
                           const char *ptx, size_t ptx_bytes, struct clab_image *out,
                           struct clab_error *error);

@@ -18,6 +18,8 @@
 #include "compile/cache.h"
 #include "compile/compile.h"
 #include "compile/pch.h"
+#include "compile/ptxas_log.h"
+#include "compile/share.h"
 #include "compile/target.h"
 #include "compile/wire.h"
 
@@ -57,14 +59,33 @@ struct task {
     char key[65];
     char pch[65]; /* key of its precompiled header, "" none; known once it may matter */
     bool pch_known;
-    size_t alias; /* index of the earlier task with the same key */
+    size_t alias; /* index of the earlier task with the same key, or of the same unit and target */
     bool retried;
+    size_t unit;     /* 1 + index of what it shares with the chip's other targets; 0: nothing */
+    bool assembling; /* while it runs: from the unit's PTX */
+};
+
+/* One source for one chip: what the requests with per_chip for its targets, and for its kernels, share. */
+enum unit_state {
+    UNIT_NEW,
+    UNIT_RUNNING, /* a worker tries: the others wait */
+    UNIT_SHARED,
+    UNIT_OWN /* each target is compiled for itself */
+};
+struct unit {
+    enum unit_state state;
+    char source[65]; /* key of the source with its options, without the chip */
+    int chip;        /* 90 */
+    char *ptx;       /* once SHARED */
+    char *lowered;   /* of an entry that is an expression; NULL otherwise */
 };
 
 struct batch {
     struct clab_compiler *compiler;
     struct task *tasks;
     struct clab_compile_result *results;
+    struct unit *units; /* as many as there are tasks */
+    size_t unit_count;
     size_t count, done;
     void (*progress)(void *context, size_t done, size_t count);
     void *context;
@@ -212,6 +233,48 @@ static void finish(struct batch *batch, size_t index, clab_status status)
         batch->progress(batch->context, batch->done, batch->count);
 }
 
+/* Whether an entry is a name, which can be looked up in any image of its source, rather than an expression
+   that has to be instantiated. */
+static bool is_name(const char *entry)
+{
+    return entry == NULL || strpbrk(entry, "<:( &") == NULL;
+}
+
+/* Gives the task its unit, a new one if need be. */
+static void join_unit(struct batch *batch, struct task *task, int chip)
+{
+    struct clab_compile_request request = task->request;
+    struct unit *unit = &batch->units[batch->unit_count];
+    request.arch = "";
+    request.entry = is_name(request.entry) ? NULL : request.entry;
+    memset(unit, 0, sizeof *unit);
+    clab_cache_key(&batch->compiler->toolkit, &request, unit->source);
+    unit->chip = chip;
+    for (size_t i = 0; i < batch->unit_count; i++)
+        if (batch->units[i].chip == chip && strcmp(batch->units[i].source, unit->source) == 0) {
+            task->unit = i + 1;
+            return;
+        }
+    task->unit = ++batch->unit_count;
+}
+
+/* An earlier task whose image will be this one's too. */
+static void find_alias(struct batch *batch, size_t index)
+{
+    struct task *task = &batch->tasks[index];
+    for (size_t i = 0; i < index && task->key[0] != '\0'; i++) {
+        const struct task *other = &batch->tasks[i];
+        const bool shared = task->unit != 0 && other->unit == task->unit &&
+                            batch->units[task->unit - 1].state != UNIT_OWN &&
+                            strcmp(other->arch, task->arch) == 0;
+        if (other->state == TASK_WAITING && (shared || strcmp(other->key, task->key) == 0)) {
+            task->state = TASK_ALIAS;
+            task->alias = i;
+            return;
+        }
+    }
+}
+
 /* Does what can be done in this process; what remains is TASK_WAITING or TASK_ALIAS. */
 static void prepare(struct batch *batch, size_t index)
 {
@@ -270,15 +333,15 @@ static void prepare(struct batch *batch, size_t index)
         finish(batch, index, CLAB_NO_TOOLKIT);
         return;
     }
+    request->per_chip = is_cuda && clab_share_possible(request);
     clab_cache_key(&compiler->toolkit, request, task->key);
-    for (size_t i = 0; i < index && task->key[0] != '\0'; i++)
-        if (batch->tasks[i].state == TASK_WAITING && strcmp(batch->tasks[i].key, task->key) == 0) {
-            task->state = TASK_ALIAS;
-            task->alias = i;
-            return;
-        }
-    if (clab_cache_get(&compiler->cache, task->key, &result->image))
+    if (clab_cache_get(&compiler->cache, task->key, &result->image)) {
         finish(batch, index, CLAB_OK);
+        return;
+    }
+    if (request->per_chip && task->key[0] != '\0')
+        join_unit(batch, task, target->number);
+    find_alias(batch, index);
 }
 
 /* --- workers
@@ -299,14 +362,16 @@ static clab_status start_worker(struct clab_compiler *compiler, struct worker *w
     return CLAB_OK;
 }
 
-/* The waiting task that this worker should take: one of its architecture, else, for a fresh worker, one of an
-   architecture that no other worker has, else any. batch->count when none waits. */
+/* The waiting task, of those whose unit nobody works on, that this worker should take: one of its
+   architecture, else, for a fresh worker, one of an architecture that no other worker has, else any.
+   batch->count when none waits. */
 static size_t choose_task(const struct batch *batch, const struct worker *worker)
 {
     size_t any = batch->count, fresh = batch->count;
     for (size_t i = 0; i < batch->count; i++) {
         const struct task *task = &batch->tasks[i];
-        if (task->state != TASK_WAITING)
+        if (task->state != TASK_WAITING ||
+            (task->unit != 0 && batch->units[task->unit - 1].state == UNIT_RUNNING))
             continue;
         if (strcmp(task->arch, worker->arch) == 0)
             return i;
@@ -336,6 +401,108 @@ static void finish_with_aliases(struct batch *batch, size_t index, clab_status s
             clab_error_copy(&to->error, &batch->results[index].error);
         finish(batch, i, copied);
     }
+}
+
+/* --- what the targets of a chip share
+ * --------------------------------------------------------------------------------------- */
+
+/* Lets the tasks that wait for this one's image wait on their own, or for another one. */
+static void release_aliases(struct batch *batch, size_t index)
+{
+    for (size_t i = index + 1; i < batch->count; i++)
+        if (batch->tasks[i].state == TASK_ALIAS && batch->tasks[i].alias == index) {
+            batch->tasks[i].state = TASK_WAITING;
+            find_alias(batch, i);
+        }
+}
+
+/* Nothing is shared: each task of the unit goes the plain way, and so do those of the same source for other
+   chips, which would find the same. */
+static void disown(struct batch *batch, const struct unit *which)
+{
+    for (size_t k = 0; k < batch->unit_count; k++) {
+        struct unit *unit = &batch->units[k];
+        if (unit != which && (unit->state != UNIT_NEW || strcmp(unit->source, which->source) != 0))
+            continue;
+        unit->state = UNIT_OWN;
+        for (size_t i = 0; i < batch->count; i++)
+            if (batch->tasks[i].unit == k + 1)
+                release_aliases(batch, i);
+    }
+}
+
+/* Gives an image of the unit the entry that the task asked for, and what the assembler said of that. The task
+   goes the plain way where the name could mean several kernels, or none. */
+static bool take_entry(struct batch *batch, struct task *task, struct clab_image *image)
+{
+    const struct unit *unit = &batch->units[task->unit - 1];
+    const char *entry = task->request.entry;
+    char *log = image->log;
+    bool good;
+    if (is_name(entry)) {
+        good = clab_share_choose_entry(image, entry);
+    } else {
+        good = unit->lowered != NULL && clab_image_choose_entry(image, unit->lowered, NULL) == CLAB_OK;
+        free(image->entry);
+        image->entry = strdup(entry);
+    }
+    image->per_chip = false;
+    image->log = NULL;
+    if (good && log != NULL) {
+        clab_ptxas_log_image_resources(log, image);
+        image->log = clab_compile_log_strip(log);
+    }
+    free(log);
+    if (!good) {
+        clab_image_free(image);
+        task->unit = 0;
+        task->state = TASK_WAITING;
+    }
+    return good;
+}
+
+/* An answer that concerns a unit. Returns whether nothing is left to be done with it. */
+static bool settle_unit(struct batch *batch, size_t index)
+{
+    struct task *task = &batch->tasks[index];
+    struct clab_compile_result *result = &batch->results[index];
+    struct unit *unit = &batch->units[task->unit - 1];
+    struct clab_cache *cache = &batch->compiler->cache;
+    const bool shared = result->status == CLAB_OK && (task->assembling || result->image.per_chip);
+    if (!task->assembling && unit->state == UNIT_RUNNING) {
+        unit->state = UNIT_SHARED;
+        unit->ptx = shared && result->image.ptx != NULL ? strdup(result->image.ptx) : NULL;
+        if (shared && !is_name(task->request.entry) && result->image.lowered != NULL)
+            unit->lowered = strdup(result->image.lowered);
+        if (unit->ptx == NULL)
+            disown(batch, unit);
+    }
+    if (!shared && task->assembling) {
+        clab_compile_result_free(result);
+        task->unit = 0;
+        task->state = TASK_WAITING;
+        release_aliases(batch, index);
+        return true;
+    }
+    if (!shared)
+        return false;
+    for (size_t i = index + 1; i < batch->count; i++) {
+        struct clab_compile_result *to = &batch->results[i];
+        if (batch->tasks[i].state != TASK_ALIAS || batch->tasks[i].alias != index)
+            continue;
+        const clab_status status = clab_image_copy(&to->image, &result->image, &to->error);
+        if (status != CLAB_OK) {
+            finish(batch, i, status);
+        } else if (take_entry(batch, &batch->tasks[i], &to->image)) {
+            clab_cache_put(cache, batch->tasks[i].key, &to->image);
+            finish(batch, i, CLAB_OK);
+        }
+    }
+    if (!take_entry(batch, task, &result->image))
+        return true;
+    clab_cache_put(cache, task->key, &result->image);
+    finish(batch, index, CLAB_OK);
+    return true;
 }
 
 static const char *pch_key(struct batch *batch, struct task *task)
@@ -373,7 +540,9 @@ static void send_task(struct batch *batch, struct worker *worker, size_t index)
     worker->task = index;
     worker->deadline_ns = clab_now_ns() + (uint64_t)compiler->timeout_ms * 1000000u;
     snprintf(worker->arch, sizeof worker->arch, "%s", task->arch);
-    const struct clab_pch_plan plan = {.make = want_pch_made(batch, index),
+    struct unit *unit = task->unit != 0 ? &batch->units[task->unit - 1] : NULL;
+    const bool alone = unit == NULL || unit->state == UNIT_OWN;
+    const struct clab_pch_plan plan = {.make = alone && want_pch_made(batch, index),
                                        .key = pch_key(batch, task),
                                        .kept_dir = compiler->pch_dir,
                                        .scratch_dir = worker->scratch};
@@ -383,10 +552,22 @@ static void send_task(struct batch *batch, struct worker *worker, size_t index)
         clab_pch_forget(worker->scratch, worker->scratch_pch);
         snprintf(worker->scratch_pch, sizeof worker->scratch_pch, "%s", plan.key);
     }
+    char *text = NULL;
+    task->assembling = unit != NULL && unit->state == UNIT_SHARED;
     if (job != NULL) {
+        memset(job, 0, sizeof *job);
         job->request = task->request;
         job->toolkit = compiler->toolkit;
         job->pch = plan;
+        job->request.per_chip = unit != NULL && unit->state != UNIT_OWN;
+        if (unit != NULL && unit->state == UNIT_NEW)
+            unit->state = UNIT_RUNNING;
+        if (task->assembling) {
+            job->assemble = true;
+            job->request.source_text = text = clab_share_retarget(unit->ptx, clab_target_find(task->arch));
+            job->request.entry = NULL;
+            job->request.option_count = 0;
+        }
         clab_wire_put_job(&message, job);
     }
     /* A worker that is already dead shows up as the end of its pipe, like one that dies later. */
@@ -394,6 +575,7 @@ static void send_task(struct batch *batch, struct worker *worker, size_t index)
         clab_write_all(worker->process.to_fd, message.text, message.bytes) != 0)
         worker->deadline_ns = clab_now_ns() + 1000000000u;
     clab_str_free(&message);
+    free(text);
     free(job);
 }
 
@@ -406,7 +588,17 @@ static void lose_worker(struct batch *batch, struct worker *worker, bool timed_o
     int status = 0;
     bool ended = !timed_out && clab_process_wait(&worker->process, 1000, &status) == 1;
     bool had_pch = worker->pch_used;
+    struct unit *unit = task->unit != 0 ? &batch->units[task->unit - 1] : NULL;
+    const bool tried_to_share = unit != NULL && (task->assembling || unit->state == UNIT_RUNNING);
     stop_worker(worker);
+    if (unit != NULL && !task->assembling && unit->state == UNIT_RUNNING)
+        disown(batch, unit);
+    if (!timed_out && tried_to_share) {
+        task->unit = 0;
+        task->state = TASK_WAITING;
+        release_aliases(batch, index);
+        return;
+    }
     if (!timed_out && had_pch && !task->retried) {
         clab_pch_forget(batch->compiler->pch_dir, task->pch);
         task->retried = true;
@@ -463,6 +655,8 @@ static void receive(struct batch *batch, struct worker *worker)
     clab_str_free(received);
     worker->busy = false;
     batch->compiler->compiled++;
+    if (task->unit != 0 && settle_unit(batch, index))
+        return;
     if (result->status == CLAB_OK)
         clab_cache_put(&batch->compiler->cache, task->key, &result->image);
     finish_with_aliases(batch, index, result->status);
@@ -533,8 +727,17 @@ void clab_compile_all(struct clab_compiler *compiler, const struct clab_compile_
                       size_t count, struct clab_compile_result *results,
                       void (*progress)(void *context, size_t done, size_t count), void *context)
 {
-    struct batch batch = {compiler, calloc(count + 1, sizeof(struct task)), results, count, 0, progress,
-                          context};
+    struct batch batch = {.compiler = compiler,
+                          .tasks = calloc(count + 1, sizeof(struct task)),
+                          .results = results,
+                          .units = calloc(count + 1, sizeof(struct unit)),
+                          .count = count,
+                          .progress = progress,
+                          .context = context};
+    if (batch.units == NULL) {
+        free(batch.tasks);
+        batch.tasks = NULL;
+    }
     memset(results, 0, count * sizeof *results);
     for (size_t i = 0; i < count; i++) {
         if (batch.tasks == NULL) {
@@ -555,6 +758,11 @@ void clab_compile_all(struct clab_compiler *compiler, const struct clab_compile_
     }
     for (size_t i = 0; i < count && batch.tasks != NULL; i++)
         free(batch.tasks[i].text);
+    for (size_t i = 0; i < batch.unit_count; i++) {
+        free(batch.units[i].ptx);
+        free(batch.units[i].lowered);
+    }
+    free(batch.units);
     free(batch.tasks);
 }
 

@@ -36,6 +36,8 @@ struct clab_image {
     bool cached;         /* came from the cache: nothing was compiled */
     uint64_t compile_ns; /* time the compiler took; 0 when cached or taken as it is */
     struct clab_image_resources resources;
+    bool per_chip; /* between worker and parent: made of PTX that all targets of its chip share, with the
+                      assembler's whole log and no entry chosen by the user's name */
 };
 
 /* "ptx", "cubin", "fatbin", "none". */

@@ -130,7 +130,7 @@ static clab_status link_with(const struct clab_nvjitlink *link, const struct cla
         snprintf(out->arch, sizeof out->arch, "%s", target->name);
         snprintf(out->compiler, sizeof out->compiler, "nvjitlink %d.%d", link->version / 1000,
                  link->version % 1000 / 10);
-        out->log = log != NULL ? clab_compile_log_strip(log) : NULL;
+        out->log = log == NULL ? NULL : request->per_chip ? strdup(log) : clab_compile_log_strip(log);
         out->ptx = strndup(ptx, ptx_bytes);
         out->ptx_bytes = out->ptx != NULL ? ptx_bytes : 0;
         if (request->entry != NULL)

@@ -7,18 +7,22 @@
    more without. */
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/arena.h"
 #include "base/process.h"
 #include "base/str.h"
+#include "compile/cache.h"
 #include "compile/compile.h"
 #include "compile/host_headers.h"
 #include "compile/pch.h"
 #include "compile/ptxas_log.h"
+#include "compile/share.h"
 #include "compile/sha256.h"
 #include "compile/target.h"
 #include "driver/nvrtc.h"
@@ -33,8 +37,10 @@ struct job {
     const char **options;
     size_t option_count, option_capacity;
     bool out_of_memory;
-    bool host_headers; /* NVRTC is given texts for host headers */
-    bool own_unroll;   /* CCCL's unrolling is left as its header sets it */
+    bool host_headers;       /* NVRTC is given texts for host headers */
+    bool own_unroll;         /* CCCL's unrolling is left as its header sets it */
+    bool no_small_floats;    /* CCCL leaves types of 8 bits and less out */
+    struct clab_str *opened; /* takes the names of the files that the front end opens; NULL: not asked */
 };
 
 static void add_option(struct job *job, const char *format, ...) CLAB_PRINTF(2, 3);
@@ -110,6 +116,12 @@ static void add_options(struct job *job, const struct clab_pch *pch)
         add_option(job, "-I%s", cccl->path);
     if (!job->own_unroll)
         add_option(job, "-D" UNROLL_LIMIT "=10");
+    if (job->no_small_floats)
+        add_option(job, "-DCCCL_DISABLE_NVFP8_SUPPORT");
+    if (job->opened != NULL) {
+        add_option(job, "-Xcudafe");
+        add_option(job, "--trace_includes");
+    }
     for (size_t i = 0; i < request->define_count; i++)
         add_option(job, "-D%s", request->defines[i]);
     for (size_t i = 0; i < request->option_count; i++)
@@ -159,6 +171,28 @@ static bool choose_headers(struct job *job, struct headers *out)
     return true;
 }
 
+/* What NVRTC writes to standard error meanwhile becomes job->opened. */
+static nvrtcResult compile_watched(struct job *job, nvrtcProgram program)
+{
+    clab_str_free(job->opened);
+    const int held = memfd_create("opened", MFD_CLOEXEC), before = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+    const bool watched = held >= 0 && before >= 0 && dup2(held, STDERR_FILENO) >= 0;
+    const nvrtcResult result = job->nvrtc->nvrtcCompileProgram(program, (int)job->option_count, job->options);
+    if (watched) {
+        fflush(stderr);
+        dup2(before, STDERR_FILENO);
+        char chunk[65536];
+        ssize_t got;
+        for (off_t at = 0; (got = pread(held, chunk, sizeof chunk, at)) > 0; at += got)
+            clab_str_add_bytes(job->opened, chunk, (size_t)got);
+    }
+    if (held >= 0)
+        close(held);
+    if (before >= 0)
+        close(before);
+    return result;
+}
+
 /* Creates and compiles. *out_log is heap memory (NULL: no log). The program is the caller's to destroy. */
 static nvrtcResult run(struct job *job, const char *entry, nvrtcProgram *out_program, char **out_log)
 {
@@ -173,7 +207,9 @@ static nvrtcResult run(struct job *job, const char *entry, nvrtcProgram *out_pro
         return result;
     if (entry != NULL)
         result = nvrtc->nvrtcAddNameExpression(*out_program, entry);
-    if (result == NVRTC_SUCCESS)
+    if (result == NVRTC_SUCCESS && job->opened != NULL)
+        result = compile_watched(job, *out_program);
+    else if (result == NVRTC_SUCCESS)
         result = nvrtc->nvrtcCompileProgram(*out_program, (int)job->option_count, job->options);
     size_t bytes = 0;
     if (nvrtc->nvrtcGetProgramLogSize(*out_program, &bytes) == NVRTC_SUCCESS && bytes > 1) {
@@ -498,14 +534,12 @@ clab_status clab_nvrtc_compile(const struct clab_toolkit *toolkit, const struct 
     return clab_nvrtc_compile_pch(toolkit, request, NULL, NULL, out, error);
 }
 
-clab_status clab_nvrtc_compile_pch(const struct clab_toolkit *toolkit,
-                                   const struct clab_compile_request *request,
-                                   const struct clab_pch_plan *plan, struct clab_pch_store *store,
-                                   struct clab_image *out, struct clab_error *error)
+/* Loads NVRTC and takes the request's text, of its file unless it brings one (*out_read is then heap memory,
+   the caller's). */
+static clab_status begin(struct job *job, char **out_read, struct clab_error *error)
 {
-    struct job job = {.toolkit = toolkit, .request = request, .text = request->source_text};
-    const struct clab_part *part = &toolkit->parts[CLAB_PART_NVRTC];
-    memset(out, 0, sizeof *out);
+    const struct clab_compile_request *request = job->request;
+    const struct clab_part *part = &job->toolkit->parts[CLAB_PART_NVRTC];
     if (!part->found) {
         clab_error_set(error, CLAB_NO_TOOLKIT, "%s needs NVRTC, which is not installed",
                        request->source_path);
@@ -514,27 +548,72 @@ clab_status clab_nvrtc_compile_pch(const struct clab_toolkit *toolkit,
     if (request->arch == NULL)
         return clab_error_set(error, CLAB_USAGE, "%s needs an architecture to be compiled for",
                               request->source_path);
-    clab_status status = clab_target_parse(request->arch, &job.target, error);
+    clab_status status = clab_target_parse(request->arch, &job->target, error);
     if (status != CLAB_OK)
         return status;
-    char *read = NULL;
     size_t bytes;
-    if (job.text == NULL) {
-        job.text = read = clab_file_read(request->source_path, (size_t)64 << 20, &bytes);
-        if (read == NULL)
+    if (job->text == NULL) {
+        job->text = *out_read = clab_file_read(request->source_path, (size_t)64 << 20, &bytes);
+        if (*out_read == NULL)
             return clab_error_set(error, CLAB_NOT_FOUND, "cannot read %s: %s", request->source_path,
                                   strerror(errno));
     }
-    job.nvrtc = malloc(sizeof *job.nvrtc);
-    if (job.nvrtc == NULL)
-        status = clab_error_set(error, CLAB_NO_MEMORY, "no memory to load NVRTC");
-    else
-        status = clab_nvrtc_load(part->path, job.nvrtc, error);
-    job.own_unroll = says_unroll_limit(&job);
+    job->nvrtc = malloc(sizeof *job->nvrtc);
+    if (job->nvrtc == NULL)
+        return clab_error_set(error, CLAB_NO_MEMORY, "no memory to load NVRTC");
+    job->own_unroll = says_unroll_limit(job);
+    return clab_nvrtc_load(part->path, job->nvrtc, error);
+}
+
+static void end(struct job *job, char *read)
+{
+    clab_arena_free(&job->arena);
+    free(job->nvrtc);
+    free(read);
+}
+
+clab_status clab_nvrtc_compile_pch(const struct clab_toolkit *toolkit,
+                                   const struct clab_compile_request *request,
+                                   const struct clab_pch_plan *plan, struct clab_pch_store *store,
+                                   struct clab_image *out, struct clab_error *error)
+{
+    struct job job = {.toolkit = toolkit, .request = request, .text = request->source_text};
+    char *read = NULL;
+    memset(out, 0, sizeof *out);
+    clab_status status = begin(&job, &read, error);
     if (status == CLAB_OK)
         status = compile(&job, plan, request->no_pch ? NULL : store, out, error);
-    clab_arena_free(&job.arena);
-    free(job.nvrtc);
-    free(read);
+    end(&job, read);
     return status;
+}
+
+bool clab_nvrtc_compile_for_chip(const struct clab_toolkit *toolkit,
+                                 const struct clab_compile_request *request, struct clab_image *out)
+{
+    const struct clab_target *target = request->arch != NULL ? clab_target_find(request->arch) : NULL;
+    struct clab_compile_request plain = *request;
+    struct clab_str opened = {0}, included = {0};
+    struct clab_error error = {0};
+    char *read = NULL, name[16];
+    memset(out, 0, sizeof *out);
+    if (target == NULL || !clab_share_possible(request))
+        return false;
+    snprintf(name, sizeof name, "sm_%d", target->number);
+    plain.arch = name;
+    plain.want = CLAB_IMAGE_PTX;
+    struct job job = {.toolkit = toolkit, .request = &plain, .text = plain.source_text, .opened = &opened};
+    const bool listed = clab_scan_includes(plain.source_path, plain.source_text, plain.include_dirs,
+                                           plain.include_dir_count, &included);
+    job.no_small_floats = listed && !included.failed && !clab_share_names_small_floats(&plain, included.text);
+    bool good = begin(&job, &read, &error) == CLAB_OK && compile(&job, NULL, NULL, out, &error) == CLAB_OK;
+    if (good && (opened.failed || opened.text == NULL ||
+                 !clab_share_proved(plain.source_text, opened.text, out->data))) {
+        clab_image_free(out);
+        good = false;
+    }
+    end(&job, read);
+    clab_str_free(&opened);
+    clab_str_free(&included);
+    clab_error_clear(&error);
+    return good;
 }

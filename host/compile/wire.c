@@ -152,7 +152,8 @@ void clab_wire_put_job(struct clab_str *out, const struct clab_wire_job *job)
     put_text(out, request->entry);
     put_u64(out, (uint64_t)request->want);
     put_u64(out, (uint64_t)request->line_info | (uint64_t)request->no_pch << 1 |
-                     (uint64_t)request->adopt_suffix << 2);
+                     (uint64_t)request->adopt_suffix << 2 | (uint64_t)request->per_chip << 3 |
+                     (uint64_t)job->assemble << 4);
     put_list(out, request->include_dirs, request->include_dir_count);
     put_list(out, request->defines, request->define_count);
     put_list(out, request->options, request->option_count);
@@ -179,6 +180,8 @@ bool clab_wire_get_job(const char *payload, size_t bytes, struct clab_arena *are
     request->line_info = (flags & 1) != 0;
     request->no_pch = (flags & 2) != 0;
     request->adopt_suffix = (flags & 4) != 0;
+    request->per_chip = (flags & 8) != 0;
+    out->assemble = (flags & 16) != 0;
     request->include_dirs = get_list(&in, arena, &request->include_dir_count);
     request->defines = get_list(&in, arena, &request->define_count);
     request->options = get_list(&in, arena, &request->option_count);

@@ -26,6 +26,7 @@ struct clab_wire_job {
     struct clab_compile_request request;
     struct clab_toolkit toolkit; /* only `found` and `path` of the parts */
     struct clab_pch_plan pch;
+    bool assemble; /* source_text is PTX, whatever source_path ends in */
 };
 
 /* Appends a whole message, head and all. str->failed when memory ran out. */

@@ -11,6 +11,7 @@
 #include "base/process.h"
 #include "compile/compile.h"
 #include "compile/pch.h"
+#include "compile/share.h"
 #include "compile/wire.h"
 
 /* Reads exactly `bytes`; false at the end of the pipe. */
@@ -27,16 +28,42 @@ static bool read_all(int fd, void *to, size_t bytes)
     return true;
 }
 
+/* For a target of a chip, by way of PTX that all its targets share. False where there is none, or where it
+   does not assemble: then the plain way tells why. */
+static bool answer_for_chip(const struct clab_wire_job *job, struct clab_compile_result *out)
+{
+    const struct clab_target *target = clab_target_find(job->request.arch);
+    struct clab_compile_request link = job->request;
+    struct clab_image ptx;
+    if (!clab_nvrtc_compile_for_chip(&job->toolkit, &job->request, &ptx))
+        return false;
+    char *text = clab_share_retarget(ptx.data, target);
+    link.entry = NULL;
+    link.option_count = 0;
+    bool good = text != NULL &&
+                clab_link_ptx(&job->toolkit, &link, text, strlen(text), &out->image, &out->error) == CLAB_OK;
+    if (good) {
+        out->image.per_chip = true;
+        free(out->image.lowered);
+        out->image.lowered = ptx.lowered;
+        ptx.lowered = NULL;
+    }
+    clab_error_clear(&out->error);
+    clab_image_free(&ptx);
+    free(text);
+    return good;
+}
+
 static void answer(const struct clab_wire_job *job, struct clab_pch_store *store,
                    struct clab_compile_result *out)
 {
     const struct clab_compile_request *request = &job->request;
     size_t length = strlen(request->source_path);
     bool ptx = length > 4 && strcmp(request->source_path + length - 4, ".ptx") == 0;
-    if (ptx)
+    if (ptx || job->assemble)
         out->status = clab_link_ptx(&job->toolkit, request, request->source_text,
                                     strlen(request->source_text), &out->image, &out->error);
-    else
+    else if (!answer_for_chip(job, out))
         out->status =
             clab_nvrtc_compile_pch(&job->toolkit, request, &job->pch, store, &out->image, &out->error);
 }

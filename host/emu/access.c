@@ -57,10 +57,25 @@ static bool lane_aligned(const struct lane_access *x)
     return true;
 }
 
+/* A load that compilers make: where they know the alignment they fill gaps between loads up to 16 bytes
+   (LLVM's load-store vectoriser), so the last bytes may lie behind an allocation. Allocations and
+   variables are "aligned to at least 256 bytes" (CUDA C++ Programming Guide 13.0, "Device Memory Accesses"),
+   so no GPU faults. What the last bytes read is unspecified. */
+static void *widened_load(const struct lane_access *x)
+{
+    const struct emu_space *space = emu_warp_space(x->warp);
+    const uint64_t last = x->address + x->bytes - (x->bytes < 16 ? x->bytes : 16);
+    return x->mode == EMU_LOAD && x->bytes >= 8 &&
+                   last - space->base < space->granules << EMU_GRANULE_SHIFT &&
+                   emu_space_range_read(space, last, 1) != NULL
+               ? emu_space_range_read(space, x->address, 1)
+               : NULL;
+}
+
 static bool is_scalar_load(const struct lane_access *x)
 {
     const struct emu_frame *frame = x->warp->fragment ? x->warp->fragment->frame : NULL;
-    if (x->mode != EMU_LOAD || x->bytes > 8 || x->bytes != x->align || !frame ||
+    if (x->mode != EMU_LOAD || x->bytes >= 8 || x->bytes != x->align || !frame ||
         x->op->insn >= frame->code->function->n_insns) {
         return false;
     }
@@ -68,10 +83,9 @@ static bool is_scalar_load(const struct lane_access *x)
     return !ptx_has(insn, PTX_MOD_V2) && !ptx_has(insn, PTX_MOD_V4) && !ptx_has(insn, PTX_MOD_V8);
 }
 
-/* A load that begins in a variable and ends behind it, in the same aligned word: newlib's strlen reads
-   strings by 8 bytes, and clang up to 15 its 1-bit variables (.u8, .align 2 or more) by 2. No GPU faults:
-   variables begin at multiples of 256 bytes. Vectors, stores, and memory that a program allocated are held to
-   the size. */
+/* A narrower load that begins in a variable and ends behind it, in the same aligned word: clang up to 15
+   loads its 1-bit variables (.u8, .align 2 or more) with ld.u16. No GPU faults. Vectors, stores, and memory
+   that a program allocated are held to the size. */
 static unsigned char *word_of_variable(const struct emu_space *space, const struct lane_access *x)
 {
     return is_scalar_load(x) &&
@@ -86,7 +100,11 @@ static unsigned char *lane_device(const struct lane_access *x, enum clab_space_i
     unsigned char *at = x->mode == EMU_LOAD ? emu_space_range_read(space, x->address, x->bytes)
                                             : emu_space_range_write(space, x->address, x->bytes);
     const enum emu_address_class class = emu_space_classify(space, x->address);
-    if (!at && (at = word_of_variable(space, x)) == NULL) {
+    if (!at && (class == EMU_ADDRESS_GLOBAL || class == EMU_ADDRESS_CONST)) {
+        at = widened_load(x);
+        at = at ? at : word_of_variable(space, x);
+    }
+    if (!at) {
         char text[256];
         emu_space_explain(space, x->address, x->bytes, x->mode != EMU_LOAD, text, sizeof text);
         const bool window = class == EMU_ADDRESS_SHARED || class == EMU_ADDRESS_LOCAL;
@@ -104,9 +122,8 @@ static unsigned char *lane_device(const struct lane_access *x, enum clab_space_i
     return at;
 }
 
-/* A load that compilers make: where they know the alignment they fill gaps between loads up to 16 bytes
-   (LLVM's load-store vectoriser), so the last bytes may lie behind the CTA's memory. That comes in units of
-   128 bytes (cuda_occupancy.h), so no GPU faults. */
+/* The same (widened_load) of the CTA's shared memory, which comes in units of 128 bytes (cuda_occupancy.h).
+ */
 static bool is_widened(const struct lane_access *x, uint32_t at, uint32_t shared_bytes)
 {
     return x->mode == EMU_LOAD && x->bytes >= 8 && at < shared_bytes &&

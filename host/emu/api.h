@@ -5,6 +5,7 @@
 #ifndef CLAB_EMU_API_H
 #define CLAB_EMU_API_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -30,7 +31,7 @@ struct api_device {
     CUuuid uuid;
     struct api_context *primary; /* NULL until first retained; then kept, active or not */
     unsigned primary_flags;
-    CUresult poison; /* left by a kernel: no new context until the one that it ran in is gone */
+    CUresult poison; /* left by a kernel: this process gets no new context, as on an H200 */
     struct api_pool *default_pool, *current_pool; /* made on first use */
 };
 /* The one emulated device; NULL before cuInit. */
@@ -45,8 +46,8 @@ struct api_thread {
     unsigned depth;
     const char *call;           /* the driver call in progress */
     struct api_context *pinned; /* what that call works in; its end gives it back */
-    bool in_callback;           /* inside a host function: driver calls are not permitted */
-    bool per_thread_default;    /* a _ptds or _ptsz form is in progress: stream 0 is the thread's own */
+    bool in_callback; /* inside a host function: most driver calls are not permitted (api_checks.def) */
+    bool per_thread_default; /* a _ptds or _ptsz form is in progress: stream 0 is the thread's own */
     CUstreamCaptureMode capture_mode;
     CUstream own_stream[8]; /* per-thread default streams, of the contexts below */
     CUcontext own_context[8];
@@ -64,6 +65,10 @@ void api_thread_end(void);
 /* Takes the lock; an error (lock not held, detail recorded) when cuInit was not called, the process is a fork
    of the one that called it, or the thread is inside a host function. */
 CUresult api_enter(const char *call);
+/* The same for a call that works before cuInit. */
+CUresult api_enter_early(const char *call);
+/* Is the process a fork of the one that called cuInit? With the lock. */
+bool api_forked(void);
 /* The same, and gives the current context when it is usable: else INVALID_CONTEXT, CONTEXT_IS_DESTROYED, or
    the error that a kernel left behind. */
 CUresult api_enter_context(const char *call, struct api_context **out_context);
@@ -101,6 +106,8 @@ CUresult api_result(CUresult result);
    again on return. */
 void api_wait_for_change(void);
 void api_signal_change(void);
+/* The same for one waiter, who is woken by pthread_cond_signal(wake) only. */
+void api_wait_for_wake(pthread_cond_t *wake);
 void api_lock(void);
 void api_unlock(void);
 
@@ -231,6 +238,8 @@ struct api_library {
     struct emu_module *names;  /* loaded at cuLibraryLoadData; owns the entries' names */
     struct emu_module *parsed; /* the same until the first context takes it, then NULL */
     unsigned refs;             /* the handle's, and one per module */
+    CUresult failed;           /* why its code could not be compiled; SUCCESS: it could */
+    struct clab_error failure;
     struct api_kernel *kernels;
     unsigned n_kernels;
 };
@@ -294,6 +303,8 @@ struct api_allocation {
     unsigned flags;                /* of cuMemHostAlloc, cuMemHostRegister, cuMemAllocManaged */
     bool async_memops;             /* CU_POINTER_ATTRIBUTE_SYNC_MEMOPS was cleared; it has no effect */
     bool free_queued;              /* cuMemFreeAsync was called */
+    const void *free_stream;       /* the stream of that call; only compared */
+    unsigned frees_to_pass;        /* queued ones of earlier lives: the memory was given out again since */
     struct api_physical *physical; /* VIRTUAL: what is mapped; a reference is held */
     struct emu_physical *memory;   /* GRAPH: what is mapped */
     CUmemAccess_flags access;      /* VIRTUAL: of the device */
@@ -305,21 +316,30 @@ struct api_allocation {
 };
 struct api_pool {
     CUmemoryPool handle;
-    uint64_t used_bytes, used_high_bytes, reserved_high_bytes;
+    uint64_t used_bytes, used_high_bytes, reserved_bytes, reserved_high_bytes;
+    size_t queued_frees; /* allocations whose free is queued */
     uint64_t release_threshold_bytes;
     int reuse_flags[3];
-    CUmemAccess_flags access;
+    int kind; /* API_MEMORY_DEVICE, _HOST or _MANAGED */
+    CUmemAccess_flags access, host_access;
     bool is_default, destroyed;
     uint64_t max_bytes;
     bool shareable; /* made with CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR */
     bool imported;  /* another process's: no memory is taken from it */
     uint64_t id;    /* of a shareable one: the same in every process; else 0 */
+    struct api_pool *next;
 };
-/* A pool with the defaults; NULL when memory is out. */
+/* A pool of device memory with the defaults; NULL when memory is out. */
 struct api_pool *api_pool_new(void);
+/* Its handle is dead already. */
+void api_pool_free(struct api_pool *pool);
+/* The host has synchronised with something: pools give back what they hold beyond their thresholds. */
+void api_pools_settle(void);
 /* Allocates and enters it in the table; NULL when out of memory. */
 struct api_allocation *api_allocation_new(struct api_context *context, uint64_t bytes, int kind);
-struct api_allocation *api_allocation_register(struct api_context *context, void *host, uint64_t bytes);
+/* Host memory of the program; `read_only`: it need not be writable. */
+struct api_allocation *api_allocation_register(struct api_context *context, void *host, uint64_t bytes,
+                                               bool read_only);
 /* Enters memory that is there already, and not counted: a mapping, another process's memory. context may be
  * NULL.
  */
@@ -332,6 +352,8 @@ void api_memory_count(int64_t bytes);
 /* The live allocation that holds `address`, or NULL. */
 struct api_allocation *api_allocation_find(uint64_t address);
 void api_allocation_free(struct api_allocation *allocation);
+/* It begins a new life: a number of its own, and nothing of what was set for the last one. */
+void api_allocation_renew(struct api_allocation *allocation);
 /* Is it of a kind that cuMemFree and cuMemFreeAsync take? */
 bool api_allocation_may_free(const struct api_allocation *allocation);
 void api_allocations_free(CUcontext context);
@@ -372,7 +394,8 @@ struct api_copy_side {
 struct api_copy {
     struct api_copy_side to, from;
     uint64_t width, height, depth;
-    bool staged; /* from.address is a heap copy that belongs to the work */
+    bool staged;          /* from.address is a heap copy that belongs to the work */
+    CUDA_MEMCPY3D *given; /* of a node that was made by parameters: those, for who asks; heap, NULL none */
 };
 
 /* Attributes of a launch that steer hardware only: kept for those who ask a graph's node. */
@@ -470,6 +493,7 @@ struct api_stream {
     struct api_task *head, *tail;
     bool running; /* a thread is executing the head */
     bool has_worker;
+    pthread_cond_t wake;            /* the worker's, while the queue is empty */
     struct api_context *worker_of;  /* the context that counts the worker */
     unsigned refs;                  /* handle, worker, events, dependencies */
     struct api_capture *capture;    /* NULL unless capturing */

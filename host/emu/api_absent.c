@@ -229,7 +229,8 @@ CUresult CUDAAPI cuDeviceUnregisterAsyncNotification(CUdevice device, CUasyncCal
 CUresult CUDAAPI cuDeviceGetLuid(char *luid, unsigned int *deviceNodeMask, CUdevice dev)
 {
     API_ENTER();
-    (void)luid, (void)deviceNodeMask, (void)dev;
+    (void)dev;
+    API_REQUIRE(luid != NULL && deviceNodeMask != NULL);
     return api_fail(CUDA_ERROR_NOT_SUPPORTED, "devices have LUIDs on Windows only");
 }
 
@@ -249,7 +250,7 @@ CUresult CUDAAPI cuLibraryGetUnifiedFunction(void **fptr, CUlibrary library, con
     API_REQUIRE(fptr != NULL && symbol != NULL);
     if (emu_handle_get(EMU_HANDLE_LIBRARY, library) == NULL)
         return api_fail(CUDA_ERROR_INVALID_HANDLE, "not a live library");
-    return api_fail(CUDA_ERROR_NOT_FOUND,
+    return api_fail(CUDA_ERROR_INVALID_VALUE,
                     "functions of the device and of the host have addresses of their own");
 }
 

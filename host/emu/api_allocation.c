@@ -103,9 +103,17 @@ struct api_allocation *api_allocation_new(struct api_context *context, uint64_t 
     return allocation;
 }
 
-struct api_allocation *api_allocation_register(struct api_context *context, void *host, uint64_t bytes)
+void api_allocation_renew(struct api_allocation *allocation)
 {
-    if (!emu_memory_register(api_device()->machine, host, bytes))
+    allocation->id = ++table.next_id;
+    allocation->free_queued = allocation->async_memops = false;
+    allocation->free_stream = NULL;
+}
+
+struct api_allocation *api_allocation_register(struct api_context *context, void *host, uint64_t bytes,
+                                               bool read_only)
+{
+    if (!emu_memory_register(api_device()->machine, host, bytes, read_only))
         return NULL;
     struct api_allocation *allocation =
         insert(context, (uint64_t)(uintptr_t)host, bytes, API_MEMORY_REGISTERED);
@@ -142,8 +150,8 @@ struct api_allocation *api_allocation_find(uint64_t address)
 
 bool api_allocation_may_free(const struct api_allocation *allocation)
 {
-    return allocation->kind == API_MEMORY_DEVICE || allocation->kind == API_MEMORY_MANAGED ||
-           allocation->kind == API_MEMORY_GRAPH ||
+    return allocation->kind == API_MEMORY_DEVICE || allocation->pool != NULL ||
+           allocation->kind == API_MEMORY_MANAGED || allocation->kind == API_MEMORY_GRAPH ||
            (allocation->kind == API_MEMORY_IPC && (allocation->pool != NULL || allocation->origin != 0));
 }
 
@@ -166,8 +174,9 @@ void api_allocation_free(struct api_allocation *allocation)
         emu_memory_free(machine, allocation->origin != 0 ? allocation->origin : allocation->base);
     if (allocation->pool != NULL) {
         allocation->pool->used_bytes -= allocation->bytes;
+        allocation->pool->queued_frees -= allocation->free_queued;
         if (allocation->pool->destroyed && allocation->pool->used_bytes == 0)
-            free(allocation->pool);
+            api_pool_free(allocation->pool);
     }
     free(allocation);
 }

@@ -91,6 +91,9 @@ static CUresult check_size(const CUDA_ARRAY3D_DESCRIPTOR *desc)
         limits[2] = cube ? 2046 : 2048;
     } else if (d != 0) {
         limits[0] = limits[1] = 16384;
+        /* CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_WIDTH_ALTERNATE and its like; surfaces have one limit only */
+        if (w <= 8192 && h <= 8192 && (desc->Flags & CUDA_ARRAY3D_SURFACE_LDST) == 0)
+            limits[2] = 32768;
     }
     if (w > limits[0] || h > limits[1] || d > limits[2])
         return api_set_error(CUDA_ERROR_INVALID_VALUE, "%zu x %zu x %zu is more than the device takes", w, h,
@@ -140,7 +143,7 @@ static CUresult check(const CUDA_ARRAY3D_DESCRIPTOR *desc, uint32_t *out_texel_b
     if ((desc->Flags & (CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING)) != 0)
         return api_set_error(CUDA_ERROR_NOT_SUPPORTED, "sparse and deferred arrays are not emulated");
     if (!api_format_texels(desc->Format, desc->NumChannels, &kind, &bits, &channels))
-        return compressed_channels(desc->Format) == desc->NumChannels
+        return desc->NumChannels != 0 && compressed_channels(desc->Format) == desc->NumChannels
                    ? api_set_error(CUDA_ERROR_NOT_SUPPORTED, "array format 0x%x is not emulated",
                                    (unsigned)desc->Format)
                    : api_set_error(CUDA_ERROR_INVALID_VALUE, "array format 0x%x with %u channels",
@@ -156,12 +159,15 @@ static CUresult check(const CUDA_ARRAY3D_DESCRIPTOR *desc, uint32_t *out_texel_b
 
 /* ---- creation ---- */
 
-static void array_free(struct api_array *array)
+/* `with_context`: because its context ends. */
+static void array_free(struct api_array *array, bool with_context)
 {
     struct api_allocation *memory = api_allocation_find(array->base);
     if (memory != NULL && memory->base == array->base)
         api_allocation_free(memory);
-    if (array->handle != NULL)
+    if (array->handle != NULL && with_context)
+        emu_handle_free_with_context(EMU_HANDLE_ARRAY, array->handle);
+    else if (array->handle != NULL)
         emu_handle_free(array->handle);
     free(array);
 }
@@ -188,7 +194,7 @@ static CUresult array_new(struct api_context *context, const CUDA_ARRAY3D_DESCRI
     }
     if (array->handle == NULL) {
         const unsigned long long bytes = array->slice_bytes * array->slices;
-        array_free(array);
+        array_free(array, false);
         return api_set_error(CUDA_ERROR_OUT_OF_MEMORY, "no memory for an array of %llu bytes", bytes);
     }
     *out_array = array;
@@ -232,7 +238,7 @@ CUresult CUDAAPI cuArrayDestroy(CUarray hArray)
         return api_leave(); /* it goes with its mipmapped array; no error, on the H200 */
     result = api_context_wait(api_context_get(array->context));
     if (result == CUDA_SUCCESS && emu_handle_get(EMU_HANDLE_ARRAY, hArray) == array)
-        array_free(array);
+        array_free(array, false);
     return api_result(result);
 }
 
@@ -267,7 +273,7 @@ static CUresult of_other_kinds(const char *call, CUarray handle, const void *out
     CUresult result = api_enter(call);
     if (result != CUDA_SUCCESS)
         return result;
-    API_REQUIRE(out != NULL);
+    API_REQUIRE(out != NULL && handle != NULL);
     result = api_array_get(handle, &array);
     return result != CUDA_SUCCESS ? api_result(result) : api_fail(CUDA_ERROR_INVALID_VALUE, "%s", what);
 }
@@ -316,12 +322,14 @@ CUresult CUDAAPI cuMipmappedArrayGetSparseProperties(CUDA_ARRAY_SPARSE_PROPERTIE
 
 /* ---- mipmapped arrays ---- */
 
-static void mipmap_free(struct api_mipmap *mipmap)
+static void mipmap_free(struct api_mipmap *mipmap, bool with_context)
 {
     for (unsigned i = 0; i < mipmap->n_levels; i++)
         if (mipmap->levels[i] != NULL)
-            array_free(mipmap->levels[i]);
-    if (mipmap->handle != NULL)
+            array_free(mipmap->levels[i], with_context);
+    if (mipmap->handle != NULL && with_context)
+        emu_handle_free_with_context(EMU_HANDLE_MIPMAP, mipmap->handle);
+    else if (mipmap->handle != NULL)
         emu_handle_free(mipmap->handle);
     free(mipmap);
 }
@@ -369,7 +377,7 @@ CUresult CUDAAPI cuMipmappedArrayCreate(CUmipmappedArray *pHandle,
             result = api_set_error(CUDA_ERROR_OUT_OF_MEMORY, "no room for one more handle");
     }
     if (result != CUDA_SUCCESS) {
-        mipmap_free(mipmap);
+        mipmap_free(mipmap, false);
         return api_result(result);
     }
     *pHandle = mipmap->handle;
@@ -396,7 +404,7 @@ CUresult CUDAAPI cuMipmappedArrayDestroy(CUmipmappedArray hMipmappedArray)
         return result;
     result = api_context_wait(api_context_get(mipmap->context));
     if (result == CUDA_SUCCESS && emu_handle_get(EMU_HANDLE_MIPMAP, hMipmappedArray) == mipmap)
-        mipmap_free(mipmap);
+        mipmap_free(mipmap, false);
     return api_result(result);
 }
 
@@ -405,9 +413,9 @@ void api_arrays_free(CUcontext context)
     size_t cursor = 0;
     for (struct api_mipmap *mipmap; (mipmap = emu_handle_next(EMU_HANDLE_MIPMAP, &cursor)) != NULL;)
         if (mipmap->context == context)
-            mipmap_free(mipmap);
+            mipmap_free(mipmap, true);
     cursor = 0;
     for (struct api_array *array; (array = emu_handle_next(EMU_HANDLE_ARRAY, &cursor)) != NULL;)
         if (array->context == context)
-            array_free(array);
+            array_free(array, true);
 }

@@ -347,23 +347,30 @@ CUresult CUDAAPI cuStreamBeginCaptureToGraph(CUstream hStream, CUgraph hGraph,
     return begin(__func__, hStream, mode, hGraph, dependencies, dependencyData, numDependencies);
 }
 
+/* Marks a node and puts it on top of those whose dependencies are still to be looked at. */
+static void visit(struct api_node *node, struct api_node **stack)
+{
+    if (node->mark != 0)
+        return;
+    node->mark = 1;
+    node->waiting = *stack;
+    *stack = node;
+}
+
 /* Is every node that another stream ended on one that the origin's last nodes depend on? */
 static bool all_joined(const struct api_capture *capture)
 {
     const struct api_stream *origin = capture->origin;
+    struct api_node *stack = NULL;
     for (struct api_node *node = capture->graph->nodes; node != NULL; node = node->next)
         node->mark = 0;
     for (size_t i = 0; i < origin->n_capture_nodes; i++)
-        origin->capture_nodes[i].node->mark = 1;
-    /* Edges of a capture point backwards in the list, so that rounds over it end quickly. */
-    for (bool progress = true; progress;) {
-        progress = false;
-        for (struct api_node *node = capture->graph->nodes; node != NULL; node = node->next)
-            for (size_t i = 0; node->mark != 0 && i < node->n_from; i++)
-                if (node->from[i].node->mark == 0) {
-                    node->from[i].node->mark = 1;
-                    progress = true;
-                }
+        visit(origin->capture_nodes[i].node, &stack);
+    while (stack != NULL) {
+        const struct api_node *node = stack;
+        stack = node->waiting;
+        for (size_t i = 0; i < node->n_from; i++)
+            visit(node->from[i].node, &stack);
     }
     for (const struct api_stream *stream = origin->context->streams; stream != NULL; stream = stream->next)
         for (size_t i = 0; stream->capture == capture && i < stream->n_capture_nodes; i++)

@@ -75,7 +75,7 @@ void api_contexts_end(struct api_context *context)
     for (struct api_event *event; (event = emu_handle_next(EMU_HANDLE_EVENT, &cursor)) != NULL;)
         if (event->context == context) {
             event->context = NULL;
-            emu_handle_free(event->handle);
+            emu_handle_free_with_context(EMU_HANDLE_EVENT, event->handle);
             event->handle = NULL;
             api_event_release(event);
         }
@@ -86,8 +86,6 @@ void api_contexts_end(struct api_context *context)
     api_arrays_free(context->handle);
     api_allocations_free(context->handle);
     clab_error_clear(&context->fault);
-    if (context->sticky != CUDA_SUCCESS)
-        api_device()->poison = CUDA_SUCCESS;
     context->sticky = CUDA_SUCCESS;
     bool last = true;
     cursor = 0;
@@ -156,7 +154,7 @@ static CUresult create(const char *call, CUcontext *pctx, CUresult refused, unsi
     if (refused != CUDA_SUCCESS)
         return api_fail(refused, "execution affinity needs MPS, CIG a graphics driver");
     if (api_device()->poison != CUDA_SUCCESS)
-        return api_fail(api_device()->poison, "a kernel of another context failed: that one must go first");
+        return api_fail(api_device()->poison, API_POISONED);
     struct api_thread *thread = api_thread();
     if (thread->depth == API_STACK_MAX)
         return api_fail(CUDA_ERROR_OUT_OF_MEMORY, "%d contexts are already pushed", API_STACK_MAX);
@@ -385,7 +383,9 @@ static CUresult synchronize(struct api_context *context)
 {
     if (api_capture_blocks_wait(context))
         return api_set_error(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "a stream of the context is capturing");
-    return api_context_wait(context);
+    const CUresult waited = api_context_wait(context);
+    api_pools_settle();
+    return waited;
 }
 
 CUresult CUDAAPI cuCtxSynchronize(void)
@@ -442,6 +442,8 @@ CUresult CUDAAPI cuCtxSetLimit(CUlimit limit, size_t value)
         value = value == 0 ? 1 : value > (size_t)2 << 30 ? (size_t)2 << 30 : value;
         break;
     case CU_LIMIT_MALLOC_HEAP_SIZE:
+        if (emu_memory_heap_in_use(api_device()->machine))
+            return api_fail(CUDA_ERROR_INVALID_VALUE, "a kernel has used the heap: its size stays");
         unit = (size_t)4 << 20;
         value = value == 0 ? 1 : value;
         break;
@@ -467,8 +469,7 @@ CUresult CUDAAPI cuCtxSetLimit(CUlimit limit, size_t value)
     default:
         break;
     }
-    if (value > SIZE_MAX - unit)
-        return api_fail(CUDA_ERROR_INVALID_VALUE, "limit %d of %zu bytes", (int)limit, value);
+    /* It may wrap around to 0, on the H200. */
     __atomic_store_n(&context->limits[limit], (value + unit - 1) / unit * unit, __ATOMIC_RELAXED);
     return api_leave();
 }

@@ -3,6 +3,7 @@
    answers (api_device.def). Peer access: there is no second device. */
 #include "emu/api.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -91,8 +92,6 @@ static bool is_absent(CUdevice_attribute attribute)
     case CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED:
     case CU_DEVICE_ATTRIBUTE_UNIFIED_FUNCTION_POINTERS:
     case CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED:
-    case CU_DEVICE_ATTRIBUTE_HOST_NUMA_MEMORY_POOLS_SUPPORTED:
-    case CU_DEVICE_ATTRIBUTE_HOST_MEMORY_POOLS_SUPPORTED:
         return true;
     default:
         return false;
@@ -143,8 +142,8 @@ CUresult CUDAAPI cuDeviceGetCount(int *count)
 CUresult CUDAAPI cuDeviceGetName(char *name, int len, CUdevice dev)
 {
     ENTER_DEVICE(dev);
-    API_REQUIRE(name != NULL && len > 0);
-    snprintf(name, (size_t)len, "%s", api_device()->model->name);
+    API_REQUIRE(name != NULL && len != 0);
+    snprintf(name, len < 0 ? INT_MAX : (size_t)len, "%s", api_device()->model->name); /* so on the H200 */
     return api_leave();
 }
 
@@ -205,9 +204,11 @@ static const char bus_id[] = "0000:EE:00.0";
 CUresult CUDAAPI cuDeviceGetPCIBusId(char *pciBusId, int len, CUdevice dev)
 {
     ENTER_DEVICE(dev);
-    API_REQUIRE(pciBusId != NULL && len > 0);
-    snprintf(pciBusId, (size_t)len, "%s", bus_id);
-    API_REQUIRE((size_t)len >= sizeof bus_id); /* what fits is written nevertheless, on the H200 */
+    API_REQUIRE(pciBusId != NULL && len != 0);
+    const int room = len < 0 || len > (int)sizeof bus_id ? (int)sizeof bus_id : len;
+    memcpy(pciBusId, bus_id, (size_t)room - 1); /* what fits is written in any case, on the H200 */
+    pciBusId[len < 0 ? room - 2 : room - 1] = '\0';
+    API_REQUIRE(len >= (int)sizeof bus_id);
     return api_leave();
 }
 
@@ -293,7 +294,7 @@ CUresult CUDAAPI cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Flags
     (void)context;
     API_REQUIRE(Flags == 0);
     if (peerContext == NULL || api_context_get(peerContext) == NULL)
-        return api_fail(CUDA_ERROR_INVALID_CONTEXT, "not a live context");
+        return api_fail(api_context_error(peerContext), "not a live context");
     return api_fail(CUDA_ERROR_PEER_ACCESS_UNSUPPORTED, "the context is of the same device");
 }
 

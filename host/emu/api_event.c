@@ -228,6 +228,7 @@ CUresult CUDAAPI cuEventSynchronize(CUevent hEvent)
         api_wait_for_change();
     api_order_host_after(stream, issued);
     api_stream_release(stream);
+    api_pools_settle();
     if (context->sticky != CUDA_SUCCESS)
         return api_fail_with(context->sticky, &context->fault);
     return api_leave();

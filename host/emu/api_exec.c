@@ -473,7 +473,8 @@ static CUresult instantiate(const char *call, CUgraphExec *out_handle, CUgraph h
                             unsigned long long flags, struct refusal *refusal)
 {
     *refusal = (struct refusal){.why = CUDA_GRAPH_INSTANTIATE_ERROR};
-    CUresult result = api_enter(call);
+    struct api_context *context; /* one must be usable, whatever the graph works in (H200) */
+    CUresult result = api_enter_context(call, &context);
     if (result != CUDA_SUCCESS)
         return result;
     struct api_graph *graph = emu_handle_get(EMU_HANDLE_GRAPH, hGraph);

@@ -354,7 +354,7 @@ CUresult CUDAAPI cuGraphGetNodes(CUgraph hGraph, CUgraphNode *nodes, size_t *num
     CUresult result = enter_graph(__func__, hGraph, &graph);
     if (result != CUDA_SUCCESS)
         return result;
-    API_REQUIRE(numNodes != NULL);
+    API_REQUIRE(numNodes != NULL && (nodes == NULL || *numNodes > 0));
     return list(nodes, numNodes, next_node, &(struct walk){.node = graph->nodes}, graph->n_nodes);
 }
 

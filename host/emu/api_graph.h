@@ -25,6 +25,7 @@ struct api_node {
     void **param_pointers;     /* KERNEL: what cuGraphKernelNodeGetParams lends, made when asked for */
     size_t mark;               /* scratch of the topological order */
     bool is_exit;              /* likewise: nothing depends on it */
+    struct api_node *waiting;  /* scratch of walks along the edges */
     struct api_node *next;
 };
 

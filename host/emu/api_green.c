@@ -354,12 +354,13 @@ CUresult CUDAAPI cuGreenCtxCreate(CUgreenCtx *phCtx, CUdevResourceDesc desc, CUd
     const struct emu_model *model = api_device()->model;
     const struct resources *resources = emu_handle_get(EMU_HANDLE_RESOURCES, desc);
     API_REQUIRE(desc == NULL || resources != NULL); /* none: all of the device */
+    struct api_context *primary;
+    CUresult retained = api_primary_retain(&primary);
+    if (retained != CUDA_SUCCESS)
+        return api_result(retained);
     struct green *green = calloc(1, sizeof *green);
-    struct api_context *primary = api_primary_retain();
-    if (green == NULL || primary == NULL) {
-        free(green);
-        if (primary != NULL)
-            api_primary_release();
+    if (green == NULL) {
+        api_primary_release();
         return api_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a green context");
     }
     green->sms = resources != NULL ? resources->sms : all_sms(model);

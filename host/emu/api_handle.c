@@ -3,6 +3,7 @@
    A freed slot goes to the tail of the free list, so that its generation comes round as late as possible. */
 #include "emu/api_handle.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -19,6 +20,7 @@ struct slot {
     uint32_t next_free;  /* UINT32_MAX: none */
     uint16_t generation; /* of the live or the last handle; 0: never used */
     uint8_t kind;
+    bool with_context; /* the last one died with its context */
 };
 
 static struct {
@@ -62,6 +64,7 @@ void *emu_handle_new(enum emu_handle_kind kind, void *object)
         slot->generation = 1;
     slot->object = object;
     slot->kind = (uint8_t)kind;
+    slot->with_context = false;
     slot->next_free = UINT32_MAX;
     table.live[kind]++;
     uint64_t bits = (uint64_t)kind << KIND_SHIFT | (uint64_t)slot->generation << GENERATION_SHIFT |
@@ -95,6 +98,24 @@ int emu_handle_was(enum emu_handle_kind kind, const void *handle)
     uint16_t generation;
     struct slot *slot = slot_of(kind, handle, &generation);
     return slot != NULL && generation <= slot->generation && emu_handle_get(kind, handle) == NULL;
+}
+
+int emu_handle_died_with_context(enum emu_handle_kind kind, const void *handle)
+{
+    uint16_t generation;
+    const struct slot *slot = slot_of(kind, handle, &generation);
+    return slot != NULL && slot->kind == (uint8_t)kind && generation == slot->generation &&
+           slot->object == NULL && slot->with_context;
+}
+
+void emu_handle_free_with_context(enum emu_handle_kind kind, const void *handle)
+{
+    uint16_t generation;
+    struct slot *slot = slot_of(kind, handle, &generation);
+    const bool lives = emu_handle_get(kind, handle) != NULL;
+    emu_handle_free(handle);
+    if (lives)
+        slot->with_context = true;
 }
 
 void emu_handle_free(const void *handle)

@@ -41,6 +41,9 @@ void *emu_handle_get(enum emu_handle_kind kind, const void *handle);
 /* Was this ever a handle of `kind`, and is it dead now? (CUDA_ERROR_CONTEXT_IS_DESTROYED needs to know.) */
 int emu_handle_was(enum emu_handle_kind kind, const void *handle);
 void emu_handle_free(const void *handle);
+/* The same for one that dies because its context does; known until the slot is used again. */
+void emu_handle_free_with_context(enum emu_handle_kind kind, const void *handle);
+int emu_handle_died_with_context(enum emu_handle_kind kind, const void *handle);
 /* Live handles of a kind: the library's own accounting. */
 size_t emu_handle_count(enum emu_handle_kind kind);
 /* The live objects of a kind one after the other: *cursor starts as 0; NULL at the end. */

@@ -54,6 +54,14 @@ static size_t first_token(const char *text, size_t length)
     return at;
 }
 
+#define EM_CUDA 190 /* e_machine, in bytes 18 and 19 of the header */
+
+/* Of what begins as an ELF file, whose header is there unless its length says otherwise. */
+static bool is_cubin(const unsigned char *image, size_t bytes)
+{
+    return (bytes == SIZE_MAX || bytes >= 20) && image[18] == EM_CUDA && image[19] == 0;
+}
+
 CUresult api_image_ptx(const void *image, size_t bytes, const struct emu_model *model, char **out_text,
                        size_t *out_bytes)
 {
@@ -77,6 +85,8 @@ CUresult api_image_ptx(const void *image, size_t bytes, const struct emu_model *
     }
     if (magic == CLAB_FATBIN_MAGIC)
         return api_fatbin_ptx(image, bytes, model, out_text, out_bytes);
+    if (magic == ELF_MAGIC && !is_cubin(image, bytes))
+        return api_set_error(CUDA_ERROR_INVALID_IMAGE, "the image is an ELF file, but no cubin");
     if (magic == ELF_MAGIC) {
         static const char words[] = "this image is a cubin; the stand-in driver executes PTX: compile to PTX "
                                     "(nvcc -ptx -arch=compute_%u, NVRTC's --gpu-architecture=compute_%u)";

@@ -63,6 +63,9 @@ CUresult CUDAAPI cuInit(unsigned int Flags)
     thread->call = __func__;
     if (Flags != 0)
         return api_fail(CUDA_ERROR_INVALID_VALUE, "flags are %u, wanted 0", Flags);
+    if (api_forked())
+        return api_fail(CUDA_ERROR_NOT_INITIALIZED,
+                        "the process was forked after cuInit: call it in the child only");
     if (device.machine == NULL)
         return api_result(set_up());
     return api_leave();

@@ -36,6 +36,16 @@ CUresult api_jit_read(unsigned count, CUjit_option *options, void **values, stru
             if (out_jit->max_registers == 0)
                 return api_set_error(CUDA_ERROR_INVALID_VALUE, "at most 0 registers");
             break;
+        case CU_JIT_TARGET:
+            out_jit->has_target = true;
+            out_jit->target = (unsigned)(uintptr_t)values[i];
+            break;
+        case CU_JIT_NEW_SM3X_OPT:
+            out_jit->has_sm3x = true;
+            break;
+        case CU_JIT_FALLBACK_STRATEGY:
+            out_jit->has_fallback = true;
+            break;
         case CU_JIT_CACHE_MODE:
             if ((uintptr_t)values[i] > CU_JIT_CACHE_OPTION_CA)
                 return api_set_error(CUDA_ERROR_INVALID_VALUE, "cache mode %zu",
@@ -70,6 +80,30 @@ CUresult api_jit_read(unsigned count, CUjit_option *options, void **values, stru
         return api_set_error(CUDA_ERROR_NOT_SUPPORTED,
                              "JIT options 17 to 19 (global symbols of the host) are not emulated");
     return CUDA_SUCCESS;
+}
+
+/* CU_JIT_TARGET as an H200 takes it. The code is compiled for the device, whatever is asked for. */
+static CUresult check_target(unsigned target)
+{
+    static const unsigned short known[] = {30, 32, 35, 37, 50, 52, 53,  60,  61,  62,  70, 72,
+                                           75, 80, 86, 87, 89, 90, 100, 103, 110, 120, 121};
+    const unsigned kinds = CU_COMPUTE_ACCELERATED_TARGET_BASE | CU_COMPUTE_FAMILY_TARGET_BASE;
+    const unsigned sm = target & ~kinds;
+    if (target < 30)
+        return api_set_error(CUDA_ERROR_INVALID_IMAGE, "target %u", target);
+    for (size_t i = 0; i < API_COUNT_OF(known); i++)
+        if (known[i] == sm && (target & kinds) != kinds)
+            return sm <= (unsigned)api_device()->model->sm
+                       ? CUDA_SUCCESS
+                       : api_set_error(CUDA_ERROR_INVALID_SOURCE, "target %u is above the device", sm);
+    return api_set_error(CUDA_ERROR_INVALID_VALUE, "unknown target %u", target);
+}
+
+CUresult api_jit_check_load(const struct api_jit *jit)
+{
+    if (jit->has_sm3x)
+        return api_set_error(CUDA_ERROR_INVALID_PTX, "CU_JIT_NEW_SM3X_OPT is known to no assembler any more");
+    return jit->has_target ? check_target(jit->target) : CUDA_SUCCESS;
 }
 
 static void put(char *buffer, size_t bytes, void **size, const char *text)

@@ -1,5 +1,7 @@
 /* "Library Management": libraries are context-independent: one is parsed when it is loaded, and becomes a
-   module of a context when something of it is first used there. Kernel attributes hold in every context. */
+   module of a context when something of it is first used there. Kernel attributes hold in every context. Code
+   that cannot be compiled is loaded nevertheless, as by an H200's driver: its logs are written, and what asks
+   for something of it gets the error. */
 #include "emu/api.h"
 
 #include <errno.h>
@@ -30,6 +32,7 @@ static void library_free(struct api_library *library)
     if (library->names != NULL)
         emu_module_unload(library->names);
     free(library->text);
+    clab_error_clear(&library->failure);
     free(library);
 }
 
@@ -75,10 +78,15 @@ static CUresult load(CUlibrary *out_handle, const void *image, size_t bytes, con
     result = api_image_load(api_device(), image, bytes, name, &library->names, &library->text,
                             &library->text_bytes, &error);
     api_jit_answer(&jit, &error, (double)(clab_now_ns() - start) * 1e-9);
+    if (result != CUDA_SUCCESS && result != CUDA_ERROR_OUT_OF_MEMORY) {
+        library->failed = result;
+        clab_error_copy(&library->failure, &error);
+        result = CUDA_SUCCESS;
+    }
     clab_error_clear(&error);
     if (result == CUDA_SUCCESS) {
         library->handle = emu_handle_new(EMU_HANDLE_LIBRARY, library);
-        if (library->handle == NULL || !make_kernels(library))
+        if (library->handle == NULL || (library->failed == CUDA_SUCCESS && !make_kernels(library)))
             result = api_set_error(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a library");
     }
     if (result != CUDA_SUCCESS) {
@@ -143,10 +151,11 @@ CUresult CUDAAPI cuLibraryLoadFromFile(CUlibrary *library, const char *fileName,
 /* Its handles die at once, its modules when the launches that use them are done. */
 CUresult CUDAAPI cuLibraryUnload(CUlibrary library)
 {
-    API_ENTER();
-    struct api_library *found = emu_handle_get(EMU_HANDLE_LIBRARY, library);
+    CUresult result;
+    struct api_library *found =
+        api_enter_object(__func__, EMU_HANDLE_LIBRARY, library, CUDA_ERROR_INVALID_HANDLE, &result);
     if (found == NULL)
-        return api_fail(CUDA_ERROR_INVALID_HANDLE, "not a live library");
+        return result;
     emu_handle_free(library);
     found->handle = NULL;
     kernels_free(found);
@@ -161,6 +170,8 @@ CUresult CUDAAPI cuLibraryUnload(CUlibrary library)
 CUresult api_library_module(struct api_context *context, struct api_library *library,
                             struct api_module **out_module)
 {
+    if (library->failed != CUDA_SUCCESS)
+        return api_copy_error(library->failed, &library->failure);
     for (struct api_module *module = context->modules; module != NULL; module = module->next)
         if (module->library == library) {
             *out_module = module;
@@ -247,6 +258,8 @@ CUresult CUDAAPI cuLibraryGetKernel(CUkernel *pKernel, CUlibrary library, const 
     if (result != CUDA_SUCCESS)
         return result;
     API_REQUIRE(pKernel != NULL && name != NULL);
+    if (found->failed != CUDA_SUCCESS)
+        return api_fail_with(found->failed, &found->failure);
     for (struct api_kernel *kernel = found->kernels; kernel != NULL; kernel = kernel->next)
         if (strcmp(kernel->name, name) == 0) {
             *pKernel = kernel->handle;
@@ -295,7 +308,7 @@ CUresult CUDAAPI cuLibraryGetModule(CUmodule *pMod, CUlibrary library)
 }
 
 static CUresult get_variable(const char *call, CUdeviceptr *dptr, size_t *bytes, CUlibrary library,
-                             const char *name)
+                             const char *name, bool managed)
 {
     struct api_context *context;
     struct api_library *found;
@@ -308,8 +321,10 @@ static CUresult get_variable(const char *call, CUdeviceptr *dptr, size_t *bytes,
     result = api_library_module(context, found, &module);
     if (result != CUDA_SUCCESS)
         return api_result(result);
-    if (!emu_module_global(module->emu, name, &address, &size))
-        return api_fail(CUDA_ERROR_NOT_FOUND, "the library has no variable %s", name);
+    if (!emu_module_global(module->emu, name, &address, &size) ||
+        (managed && !emu_module_is_managed(module->emu, name)))
+        return api_fail(CUDA_ERROR_NOT_FOUND, "the library has no %svariable %s", managed ? "managed " : "",
+                        name);
     if (dptr != NULL)
         *dptr = address;
     if (bytes != NULL)
@@ -319,13 +334,13 @@ static CUresult get_variable(const char *call, CUdeviceptr *dptr, size_t *bytes,
 
 CUresult CUDAAPI cuLibraryGetGlobal(CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name)
 {
-    return get_variable(__func__, dptr, bytes, library, name);
+    return get_variable(__func__, dptr, bytes, library, name, false);
 }
 
-/* PTX marks managed variables with an attribute that changes nothing here. */
+/* PTX marks managed variables with an attribute; kernels see no difference here. */
 CUresult CUDAAPI cuLibraryGetManaged(CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name)
 {
-    return get_variable(__func__, dptr, bytes, library, name);
+    return get_variable(__func__, dptr, bytes, library, name, true);
 }
 
 /* ---- kernels ---- */
@@ -452,9 +467,13 @@ CUresult CUDAAPI cuKernelGetParamInfo(CUkernel kernel, size_t paramIndex, size_t
 {
     struct api_kernel *found;
     struct emu_kernel_info info;
-    CUresult result = enter_kernel_device(__func__, kernel, 0, &found, &info);
+    struct api_context *context; /* needed by this one of the calls that only tell of a kernel (H200) */
+    CUresult result = enter_kernel(__func__, kernel, &context, &found);
     if (result != CUDA_SUCCESS)
         return result;
+    result = kernel_info(found, &info);
+    if (result != CUDA_SUCCESS)
+        return api_result(result);
     API_REQUIRE(paramOffset != NULL && paramIndex < info.n_params);
     *paramOffset = info.param_offsets[paramIndex];
     if (paramSize != NULL)

@@ -22,6 +22,7 @@ struct link {
     CUlinkState handle;
     struct api_jit jit;
     struct ptx_linker *linker;
+    bool failed;      /* in linking: nothing can be added, on the H200 */
     bool has_runtime; /* device_runtime was added */
     char *output;     /* what cuLinkComplete lends */
 };
@@ -84,6 +85,35 @@ static CUresult check_text(const char *text, size_t bytes, const char *name, con
     return result;
 }
 
+static bool begins(const void *data, size_t bytes, const char *with, size_t length)
+{
+    return bytes >= length && memcmp(data, with, length) == 0;
+}
+
+/* Is the input of the kind that it is said to be, as an H200's driver tells it, and does it hold PTX? An
+   object may be any image. */
+static CUresult check_kind(CUjitInputType type, const void *data, size_t bytes, const char *name)
+{
+    static const char elf[] = "\177ELF", archive[] = "!<arch>\n", bitcode[] = "BC\300\336",
+                      fatbin[] = "\x50\xed\x55\xba";
+    if (type == CU_JIT_INPUT_PTX)
+        return CUDA_SUCCESS;
+    if ((unsigned)type >= CU_JIT_INPUT_NVVM + 1u)
+        return api_set_error(CUDA_ERROR_INVALID_VALUE, "%s: input type %d", name, (int)type);
+    const bool is_elf = begins(data, bytes, elf, 4);
+    if (type == CU_JIT_INPUT_FATBINARY || (type == CU_JIT_INPUT_OBJECT && !is_elf))
+        return type == CU_JIT_INPUT_OBJECT || begins(data, bytes, fatbin, 4)
+                   ? CUDA_SUCCESS
+                   : api_set_error(CUDA_ERROR_INVALID_IMAGE, "%s is no fatbin", name);
+    if (type == CU_JIT_INPUT_LIBRARY && !begins(data, bytes, archive, 8))
+        return api_set_error(CUDA_ERROR_UNKNOWN, "%s is no archive", name);
+    if ((type == CU_JIT_INPUT_CUBIN && !is_elf) ||
+        (type == CU_JIT_INPUT_NVVM && !begins(data, bytes, bitcode, 4)))
+        return api_set_error(CUDA_ERROR_INVALID_IMAGE, "%s is not %s", name, type_name(type));
+    return api_set_error(CUDA_ERROR_NOT_SUPPORTED, "%s: the stand-in's linker takes PTX and fatbins, not %s",
+                         name, type_name(type));
+}
+
 static CUresult add_image(struct link *link, CUjitInputType type, const void *data, size_t bytes,
                           const char *name)
 {
@@ -93,16 +123,21 @@ static CUresult add_image(struct link *link, CUjitInputType type, const void *da
     uint64_t start = clab_now_ns();
     if (type == CU_JIT_INPUT_LIBRARY && strstr(name, "cudadevrt") != NULL)
         return CUDA_SUCCESS; /* what is emulated of it is added at the end */
-    if (type != CU_JIT_INPUT_PTX && type != CU_JIT_INPUT_FATBINARY)
-        return api_set_error(
-            (unsigned)type < CU_JIT_NUM_INPUT_TYPES ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE,
-            "%s: the stand-in's linker takes PTX and fatbins, not %s", name, type_name(type));
-    CUresult result = api_image_ptx(data, bytes, api_device()->model, &text, &text_bytes);
+    CUresult result = link->failed ? api_set_error(CUDA_ERROR_UNKNOWN, "an earlier input could not be linked")
+                                   : check_kind(type, data, bytes, name);
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = api_image_ptx(data, bytes, api_device()->model, &text, &text_bytes);
     if (result != CUDA_SUCCESS)
         return result;
     result = check_text(text, text_bytes, name, NULL, &error);
     if (result == CUDA_SUCCESS && ptx_linker_add(link->linker, text, text_bytes, name, &error) != CLAB_OK)
         result = CUDA_ERROR_UNKNOWN; /* a matter of linking: see cuLinkComplete */
+    if (result == CUDA_SUCCESS && ptx_linker_conflict(link->linker) != NULL) {
+        clab_error_copy(&error, ptx_linker_conflict(link->linker));
+        result = CUDA_ERROR_UNKNOWN;
+    }
+    link->failed = result == CUDA_ERROR_UNKNOWN;
     if (result != CUDA_SUCCESS) {
         api_jit_answer(&link->jit, &error, (double)(clab_now_ns() - start) * 1e-9);
         api_copy_error(result, &error);
@@ -186,6 +221,8 @@ CUresult CUDAAPI cuLinkCreate_v2(unsigned int numOptions, CUjit_option *options,
     struct api_jit jit;
     API_REQUIRE(stateOut != NULL);
     CUresult result = api_jit_read(numOptions, options, optionValues, &jit);
+    if (result == CUDA_SUCCESS && jit.has_fallback) /* "cannot be used with cuLink* APIs" */
+        result = api_set_error(CUDA_ERROR_INVALID_VALUE, "a linker has no fallback strategy");
     if (result != CUDA_SUCCESS)
         return api_result(result);
     struct link *link = calloc(1, sizeof *link);

@@ -37,6 +37,7 @@ CUresult CUDAAPI cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t Wi
 {
     API_ENTER_CONTEXT(context);
     API_REQUIRE(dptr != NULL && pPitch != NULL && WidthInBytes > 0 && Height > 0);
+    *dptr = 0; /* where it fails, on the H200 */
     API_REQUIRE(ElementSizeBytes == 4 || ElementSizeBytes == 8 || ElementSizeBytes == 16);
     size_t pitch, bytes;
     if (__builtin_add_overflow(WidthInBytes, (size_t)511, &pitch) ||
@@ -99,8 +100,22 @@ CUresult CUDAAPI cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned 
 
 /* ---- pinned host memory ---- */
 
+#define SMALL_BYTES ((size_t)1 << 20) /* UNVERIFIED: less than the block of 2 MiB */
 #define HOST_ALLOC_FLAGS \
     (CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED)
+
+/* All memory is portable and mapped. What cuMemHostGetFlags tells of the former is, on an H200, that of the
+   first small piece of the same kind: they share a block. */
+static unsigned told_flags(size_t bytes, unsigned flags)
+{
+    const unsigned combined = flags & CU_MEMHOSTALLOC_WRITECOMBINED;
+    for (const struct api_allocation *other = api_allocation_next(0); other != NULL && bytes < SMALL_BYTES;
+         other = api_allocation_next(other->base + 1))
+        if (other->kind == API_MEMORY_HOST && other->bytes < SMALL_BYTES &&
+            (other->flags & CU_MEMHOSTALLOC_WRITECOMBINED) == combined)
+            return combined | (other->flags & CU_MEMHOSTALLOC_PORTABLE);
+    return flags;
+}
 
 static CUresult host_alloc(const char *call, void **pp, size_t bytes, unsigned flags)
 {
@@ -116,9 +131,8 @@ static CUresult host_alloc(const char *call, void **pp, size_t bytes, unsigned f
         return api_leave();
     }
     CUdeviceptr address = 0;
-    /* All memory is portable and mapped; the H200 tells of the latter only. */
     result = allocate(context, &address, bytes, API_MEMORY_HOST,
-                      (flags & ~(unsigned)CU_MEMHOSTALLOC_PORTABLE) | CU_MEMHOSTALLOC_DEVICEMAP);
+                      told_flags(bytes, flags) | CU_MEMHOSTALLOC_DEVICEMAP);
     if (result == CUDA_SUCCESS)
         *pp = (void *)(uintptr_t)address;
     return api_result(result);
@@ -171,7 +185,8 @@ CUresult CUDAAPI cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Fla
     if (first != NULL || api_allocation_find(last) != NULL)
         return api_fail(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED,
                         "%p lies in memory that is registered already", p);
-    struct api_allocation *allocation = api_allocation_register(context, p, bytesize);
+    struct api_allocation *allocation =
+        api_allocation_register(context, p, bytesize, (Flags & CU_MEMHOSTREGISTER_READ_ONLY) != 0);
     if (allocation == NULL)
         return api_fail(CUDA_ERROR_INVALID_VALUE, "%p, %zu bytes, cannot be registered", p, bytesize);
     allocation->flags = Flags;

@@ -84,6 +84,11 @@ static CUresult load(struct api_context *context, CUmodule *out_handle, const vo
     clab_error_clear(&error);
     if (result != CUDA_SUCCESS)
         return result;
+    if (jit->has_target && jit->target < emu_module_sm(emu)) {
+        emu_module_unload(emu);
+        return api_set_error(CUDA_ERROR_INVALID_PTX, "the PTX is for sm_%u, CU_JIT_TARGET is %u",
+                             emu_module_sm(emu), jit->target);
+    }
     if (api_context_get(context->handle) != context ||
         context->id != id) { /* destroyed while the text was parsed */
         emu_module_unload(emu);
@@ -105,6 +110,8 @@ static CUresult load_data(const char *call, CUmodule *out_handle, const void *im
         return result;
     API_REQUIRE(out_handle != NULL && image != NULL);
     result = api_jit_read(count, options, values, &jit);
+    if (result == CUDA_SUCCESS)
+        result = api_jit_check_load(&jit);
     if (result == CUDA_SUCCESS)
         result = load(context, out_handle, image, SIZE_MAX, api_source_name(), &jit);
     return api_result(result);
@@ -133,8 +140,10 @@ CUresult CUDAAPI cuModuleLoad(CUmodule *module, const char *fname)
     size_t bytes;
     char *image = clab_file_read(fname, IMAGE_FILE_LIMIT, &bytes);
     if (image == NULL)
-        return api_fail(errno == ENOENT ? CUDA_ERROR_FILE_NOT_FOUND : CUDA_ERROR_OPERATING_SYSTEM, "%s: %s",
-                        fname, strerror(errno));
+        return api_fail(errno == ENOENT   ? CUDA_ERROR_FILE_NOT_FOUND
+                        : errno == EISDIR ? CUDA_ERROR_OUT_OF_MEMORY /* on the H200: so long is a folder */
+                                          : CUDA_ERROR_OPERATING_SYSTEM,
+                        "%s: %s", fname, strerror(errno));
     struct api_jit jit = {0};
     CUresult result = load(context, module, image, bytes, fname, &jit);
     free(image);
@@ -263,6 +272,15 @@ CUresult CUDAAPI cuModuleEnumerateFunctions(CUfunction *functions, unsigned int 
     return api_result(result);
 }
 
+static bool is_entry(const struct emu_module *emu, const char *name)
+{
+    const char *entry;
+    for (unsigned i = 0; (entry = emu_module_entry_name(emu, i)) != NULL; i++)
+        if (strcmp(entry, name) == 0)
+            return true;
+    return false;
+}
+
 CUresult CUDAAPI cuModuleGetGlobal_v2(CUdeviceptr *dptr, size_t *bytes, CUmodule hmod, const char *name)
 {
     struct api_module *module;
@@ -272,7 +290,9 @@ CUresult CUDAAPI cuModuleGetGlobal_v2(CUdeviceptr *dptr, size_t *bytes, CUmodule
         return result;
     API_REQUIRE(name != NULL && (dptr != NULL || bytes != NULL));
     if (!emu_module_global(module->emu, name, &address, &size))
-        return api_fail(CUDA_ERROR_NOT_FOUND, "the module has no variable %s", name);
+        return api_fail(is_entry(module->emu, name) ? CUDA_ERROR_INVALID_VALUE /* so the H200 */
+                                                    : CUDA_ERROR_NOT_FOUND,
+                        "the module has no variable %s", name);
     if (dptr != NULL)
         *dptr = address;
     if (bytes != NULL)

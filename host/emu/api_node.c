@@ -20,10 +20,16 @@ static CUresult context_of(CUcontext handle, struct api_context **out_context)
 static CUresult kernel_work(const CUDA_KERNEL_NODE_PARAMS *params, CUcontext handle,
                             struct api_work *out_work)
 {
+    const CUfunction function = params->func != NULL ? params->func : (CUfunction)params->kern;
     struct api_context *context;
+    if (emu_handle_get(EMU_HANDLE_FUNCTION, function) == NULL &&
+        emu_handle_get(EMU_HANDLE_KERNEL, function) == NULL) /* before the context, on the H200 */
+        return api_set_error(CUDA_ERROR_INVALID_HANDLE, "not a live function");
     CUresult result = context_of(handle, &context);
     if (result != CUDA_SUCCESS)
         return result;
+    if (context->sticky != CUDA_SUCCESS)
+        return api_copy_error(context->sticky, &context->fault);
     CUlaunchConfig config = {
         .gridDimX = params->gridDimX,
         .gridDimY = params->gridDimY,
@@ -33,7 +39,6 @@ static CUresult kernel_work(const CUDA_KERNEL_NODE_PARAMS *params, CUcontext han
         .blockDimZ = params->blockDimZ,
         .sharedMemBytes = params->sharedMemBytes,
     };
-    CUfunction function = params->func != NULL ? params->func : (CUfunction)params->kern;
     return api_launch_prepare(context, handle != NULL ? api_green_of(handle) : api_green_current(), &config,
                               function, params->kernelParams, params->extra, false, out_work);
 }
@@ -51,6 +56,10 @@ CUresult api_copy_work(const CUDA_MEMCPY3D *params, struct api_work *out_work)
                           : api_copy_from_3d(params, &copy);
     if (result != CUDA_SUCCESS)
         return result;
+    copy.given = malloc(sizeof *copy.given);
+    if (copy.given == NULL)
+        return api_set_error(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a copy's parameters");
+    *copy.given = *params;
     *out_work = (struct api_work){.kind = API_WORK_COPY, .copy = copy};
     return result;
 }
@@ -460,6 +469,10 @@ CUresult CUDAAPI cuGraphMemcpyNodeGetParams(CUgraphNode hNode, CUDA_MEMCPY3D *no
     if (result != CUDA_SUCCESS)
         return result;
     const struct api_copy *copy = &node->work.copy;
+    if (copy->given != NULL) {
+        *nodeParams = *copy->given;
+        return api_leave();
+    }
     const struct api_copy_side *to = &copy->to, *from = &copy->from;
     *nodeParams = (CUDA_MEMCPY3D){
         .srcMemoryType = from->device ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST,

@@ -12,12 +12,13 @@ static CUresult enter_function(const char *call, CUfunction handle, struct api_f
     return result == CUDA_SUCCESS ? CUDA_SUCCESS : api_result(result);
 }
 
-static uint32_t ctas(const struct api_function *function, int threads, size_t dynamic)
+static uint32_t ctas(const struct api_function *function, int threads, size_t bytes)
 {
+    const uint32_t dynamic = (uint32_t)bytes; /* so the H200's driver reads it */
     if (dynamic >
         api_dynamic_shared_limit(&function->settings, &function->info)) /* not opted in: none, on the H200 */
         return 0;
-    return emu_occupancy_ctas(api_device()->model, function->kernel, (uint32_t)threads, (uint32_t)dynamic);
+    return emu_occupancy_ctas(api_device()->model, function->kernel, (uint32_t)threads, dynamic);
 }
 
 static CUresult active_blocks(const char *call, int *numBlocks, CUfunction func, int blockSize,
@@ -163,11 +164,14 @@ static CUresult enter_any(const char *call, CUfunction handle, struct api_functi
 {
     CUresult result;
     api_lock();
-    const bool is_kernel = emu_handle_get(EMU_HANDLE_KERNEL, handle) != NULL;
+    const bool is_kernel = emu_handle_get(EMU_HANDLE_KERNEL, handle) != NULL,
+               was_function = emu_handle_was(EMU_HANDLE_FUNCTION, handle) != 0;
     api_unlock();
     if (is_kernel)
         return enter_function(call, handle, out_function);
-    *out_function = api_enter_object(call, EMU_HANDLE_FUNCTION, handle, CUDA_ERROR_INVALID_VALUE, &result);
+    *out_function =
+        api_enter_object(call, EMU_HANDLE_FUNCTION, handle,
+                         was_function ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_ERROR_INVALID_VALUE, &result);
     return *out_function == NULL ? result : api_use_context((*out_function)->module->context);
 }
 
@@ -178,7 +182,7 @@ CUresult CUDAAPI cuOccupancyMaxActiveClusters(int *numClusters, CUfunction func,
     if (result != CUDA_SUCCESS)
         return result;
     API_REQUIRE(numClusters != NULL && config != NULL);
-    uint32_t threads, cluster[3];
+    uint32_t threads = 0, cluster[3];
     bool has;
     result = check_config(function, config, &threads, cluster, &has);
     if (result != CUDA_SUCCESS)
@@ -199,7 +203,7 @@ CUresult CUDAAPI cuOccupancyMaxPotentialClusterSize(int *clusterSize, CUfunction
         return result;
     API_REQUIRE(clusterSize != NULL && config != NULL);
     const struct emu_model *model = model_of(config);
-    uint32_t threads, cluster[3];
+    uint32_t threads = 0, cluster[3];
     bool has;
     result = check_config(function, config, &threads, cluster, &has);
     if (result != CUDA_SUCCESS)

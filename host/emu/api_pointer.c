@@ -35,6 +35,22 @@ static bool is_managed(const struct pointer *pointer)
     return pointer->allocation != NULL && pointer->allocation->kind == API_MEMORY_MANAGED;
 }
 
+/* The mapping that holds the allocation, as an H200 tells it: memory is mapped in blocks of 2 MiB, a pool's
+   of 32 MiB, what the program maps or registers itself in what it gave. Only told: nothing is mapped so. */
+static void mapping_of(const struct pointer *pointer, uint64_t *out_base, uint64_t *out_bytes)
+{
+    const struct api_allocation *allocation = pointer->allocation;
+    const uint64_t unit =
+        allocation != NULL && allocation->pool != NULL ? (uint64_t)32 << 20 : (uint64_t)2 << 20;
+    *out_base = pointer->base;
+    *out_bytes = pointer->bytes;
+    if (allocation != NULL && (allocation->kind == API_MEMORY_REGISTERED ||
+                               allocation->kind == API_MEMORY_VIRTUAL || allocation->kind == API_MEMORY_IPC))
+        return;
+    *out_base = pointer->base / unit * unit;
+    *out_bytes = (pointer->base + pointer->bytes - *out_base + unit - 1) / unit * unit;
+}
+
 /* Truth values are written as four bytes, as an H200's driver does. */
 #define PUT(type, value)                  \
     do {                                  \
@@ -46,6 +62,7 @@ static bool is_managed(const struct pointer *pointer)
 static CUresult get(void *data, CUpointer_attribute attribute, const struct pointer *pointer)
 {
     const struct api_allocation *allocation = pointer->allocation;
+    uint64_t base, bytes;
     switch (attribute) {
     case CU_POINTER_ATTRIBUTE_CONTEXT: {
         struct api_context *primary = api_device()->primary;
@@ -88,13 +105,20 @@ static CUresult get(void *data, CUpointer_attribute attribute, const struct poin
         PUT(unsigned, false);
         break;
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
-    case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
         PUT(CUdeviceptr, pointer->base);
         break;
+    case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
+        mapping_of(pointer, &base, &bytes);
+        PUT(CUdeviceptr, pointer->known ? base : 0);
+        break;
     case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
-    case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
         if (pointer->known) /* else left alone, on the H200 */
             PUT(size_t, pointer->bytes);
+        break;
+    case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
+        mapping_of(pointer, &base, &bytes);
+        if (pointer->known)
+            PUT(size_t, bytes);
         break;
     case CU_POINTER_ATTRIBUTE_MAPPED:
         PUT(unsigned, pointer->known);
@@ -112,8 +136,13 @@ static CUresult get(void *data, CUpointer_attribute attribute, const struct poin
     case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
         PUT(unsigned long long, allocation != NULL ? allocation->id : 0);
         break;
-    case CU_POINTER_ATTRIBUTE_P2P_TOKENS: /* device memory has some, on the H200 */
-        return is_host(pointer) ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_NOT_SUPPORTED;
+    case CU_POINTER_ATTRIBUTE_P2P_TOKENS: /* numbers for a kernel module, which there is none of */
+        if (is_host(pointer) || !pointer->known)
+            return CUDA_ERROR_INVALID_VALUE;
+        PUT(CUDA_POINTER_ATTRIBUTE_P2P_TOKENS,
+            ((CUDA_POINTER_ATTRIBUTE_P2P_TOKENS){.p2pToken = allocation != NULL ? allocation->id : 1,
+                                                 .vaSpaceToken = 1}));
+        break;
     default:
         return CUDA_ERROR_INVALID_VALUE;
     }

@@ -18,19 +18,22 @@ static CUresult enter_device(const char *call, CUdevice dev)
                     : api_fail(CUDA_ERROR_INVALID_DEVICE, "device %d: one device is emulated, number 0", dev);
 }
 
-struct api_context *api_primary_retain(void)
+CUresult api_primary_retain(struct api_context **out_primary)
 {
     struct api_device *device = api_device();
     wait_for_the_end();
+    if ((device->primary == NULL || !device->primary->active) && device->poison != CUDA_SUCCESS)
+        return api_set_error(device->poison, API_POISONED);
     if (device->primary == NULL)
         device->primary = api_context_new(device->primary_flags, true);
     else if (!device->primary->active && !api_context_activate(device->primary))
-        return NULL;
+        return api_set_error(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a context");
     if (device->primary == NULL)
-        return NULL;
+        return api_set_error(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a context");
     device->primary->flags = device->primary_flags;
     device->primary->retained++;
-    return device->primary;
+    *out_primary = device->primary;
+    return CUDA_SUCCESS;
 }
 
 void api_primary_release(void)
@@ -46,11 +49,11 @@ CUresult CUDAAPI cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
     if (entered != CUDA_SUCCESS)
         return entered;
     API_REQUIRE(pctx != NULL);
-    const struct api_context *primary = api_primary_retain();
-    if (primary == NULL)
-        return api_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a context");
-    *pctx = primary->handle;
-    return api_leave();
+    struct api_context *primary;
+    CUresult result = api_primary_retain(&primary);
+    if (result == CUDA_SUCCESS)
+        *pctx = primary->handle;
+    return api_result(result);
 }
 
 CUresult CUDAAPI cuDevicePrimaryCtxRelease_v2(CUdevice dev)

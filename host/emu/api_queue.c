@@ -41,6 +41,7 @@ void api_stream_release(struct api_stream *stream)
     api_order_fini(&stream->order);
     if (stream->green != NULL)
         api_green_release(stream->green);
+    pthread_cond_destroy(&stream->wake);
     free(stream);
 }
 
@@ -124,6 +125,25 @@ static bool ready(const struct api_task *task)
     return true;
 }
 
+/* A kernel's fault, and no refusal of the stand-in's own. */
+static bool poisons(CUresult result)
+{
+    return result >= CUDA_ERROR_ILLEGAL_ADDRESS && result <= CUDA_ERROR_TENSOR_MEMORY_LEAK;
+}
+
+/* Every context of the process shares the fate of the one that a kernel failed in, as on an H200. */
+static void poison_all(const struct api_context *failed)
+{
+    size_t cursor = 0;
+    if (api_device()->poison == CUDA_SUCCESS)
+        api_device()->poison = failed->sticky;
+    for (struct api_context *other; (other = emu_handle_next(EMU_HANDLE_CONTEXT, &cursor)) != NULL;)
+        if (other->active && other->sticky == CUDA_SUCCESS) {
+            other->sticky = failed->sticky;
+            clab_error_copy(&other->fault, &failed->fault);
+        }
+}
+
 /* Runs the head of the queue, which is ready. The lock is given up meanwhile. */
 static void run_head(struct api_stream *stream)
 {
@@ -147,8 +167,10 @@ static void run_head(struct api_stream *stream)
          * context's. */
         bool lasting = task->work.kind == API_WORK_KERNEL || task->work.kind == API_WORK_GRAPH || !task->here;
         if (task->result != CUDA_SUCCESS && lasting && !context->cancel && context->sticky == CUDA_SUCCESS) {
-            context->sticky = api_device()->poison = task->result;
+            context->sticky = task->result;
             clab_error_copy(&context->fault, &error);
+            if (poisons(task->result))
+                poison_all(context);
             emu_log_fault(&context->fault);
         }
     }
@@ -180,6 +202,8 @@ static void *worker(void *argument)
         struct api_task *task = stream->head;
         if (task != NULL && !task->here && !stream->running && ready(task))
             run_head(stream);
+        else if (task == NULL) /* not woken by everything that happens elsewhere: there may be many workers */
+            api_wait_for_wake(&stream->wake);
         else
             api_wait_for_change();
     }
@@ -270,7 +294,7 @@ CUresult api_submit(struct api_stream *stream, struct api_work *work, enum api_m
 
     if (!task->here) {
         if (need_worker(stream)) {
-            api_signal_change();
+            pthread_cond_signal(&stream->wake);
             return CUDA_SUCCESS;
         }
         task->here = true; /* no thread to be had: then it runs here */

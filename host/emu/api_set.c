@@ -14,12 +14,16 @@ static CUresult set(const char *call, CUstream handle, uint64_t address, uint64_
     result = api_stream_get(context, handle, &stream);
     if (result == CUDA_SUCCESS)
         result = api_set_check(address, pitch, element_bytes, width, height);
+    const struct api_allocation *allocation = api_allocation_find(address);
+    if (result == CUDA_SUCCESS && allocation != NULL && allocation->kind == API_MEMORY_HOST &&
+        allocation->pool != NULL && allocation->pool->access != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
+        result = api_set_error(CUDA_ERROR_INVALID_VALUE,
+                               "the device has no access to the pool (cuMemPoolSetAccess)");
     if (result == CUDA_SUCCESS && stream->capture != NULL && (width == 0 || height == 0))
         return api_leave(); /* no node, on the H200 */
     if (result == CUDA_SUCCESS) {
         struct api_work work = {.kind = API_WORK_SET,
                                 .set = {address, pitch, width, height, element_bytes, value}};
-        const struct api_allocation *allocation = api_allocation_find(address);
         bool wait = synchronous && allocation != NULL && allocation->kind != API_MEMORY_DEVICE;
         result = api_submit(stream, &work, wait ? API_SYNC : API_ASYNC);
     }

@@ -42,6 +42,13 @@ void api_wait_for_change(void)
     cancellation = before;
 }
 
+void api_wait_for_wake(pthread_cond_t *wake)
+{
+    const int before = cancellation;
+    pthread_cond_wait(wake, &lock);
+    cancellation = before;
+}
+
 void api_signal_change(void)
 {
     pthread_cond_broadcast(&change);
@@ -66,6 +73,11 @@ static void after_fork_in_child(void)
     forked = api_device() != NULL;
     pthread_cond_init(&change, NULL);
     api_unlock();
+}
+
+bool api_forked(void)
+{
+    return forked;
 }
 
 static void set_up(void)
@@ -96,17 +108,57 @@ struct api_thread *api_thread(void)
     return thread;
 }
 
+/* A row of a list of calls; its name has no version. */
+struct exception {
+    const char *call;
+    CUresult result;
+};
+
+static const struct exception *find(const struct exception *rows, size_t count, const char *call)
+{
+    const char *version = strstr(call, "_v");
+    const size_t length = version != NULL ? (size_t)(version - call) : strlen(call);
+    for (size_t i = 0; i < count; i++)
+        if (strlen(rows[i].call) == length && strncmp(rows[i].call, call, length) == 0)
+            return &rows[i];
+    return NULL;
+}
+
+/* What a call answers before cuInit, where another call would answer `otherwise`. */
+static CUresult before_init(const char *call, CUresult otherwise)
+{
+    static const struct exception rows[] = {
+#define BEFORE_INIT(call, result) {#call, CUDA_ERROR_##result},
+#include "emu/api_checks.def"
+    };
+    const struct exception *row = find(rows, API_COUNT_OF(rows), call);
+    return row != NULL ? row->result : otherwise;
+}
+
+/* What becomes of a call in a host function: SUCCESS, it goes on. */
+static CUresult in_callback(const char *call)
+{
+#define CUDA_ERROR_SUCCESS CUDA_SUCCESS
+    static const struct exception rows[] = {
+#define IN_CALLBACK(call, result) {#call, CUDA_ERROR_##result},
+#include "emu/api_checks.def"
+    };
+#undef CUDA_ERROR_SUCCESS
+    const struct exception *row = call != NULL ? find(rows, API_COUNT_OF(rows), call) : NULL;
+    return row != NULL ? row->result : CUDA_ERROR_NOT_PERMITTED;
+}
+
 /* May the process and the thread make calls? With the lock; given back if not. */
-static CUresult check_caller(struct api_thread *thread)
+static CUresult check_caller(struct api_thread *thread, bool early)
 {
     thread->untold = 0;
     if (forked)
         return api_fail(CUDA_ERROR_NOT_INITIALIZED,
                         "the process was forked after cuInit: call it in the child only");
-    if (api_device() == NULL)
-        return api_fail(CUDA_ERROR_NOT_INITIALIZED, "cuInit was not called");
-    if (thread->in_callback)
-        return api_fail(CUDA_ERROR_NOT_PERMITTED, "a host function of a stream may make no driver calls");
+    if (api_device() == NULL && !early)
+        return api_fail(before_init(thread->call, CUDA_ERROR_NOT_INITIALIZED), "cuInit was not called");
+    if (thread->in_callback && in_callback(thread->call) != CUDA_SUCCESS)
+        return api_fail(in_callback(thread->call), "a host function of a stream may make no driver calls");
     return api_capture_permits(thread->call)
                ? CUDA_SUCCESS
                : api_fail(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
@@ -118,7 +170,15 @@ CUresult api_enter(const char *call)
     struct api_thread *thread = api_thread();
     api_lock();
     thread->call = call;
-    return check_caller(thread);
+    return check_caller(thread, false);
+}
+
+CUresult api_enter_early(const char *call)
+{
+    struct api_thread *thread = api_thread();
+    api_lock();
+    thread->call = call;
+    return check_caller(thread, true);
 }
 
 void *api_enter_object(const char *call, enum emu_handle_kind kind, const void *handle, CUresult missing,
@@ -130,7 +190,12 @@ void *api_enter_object(const char *call, enum emu_handle_kind kind, const void *
     void *object = emu_handle_get(kind, handle);
     if (object == NULL && kind == EMU_HANDLE_STREAM && emu_handle_was(kind, handle))
         missing = CUDA_ERROR_CONTEXT_IS_DESTROYED; /* so the H200 names a destroyed stream */
-    *out_result = object == NULL ? api_fail(missing, "not a live handle of its kind") : check_caller(thread);
+    if (object == NULL && emu_handle_died_with_context(kind, handle))
+        missing = CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    if (api_device() == NULL)
+        missing = before_init(call, missing);
+    *out_result =
+        object == NULL ? api_fail(missing, "not a live handle of its kind") : check_caller(thread, false);
     return *out_result == CUDA_SUCCESS ? object : NULL;
 }
 
@@ -169,6 +234,8 @@ CUresult api_enter_for(const char *call, CUstream handle, struct api_context **o
     if (result != CUDA_SUCCESS)
         return result;
     stream = emu_handle_get(EMU_HANDLE_STREAM, handle);
+    if (stream == NULL && emu_handle_was(EMU_HANDLE_STREAM, handle) && api_thread()->depth == 0)
+        return api_fail(CUDA_ERROR_CONTEXT_IS_DESTROYED, "the stream is gone, and no context is current");
     if (stream == NULL) { /* that is found out later, in whatever context there is */
         api_unlock();
         return api_enter_context(call, out_context);

@@ -18,6 +18,7 @@ struct api_stream *api_stream_new(struct api_context *context, unsigned flags, i
         free(stream);
         return NULL;
     }
+    pthread_cond_init(&stream->wake, NULL);
     stream->context = context;
     stream->flags = flags;
     stream->priority = priority;
@@ -38,7 +39,8 @@ void api_stream_destroy(struct api_stream *stream)
     stream->destroyed = true;
     emu_handle_free(stream->handle);
     stream->handle = NULL;
-    api_signal_change(); /* its worker leaves when the queue is empty */
+    pthread_cond_signal(&stream->wake); /* its worker leaves when the queue is empty */
+    api_signal_change();
     api_stream_retire(stream);
 }
 
@@ -184,8 +186,11 @@ CUresult CUDAAPI cuStreamSynchronize(CUstream hStream)
         api_capture_invalidate(stream->capture);
         return api_fail(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "the stream is capturing");
     }
-    if (!stream->legacy)
-        return api_result(api_stream_wait(stream));
+    if (!stream->legacy) {
+        const CUresult waited = api_stream_wait(stream);
+        api_pools_settle();
+        return api_result(waited);
+    }
     /* The legacy stream is done when the blocking streams are. */
     const struct api_context *context = stream->context; /* pinned; the stream may go meanwhile */
     struct api_work work = {.kind = API_WORK_EMPTY};
@@ -194,6 +199,7 @@ CUresult CUDAAPI cuStreamSynchronize(CUstream hStream)
         result = context->sticky;
     if (result != CUDA_SUCCESS)
         return api_fail_with(result, &context->fault);
+    api_pools_settle();
     return api_leave();
 }
 

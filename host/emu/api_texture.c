@@ -127,8 +127,8 @@ static CUresult view_format(CUresourceViewFormat format, struct emu_texture *out
     } rows[] = {{EMU_TEXEL_UINT, 8},  {EMU_TEXEL_SINT, 8},  {EMU_TEXEL_UINT, 16},  {EMU_TEXEL_SINT, 16},
                 {EMU_TEXEL_UINT, 32}, {EMU_TEXEL_SINT, 32}, {EMU_TEXEL_FLOAT, 16}, {EMU_TEXEL_FLOAT, 32}};
     const uint32_t bytes = emu_texel_bytes(out);
-    if (format == CU_RES_VIEW_FORMAT_NONE)
-        return CUDA_SUCCESS;
+    if (format == CU_RES_VIEW_FORMAT_NONE) /* "use underlying resource format", says the manual */
+        return api_set_error(CUDA_ERROR_INVALID_VALUE, "a view without a format: an H200 refuses it");
     const unsigned index = (unsigned)format - 1;
     if (index / 3 >= API_COUNT_OF(rows) && (out->kind != EMU_TEXEL_UINT || out->channel_bits != 32))
         return api_set_error(CUDA_ERROR_INVALID_VALUE, "blocks are seen in arrays of 32-bit integers");
@@ -293,6 +293,23 @@ static CUresult object_new(struct api_context *context, const struct emu_texture
     return CUDA_SUCCESS;
 }
 
+/* Arrays of another context cannot be sampled: PEER_ACCESS_NOT_ENABLED, on the H200. */
+static CUresult check_owner(const struct api_context *context, const CUDA_RESOURCE_DESC *resource)
+{
+    struct api_array *array = NULL;
+    struct api_mipmap *mipmap = NULL;
+    CUcontext owner = context->handle;
+    if (resource->resType == CU_RESOURCE_TYPE_ARRAY &&
+        api_array_get(resource->res.array.hArray, &array) == CUDA_SUCCESS)
+        owner = array->context;
+    if (resource->resType == CU_RESOURCE_TYPE_MIPMAPPED_ARRAY &&
+        api_mipmap_get(resource->res.mipmap.hMipmappedArray, &mipmap) == CUDA_SUCCESS)
+        owner = mipmap->context;
+    return owner == context->handle
+               ? CUDA_SUCCESS
+               : api_set_error(CUDA_ERROR_PEER_ACCESS_NOT_ENABLED, "the array is of another context");
+}
+
 CUresult CUDAAPI cuTexObjectCreate(CUtexObject *pTexObject, const CUDA_RESOURCE_DESC *pResDesc,
                                    const CUDA_TEXTURE_DESC *pTexDesc,
                                    const CUDA_RESOURCE_VIEW_DESC *pResViewDesc)
@@ -306,6 +323,8 @@ CUresult CUDAAPI cuTexObjectCreate(CUtexObject *pTexObject, const CUDA_RESOURCE_
         object.has_view = true;
     }
     CUresult result = api_texture_fill(pResDesc, pTexDesc, pResViewDesc, &texture);
+    if (result == CUDA_SUCCESS)
+        result = check_owner(context, pResDesc);
     if (result == CUDA_SUCCESS)
         result = object_new(context, &texture, &object);
     if (result == CUDA_SUCCESS)
@@ -367,6 +386,8 @@ static CUresult describe(const char *call, uint64_t number, bool is_surface, enu
     result = object_get(number, is_surface, &object);
     if (result != CUDA_SUCCESS)
         return api_result(result);
+    if (object->context != context->handle)
+        return api_fail(CUDA_ERROR_INVALID_VALUE, "the object is of another context");
     memcpy(out,
            part == PART_RESOURCE  ? (const void *)&object->resource
            : part == PART_TEXTURE ? (const void *)&object->desc

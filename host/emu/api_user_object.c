@@ -84,7 +84,9 @@ void api_retainer_fini(struct api_retainer *retainer)
 CUresult CUDAAPI cuUserObjectCreate(CUuserObject *object_out, void *ptr, CUhostFn destroy,
                                     unsigned int initialRefcount, unsigned int flags)
 {
-    API_ENTER();
+    CUresult entered = api_enter_early(__func__); /* before cuInit too, on the H200 */
+    if (entered != CUDA_SUCCESS)
+        return entered;
     API_REQUIRE(object_out != NULL && destroy != NULL && initialRefcount > 0 &&
                 flags == CU_USER_OBJECT_NO_DESTRUCTOR_SYNC);
     struct api_user_object *object = calloc(1, sizeof *object);
@@ -104,7 +106,7 @@ CUresult CUDAAPI cuUserObjectCreate(CUuserObject *object_out, void *ptr, CUhostF
 static CUresult enter_object(const char *call, CUuserObject handle, unsigned count,
                              struct api_user_object **out_object)
 {
-    CUresult result = api_enter(call);
+    CUresult result = api_enter_early(call);
     if (result != CUDA_SUCCESS)
         return result;
     *out_object = emu_handle_get(EMU_HANDLE_USER_OBJECT, handle);

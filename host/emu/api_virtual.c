@@ -340,6 +340,8 @@ CUresult CUDAAPI cuMemSetAccess(CUdeviceptr ptr, size_t size, const CUmemAccessD
                         size);
     for (size_t i = 0; i < count; i++) {
         CUresult result = check_location(&desc[i].location);
+        if (result == CUDA_ERROR_INVALID_DEVICE) /* so the H200 names it here */
+            result = CUDA_ERROR_INVALID_VALUE;
         if (result != CUDA_SUCCESS)
             return api_fail(result, "location %d, %d", (int)desc[i].location.type, desc[i].location.id);
         API_REQUIRE(desc[i].flags == CU_MEM_ACCESS_FLAGS_PROT_NONE ||

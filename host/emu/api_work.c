@@ -49,6 +49,7 @@ static CUresult run_kernel(struct api_context *context, const struct api_launch 
         .explicit_cluster = launch->explicit_cluster,
         .cooperative = launch->cooperative,
         .dynamic_shared_bytes = launch->dynamic_shared_bytes,
+        .heap_limit_bytes = context->limits[CU_LIMIT_MALLOC_HEAP_SIZE],
         .params = launch->params,
         .model = api_model_of(launch->green),
         .cancel = &context->cancel,
@@ -146,7 +147,9 @@ static CUresult free_memory(uint64_t address)
 {
     api_lock();
     struct api_allocation *allocation = api_allocation_find(address);
-    if (allocation != NULL && allocation->base == address)
+    if (allocation != NULL && allocation->base == address && allocation->frees_to_pass > 0)
+        allocation->frees_to_pass--;
+    else if (allocation != NULL && allocation->base == address)
         api_allocation_free(allocation);
     api_unlock();
     return CUDA_SUCCESS;
@@ -232,9 +235,30 @@ static void tell_checker(const struct api_work *work)
     check_driver_access(task, ranges, n);
 }
 
+/* A host function may come to run inside a driver call, and may make some itself. */
+struct callback {
+    bool inside;
+    struct api_context *pinned;
+};
+
+static struct callback begin_callback(struct api_thread *thread)
+{
+    const struct callback outer = {thread->in_callback, thread->pinned};
+    thread->in_callback = true;
+    thread->pinned = NULL;
+    return outer;
+}
+
+static void end_callback(struct api_thread *thread, const struct callback *outer)
+{
+    thread->in_callback = outer->inside;
+    thread->pinned = outer->pinned;
+}
+
 static CUresult run(struct api_context *context, struct api_work *work, struct clab_error *error)
 {
     struct api_thread *thread = api_thread();
+    struct callback outer;
     switch (work->kind) {
     case API_WORK_KERNEL:
         return run_kernel(context, &work->launch, error);
@@ -246,17 +270,17 @@ static CUresult run(struct api_context *context, struct api_work *work, struct c
         api_lock();
         api_order_host_after_task(thread->task);
         api_unlock();
-        thread->in_callback = true;
+        outer = begin_callback(thread);
         work->host.function(work->host.data);
-        thread->in_callback = false;
+        end_callback(thread, &outer);
         return CUDA_SUCCESS;
     case API_WORK_CALLBACK:
         api_lock();
         api_order_host_after_task(thread->task);
         api_unlock();
-        thread->in_callback = true;
+        outer = begin_callback(thread);
         work->callback.function(work->callback.stream, CUDA_SUCCESS, work->callback.data);
-        thread->in_callback = false;
+        end_callback(thread, &outer);
         return CUDA_SUCCESS;
     case API_WORK_RECORD:
         record_event(work);
@@ -308,6 +332,7 @@ void api_work_fini(struct api_work *work)
     case API_WORK_COPY:
         if (work->copy.staged)
             free((void *)(uintptr_t)work->copy.from.address);
+        free(work->copy.given);
         break;
     case API_WORK_RECORD: /* dropped with its context: other processes wait for it no longer */
         if (work->event.event->shared != NULL && work->event.shared != 0)
@@ -350,6 +375,14 @@ CUresult api_work_copy(const struct api_work *work, struct api_work *out_work)
         break;
     case API_WORK_COPY:
         out_work->copy.staged = false; /* only queued copies are staged, and those are not copied */
+        if (work->copy.given != NULL) {
+            out_work->copy.given = malloc(sizeof *work->copy.given);
+            if (out_work->copy.given == NULL) {
+                *out_work = (struct api_work){.kind = API_WORK_EMPTY};
+                return api_set_error(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a copy's parameters");
+            }
+            *out_work->copy.given = *work->copy.given;
+        }
         break;
     case API_WORK_RECORD:
     case API_WORK_WAIT:

@@ -98,9 +98,10 @@ struct emu_image {
     uint32_t local_bytes;         /* per thread, along the deepest chain of calls; with recursion see deep */
     bool reads_workspace;         /* asks for the grid barrier of cooperative launches (%envreg1, %envreg2) */
     bool reads_reserved;          /* asks where the reserved shared memory is (%reserved_smem_offset_*) */
-    size_t counted_bytes;         /* of its arena, as its module counts them */
-    bool deep;        /* calls itself or through pointers: local memory is the stack limit instead */
-    bool reads_clock; /* some code in it does */
+    bool names_no_shared; /* reaches no .shared variable: its shared addresses are numbers of its own */
+    size_t counted_bytes; /* of its arena, as its module counts them */
+    bool deep;            /* calls itself or through pointers: local memory is the stack limit instead */
+    bool reads_clock;     /* some code in it does */
     struct clab_arena arena;
 };
 

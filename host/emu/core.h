@@ -82,12 +82,14 @@ enum emu_memory_kind {
 };
 /* Aligned to 512 bytes; zero-filled pages are not promised to the program. 0 when out of device memory. */
 uint64_t emu_memory_alloc(struct emu_machine *machine, uint64_t bytes, enum emu_memory_kind kind);
-/* Host memory made visible to kernels at its own address (cuMemHostRegister). False when it cannot be mapped.
- */
-bool emu_memory_register(struct emu_machine *machine, void *host, uint64_t bytes);
+/* Host memory made visible to kernels at its own address (cuMemHostRegister). False when it cannot be mapped;
+   memory that may not be written can only with `read_only`. */
+bool emu_memory_register(struct emu_machine *machine, void *host, uint64_t bytes, bool read_only);
 bool emu_memory_unregister(struct emu_machine *machine, void *host);
 /* False when `address` is not the start of a live allocation. */
 bool emu_memory_free(struct emu_machine *machine, uint64_t address);
+/* Has a kernel called malloc since the heap was cleared? Then its size is settled. */
+bool emu_memory_heap_in_use(const struct emu_machine *machine);
 /* Frees what kernels have left on their heap. */
 void emu_memory_heap_clear(struct emu_machine *machine);
 /* The allocation that holds `address`, or false. */
@@ -146,6 +148,11 @@ const char *emu_module_entry_name(const struct emu_module *module, unsigned inde
 bool emu_module_global(const struct emu_module *module, const char *name, uint64_t *out_address,
                        uint64_t *out_bytes);
 
+/* The sm of its .target, 90 for sm_90a. */
+unsigned emu_module_sm(const struct emu_module *module);
+/* Is there a variable of that name with .attribute(.managed)? */
+bool emu_module_is_managed(const struct emu_module *module, const char *name);
+
 /* Address of a .texref (or .surfref) variable; false when there is none of that name. */
 bool emu_module_reference(const struct emu_module *module, const char *name, bool is_surface,
                           uint64_t *out_address);
@@ -170,7 +177,8 @@ struct emu_launch {
     uint32_t grid[3], block[3], cluster[3]; /* cluster 1,1,1 when none */
     bool explicit_cluster, cooperative;
     uint32_t dynamic_shared_bytes;
-    const void *params;            /* param_bytes bytes laid out at param_offsets */
+    uint64_t heap_limit_bytes; /* of malloc in kernels (CU_LIMIT_MALLOC_HEAP_SIZE); 0: as the device has */
+    const void *params;        /* param_bytes bytes laid out at param_offsets */
     const struct emu_model *model; /* the part of the device that it may use; NULL: all of it. Borrowed */
     volatile bool *cancel;         /* polled: true ends the launch with CLAB_INTERRUPTED; may be NULL */
     const struct emu_hooks *hooks; /* observers of this launch; NULL: those of the options */

@@ -1,8 +1,8 @@
 /* Every name of the real libcuda, and the table that cuGetProcAddress answers from: both come from
-   host/driver/cuda.def. Each name is defined here as a weak stub that returns CUDA_ERROR_NOT_SUPPORTED and
-   says so once in the log; an api_*.c that implements it defines the same name strongly, and the linker takes
-   that one. cuda.h is not included: the stubs' prototype is their own (the caller's arguments are not looked
-   at). */
+   host/driver/cuda.def, and from cuda_graphics.def for graphics. Each name is defined here as a weak stub
+   that returns CUDA_ERROR_NOT_SUPPORTED and says so once in the log; an api_*.c that implements it defines
+   the same name strongly, and the linker takes that one. cuda.h is not included: the stubs' prototype is
+   their own (the caller's arguments are not looked at). */
 #include "emu/exports.h"
 
 #include <string.h>
@@ -21,12 +21,17 @@
 #define CU(symbol, base, since, required)   STUB(symbol)
 #define CU_EXPORT_ONLY(symbol, base, since) STUB(symbol)
 #include "driver/cuda.def"
+#define CU_GRAPHICS(symbol, base, since) STUB(symbol)
+#include "driver/cuda_graphics.def"
 
 static const struct emu_export exports[] = {
 #define CU(symbol, base, since, required)    {#symbol, #base, since, 0, symbol},
 #define CU_PT(symbol, base, since, required) {#symbol, #base, since, 1, symbol},
 #define CU_EXPORT_ONLY(symbol, base, since)  {#symbol, #base, since, 0, symbol},
 #include "driver/cuda.def"
+#define CU_GRAPHICS(symbol, base, since)    {#symbol, #base, since, 0, symbol},
+#define CU_GRAPHICS_PT(symbol, base, since) {#symbol, #base, since, 1, symbol},
+#include "driver/cuda_graphics.def"
 };
 
 const struct emu_export *emu_export_get(unsigned index)

@@ -210,6 +210,7 @@ static bool lay_out_shared(struct reach *reach, struct emu_layout *layout, struc
         bytes = (bytes + dynamic_align - 1) / dynamic_align * dynamic_align;
     }
     image->static_shared_bytes = (uint32_t)bytes;
+    image->names_no_shared = n == 0;
     for (uint32_t i = 0; good && i < n; i++) {
         if (list[i].var->is_unsized) {
             good = emu_index_add(&layout->shared_offsets, &image->arena, list[i].var, (uint32_t)bytes);

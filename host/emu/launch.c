@@ -116,13 +116,17 @@ static void add_counters(const struct emu_run *run, struct clab_counters *out)
     }
 }
 
+/* A launch without clusters fills the SMs' CTA slots; one with clusters has fewer (occupancy.c). */
 static uint32_t residency(const struct emu_run *run)
 {
+    const struct emu_kernel *kernel = run->launch->kernel;
     const uint32_t clusters =
-        run->machine->options.initial_clusters
-            ? run->machine->options.initial_clusters
-            : emu_occupancy_clusters(run->model, run->launch->kernel, run->threads_per_cta,
-                                     run->dynamic_shared_bytes, run->cluster_size);
+        run->machine->options.initial_clusters ? run->machine->options.initial_clusters
+        : run->launch->explicit_cluster || run->cluster_size > 1
+            ? emu_occupancy_clusters(run->model, kernel, run->threads_per_cta, run->dynamic_shared_bytes,
+                                     run->cluster_size)
+            : run->model->sms *
+                  emu_occupancy_ctas(run->model, kernel, run->threads_per_cta, run->dynamic_shared_bytes);
     return (clusters ? clusters : 1) * run->cluster_size;
 }
 
@@ -225,7 +229,9 @@ static clab_status run_init(struct emu_run *run, struct clab_error *error)
     run->dynamic_shared_bytes = launch->dynamic_shared_bytes;
     run->shared_bytes = image->static_shared_bytes + launch->dynamic_shared_bytes;
     run->room_bytes = run->shared_bytes;
-    if (image->reads_reserved) {
+    /* Halide counts the addresses of its dynamic shared memory from 0, declaring no variable: on an H200 too
+       that is memory (tests/emu/memory/fault_shared_reserved.ptx). */
+    if (image->reads_reserved || (image->names_no_shared && launch->dynamic_shared_bytes > 0)) {
         run->room_bytes = ((run->shared_bytes + 15) & ~UINT32_C(15)) + EMU_SHARED_FIRST;
     }
     run->local_bytes = (image->local_bytes + 15) & ~UINT32_C(15);

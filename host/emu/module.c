@@ -369,6 +369,19 @@ bool emu_module_global(const struct emu_module *module, const char *name, uint64
     return false;
 }
 
+unsigned emu_module_sm(const struct emu_module *module)
+{
+    return module->ptx->target.sm;
+}
+
+bool emu_module_is_managed(const struct emu_module *module, const char *name)
+{
+    for (uint32_t i = 0; i < module->ptx->n_vars; i++)
+        if (strcmp(module->ptx->vars[i]->name, name) == 0)
+            return module->ptx->vars[i]->is_managed;
+    return false;
+}
+
 bool emu_module_reference(const struct emu_module *module, const char *name, bool is_surface,
                           uint64_t *out_address)
 {

@@ -34,13 +34,22 @@ static bool inside(int64_t *x, uint64_t size, uint32_t bytes, unsigned mode)
     return mode == SURFACE_CLAMP;
 }
 
+/* Two dimensions of an object of three, or of layers, are its first slice (H200, driver 13.0, 2026-11-30; of
+   other misfits it reads zeros and writes nothing, which is reported here). */
+static bool geometry_fits(const struct emu_texture_operand *operand, const struct emu_texture *surface)
+{
+    return (operand->dims == surface->dims && operand->layered == surface->layered) ||
+           (operand->dims == 2 && !operand->layered && (surface->dims == 3 || surface->layered) &&
+            surface->dims >= 2);
+}
+
 static enum surface_found place(struct emu_warp *warp, const struct emu_op *op, unsigned lane,
                                 const struct surface_plan *plan, const struct emu_texture *surface,
                                 uint32_t bytes, enum emu_access_mode access, unsigned char **out_at)
 {
     const struct emu_texture_operand *operand = &plan->surface;
     const struct emu_texels *level = &surface->levels[0];
-    if (operand->dims != surface->dims || operand->layered != surface->layered) {
+    if (!geometry_fits(operand, surface)) {
         emu_fault_kind_set(warp, EMU_FAULT_LAUNCH_FAILED);
         emu_fault(warp, op, lane, CLAB_FAULT, NULL, 0, "the surface has another geometry: %s%ud",
                   surface->layered ? "layered " : "", surface->dims);
@@ -228,7 +237,7 @@ EMU_EMITTER(emu_sured)
     plan->rows[0] = emu_source(emit, &insn->operands[1], type);
     static const enum ptx_type by_sign[2][2] = {{PTX_U32, PTX_S32}, {PTX_U64, PTX_S64}};
     const bool is_wide = emu_lane_bytes(type) == 8;
-    const bool takes_sign = plan->formatted && (ptx_has(insn, PTX_MOD_MIN) || ptx_has(insn, PTX_MOD_MAX));
+    const bool takes_sign = plan->formatted && !ptx_has(insn, PTX_MOD_AND) && !ptx_has(insn, PTX_MOD_OR);
     for (unsigned is_signed = 0; is_signed < 2; is_signed++) {
         plan->reductions[is_signed] = emu_reduction_of(insn, takes_sign ? by_sign[is_wide][is_signed] : type);
     }

@@ -282,12 +282,23 @@ static uint32_t field_of(const struct emu_texture *texture, enum ptx_mod field, 
     }
 }
 
+/* Of what memory there is, textures and surfaces are asked alike: Slang asks a surface by txq. UNVERIFIED:
+   that it is so for every object (the manual's section "txq" speaks of textures only). */
+static bool is_of_memory(enum ptx_mod field)
+{
+    return field == PTX_MOD_WIDTH || field == PTX_MOD_HEIGHT || field == PTX_MOD_DEPTH ||
+           field == PTX_MOD_ARRAY_SIZE;
+}
+
 static const struct emu_op *query_any(struct emu_warp *warp, const struct emu_op *op)
 {
     const struct emu_texture_operand operand = {.handle_row = op->a};
     for (uint32_t left = warp->exec; left; left &= left - 1) {
         const unsigned lane = (unsigned)__builtin_ctz(left);
-        const struct emu_texture *texture = emu_texture_lane(warp, op, lane, &operand, op->u8[0]);
+        const struct emu_texture *named =
+            emu_texture_get(warp->cta->run->machine, EMU_ROW(uint64_t, warp, operand.handle_row)[lane]);
+        const bool is_surface = named && is_of_memory((enum ptx_mod)op->imm) ? named->is_surface : op->u8[0];
+        const struct emu_texture *texture = emu_texture_lane(warp, op, lane, &operand, is_surface);
         if (!texture) {
             return NULL;
         }

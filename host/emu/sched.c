@@ -293,6 +293,20 @@ static bool turn(struct emu_thread *thread)
     return moved;
 }
 
+/* All that are resident wait, perhaps for a cluster far behind the next one, as at the barrier of a large
+   grid: an eighth as many again are started, so that the number of turns grows with the logarithm of the grid
+   only. */
+static void start_more(struct emu_thread *thread)
+{
+    uint32_t residents = 0;
+    for (const struct emu_cluster *cluster = thread->residents; cluster; cluster = cluster->next) {
+        residents++;
+    }
+    for (uint32_t i = 0; i < residents / 8 && emu_cluster_start_next(thread); i++) {
+        continue;
+    }
+}
+
 void emu_thread_run(struct emu_thread *thread)
 {
     struct emu_run *run = thread->run;
@@ -310,6 +324,7 @@ void emu_thread_run(struct emu_thread *thread)
         }
         if (emu_cluster_start_next(thread)) {
             emu_thread_set_stuck(thread, false);
+            start_more(thread);
         } else if (!thread->residents && atomic_load(&run->next_cluster) >= run->end_cluster) {
             break;
         } else if (!moved) {

@@ -347,9 +347,16 @@ bool emu_memory_free(struct emu_machine *machine, uint64_t address)
     return found;
 }
 
+bool emu_memory_heap_in_use(const struct emu_machine *machine)
+{
+    return atomic_load(&machine->heap_in_use);
+}
+
 void emu_memory_heap_clear(struct emu_machine *machine)
 {
     struct emu_space_private *p = machine->space->private;
+    atomic_store(&machine->heap_bytes, 0);
+    atomic_store(&machine->heap_in_use, false);
     for (size_t i = 0;;) {
         pthread_mutex_lock(&p->lock);
         while (i < p->n_allocations && p->allocations[i].kind != EMU_MEMORY_HEAP) {

@@ -36,7 +36,7 @@ static bool host_accessible(uint64_t base, uint64_t bytes, bool *out_writable)
     return at >= end;
 }
 
-bool emu_memory_register(struct emu_machine *machine, void *host, uint64_t bytes)
+bool emu_memory_register(struct emu_machine *machine, void *host, uint64_t bytes, bool read_only)
 {
     struct emu_space *space = machine->space;
     struct emu_space_private *p = space->private;
@@ -44,7 +44,7 @@ bool emu_memory_register(struct emu_machine *machine, void *host, uint64_t bytes
     const uint64_t arena = (uint64_t)(uintptr_t)p->reservation;
     bool writable;
     if (!bytes || base + bytes < base || (base < arena + p->reservation_bytes && base + bytes > arena) ||
-        !host_accessible(base, bytes, &writable)) {
+        !host_accessible(base, bytes, &writable) || (!writable && !read_only)) {
         return false;
     }
     pthread_rwlock_wrlock(&p->host_lock);

@@ -442,6 +442,19 @@ static unsigned cube_face(const float direction[3], float out[2])
     return face;
 }
 
+/* Is the instruction's geometry the object's? One of fewer dimensions reads an object whose others are 1:
+   Dr.Jit makes its one-dimensional textures arrays of height 1. UNVERIFIED: which texel a GPU reads (an H200
+   does not fault where geometries differ, driver 13.0, 2026-11-30). */
+static bool geometry_fits(const struct emu_fetch *fetch, const struct emu_texture *texture)
+{
+    if (fetch->layered != texture->layered || fetch->cube != texture->cube) {
+        return false;
+    }
+    return fetch->dims == texture->dims ||
+           (fetch->dims < texture->dims && !fetch->layered && !fetch->cube && texture->levels[0].depth == 1 &&
+            (fetch->dims == 2 || texture->levels[0].height == 1));
+}
+
 bool emu_texture_fetch(const struct emu_space *space, const struct emu_texture *texture,
                        const struct emu_fetch *request, uint32_t out[4], bool *out_is_float,
                        struct emu_touched *touched)
@@ -452,7 +465,7 @@ bool emu_texture_fetch(const struct emu_space *space, const struct emu_texture *
     touched->n = 0;
     touched->bad = false;
     *out_is_float = reads_as_float(texture);
-    if (fetch.dims != texture->dims || fetch.layered != texture->layered || fetch.cube != texture->cube) {
+    if (!geometry_fits(&fetch, texture)) {
         return false;
     }
     if (fetch.layered) {

@@ -116,7 +116,7 @@ struct emu_cta {
     struct emu_warp *warps;
     /* Shared memory: `shared` is byte EMU_SHARED_FIRST of the window; shared_bytes static and dynamic
        together, without the reserved 1 KiB. Zeroed when the CTA starts. room_bytes: with the reserved 1 KiB,
-       which lies behind them, for kernels that ask where it is; without it for others. */
+       which lies behind them, for kernels that ask where it is or name no variable; without it for others. */
     unsigned char *shared;
     uint32_t shared_bytes, room_bytes;
     uint32_t shared_window; /* the window address of `shared` */

@@ -635,6 +635,11 @@ static bool write_item(struct clab_str *out, struct ptx_linker *linker, uint32_t
     return good;
 }
 
+const struct clab_error *ptx_linker_conflict(const struct ptx_linker *linker)
+{
+    return linker->twice.status != CLAB_OK ? &linker->twice : NULL;
+}
+
 clab_status ptx_linker_text(struct ptx_linker *linker, const char *target, unsigned max_registers,
                             char **out_text, struct clab_error *error)
 {

@@ -31,6 +31,10 @@ void ptx_linker_free(struct ptx_linker *linker);
 clab_status ptx_linker_add(struct ptx_linker *linker, const char *text, size_t bytes, const char *name,
                            struct clab_error *error);
 
+/* The first name that two modules define (CLAB_LOAD, with both), which ptx_linker_text will refuse; NULL:
+ * none. */
+const struct clab_error *ptx_linker_conflict(const struct ptx_linker *linker);
+
 /* Does a module define or declare `name` for others? */
 bool ptx_linker_mentions(const struct ptx_linker *linker, const char *name);
 

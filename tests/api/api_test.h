@@ -6,8 +6,11 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 #include <cuda.h>
@@ -49,6 +52,30 @@ static inline int without_context(void **state)
 
 #define HEADER           ".version 8.0\n.target sm_90\n.address_size 64\n"
 #define IN_CONTEXT(test) cmocka_unit_test_setup_teardown(test, with_context, without_context)
+
+/* Runs each test in a process of its own: after a fault a process gets no context any more. Nothing may have
+   called cuInit. The exit status. */
+#define RUN_ALONE(tests) run_alone(#tests, tests, sizeof(tests) / sizeof((tests)[0]))
+
+static inline int run_alone(const char *group, const struct CMUnitTest *tests, size_t count)
+{
+    int failed = 0;
+    for (size_t i = 0; i < count; i++) {
+        fflush(stdout);
+        fflush(stderr);
+        const pid_t child = fork();
+        if (child == 0) {
+            cmocka_set_test_filter(tests[i].name);
+            exit(_cmocka_run_group_tests(group, tests, count, NULL, NULL) != 0);
+        }
+        int status = 1;
+        if (child < 0 || waitpid(child, &status, 0) != child || status != 0) {
+            fprintf(stderr, "%s ended with status %d\n", tests[i].name, status);
+            failed++;
+        }
+    }
+    return failed;
+}
 
 static inline CUfunction load(const char *ptx, const char *name)
 {

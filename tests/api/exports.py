@@ -1,11 +1,16 @@
 #!/usr/bin/env python3
-"""Do the stand-in's exports equal those of a toolkit's stub libcuda? Are the names that nothing is done for those of
+"""Do the stand-in's exports equal those of a toolkit's stub libcuda and, with them, the calls of cudaGL.h, cudaEGL.h and
+cudaVDPAU.h, which a driver exports and the stub does not? Are the names that nothing is done for those of
 data/not_emulated.txt? usage: exports.py LIBCUDA NOT_EMULATED.  77: no toolkit, or no nm."""
 import glob
 import os
+import re
 import shutil
 import subprocess
 import sys
+
+
+GRAPHICS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../host/driver/cuda_graphics.def")
 
 
 def exported(path, kinds="TW"):
@@ -35,7 +40,8 @@ def main():
         return 77
     if not check_stubs(sys.argv[1], sys.argv[2]):
         return 1
-    ours, theirs = exported(sys.argv[1]), exported(stubs[0])
+    graphics = set(re.findall(r"^CU_GRAPHICS(?:_PT)?\((\w+),", open(GRAPHICS).read(), re.M))
+    ours, theirs = exported(sys.argv[1]), exported(stubs[0]) | graphics
     for name in sorted(theirs - ours):
         print("missing:", name)
     for name in sorted(ours - theirs):

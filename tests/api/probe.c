@@ -256,7 +256,7 @@ static void calls(void)
     CUmodule other = NULL;
     SAY("load garbage", cu.cuModuleLoadData(&other, "garbage, no image"));
     SAY("load empty", cu.cuModuleLoadData(&other, ""));
-    SAY("load file missing", cu.cuModuleLoad(&other, "/nonexistent.ptx"));
+    SAY("load file missing", cu.cuModuleLoad(&other, "/nonexistent-of-clusterlab.ptx"));
     SAY("load sm_100", cu.cuModuleLoadData(&other, ".version 9.0\n.target sm_100\n.address_size 64\n"));
     SAY("load sm_90a", cu.cuModuleLoadData(&other, ".version 8.0\n.target sm_90a\n.address_size 64\n"));
     SAY("load sm_100f", cu.cuModuleLoadData(&other, ".version 9.0\n.target sm_100f\n.address_size 64\n"));
@@ -437,7 +437,8 @@ static void linking(void)
     SAY("link complete twice defined", cu.cuLinkComplete(state, &image, &bytes));
     SAY("link add garbage cubin",
         cu.cuLinkAddData_v2(state, CU_JIT_INPUT_CUBIN, good, sizeof good, "d", 0, NULL, NULL));
-    SAY("link add missing file", cu.cuLinkAddFile_v2(state, CU_JIT_INPUT_PTX, "/nonexistent", 0, NULL, NULL));
+    SAY("link add missing file",
+        cu.cuLinkAddFile_v2(state, CU_JIT_INPUT_PTX, "/nonexistent-of-clusterlab", 0, NULL, NULL));
 }
 
 static CUlaunchAttribute cluster(unsigned x, unsigned y, unsigned z)

@@ -686,7 +686,7 @@ static void logs(void)
     ssize_t got = pread(fd, buffer, sizeof buffer, 0);
     say("file has text %d\n", got > 0);
     SAY("dump to no file", cu.cuLogsDumpToFile(NULL, NULL, 0));
-    SAY("dump to a missing folder", cu.cuLogsDumpToFile(NULL, "/nonexistent/file", 0));
+    SAY("dump to a missing folder", cu.cuLogsDumpToFile(NULL, "/nonexistent-of-clusterlab/file", 0));
     SAY("dump to a file, flags 1", cu.cuLogsDumpToFile(NULL, path, 1));
     unlink(path);
     SAY("unregister", cu.cuLogsUnregisterCallback(second));

@@ -158,5 +158,5 @@ int main(void)
         IN_CONTEXT(test_errors),   IN_CONTEXT(test_fault_seen_by_a_copy),
         IN_CONTEXT(test_options),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_ALONE(tests);
 }

@@ -343,5 +343,5 @@ int main(void)
         IN_CONTEXT(test_outside), IN_CONTEXT(test_early),      IN_CONTEXT(test_fired_events),
         IN_CONTEXT(test_endless), IN_CONTEXT(test_attributes),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_ALONE(tests);
 }

@@ -99,7 +99,8 @@ static void test_contents_die(void **state)
     OK(cuCtxDestroy(context));
     WANT(CUDA_ERROR_INVALID_VALUE, cuMemsetD8(memory, 0, 1));
     WANT(CUDA_ERROR_CONTEXT_IS_DESTROYED, cuStreamQuery(stream));
-    WANT(CUDA_ERROR_INVALID_HANDLE, cuEventQuery(event));
+    WANT(CUDA_ERROR_CONTEXT_IS_DESTROYED, cuEventQuery(event));
+    WANT(CUDA_ERROR_CONTEXT_IS_DESTROYED, cuEventDestroy(event));
     WANT(CUDA_ERROR_INVALID_HANDLE, cuModuleUnload(module));
     WANT(CUDA_ERROR_INVALID_HANDLE, cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
     OK(cuMemGetInfo(&after, &total));

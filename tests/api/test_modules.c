@@ -300,9 +300,12 @@ static void test_library(void **state)
     int value = 0;
     const char *name = NULL;
     OK(cuCtxSetCurrent(NULL)); /* loading needs no context */
-    WANT(CUDA_ERROR_INVALID_PTX,
-         cuLibraryLoadData(&library, HEADER ".visible .entry e() { add.u32 a, b; ret; }", NULL, NULL, 0, NULL,
-                           NULL, 0));
+    OK(cuLibraryLoadData(&library, HEADER ".visible .entry e() { add.u32 a, b; ret; }", NULL, NULL, 0, NULL,
+                         NULL, 0)); /* that it is wrong comes out later */
+    WANT(CUDA_ERROR_INVALID_PTX, cuLibraryGetKernel(&kernel, library, "e"));
+    OK(cuLibraryGetKernelCount(&count, library));
+    assert_int_equal(count, 0);
+    OK(cuLibraryUnload(library));
     OK(cuLibraryLoadData(&library, module_text, NULL, NULL, 0, NULL, NULL, 0));
     OK(cuLibraryGetKernelCount(&count, library));
     assert_int_equal(count, 2);
@@ -317,13 +320,14 @@ static void test_library(void **state)
     OK(cuKernelGetAttribute(&value, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, kernel, 0));
     assert_int_equal(value, 1024);
     OK(cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 100000, kernel, 0));
+    WANT(CUDA_ERROR_INVALID_CONTEXT, cuKernelGetParamInfo(kernel, 0, &offset, &size));
+    WANT(CUDA_ERROR_INVALID_CONTEXT, cuKernelGetFunction(&function, kernel));
+
+    OK(cuCtxSetCurrent(primary));
     OK(cuKernelGetParamInfo(kernel, 0, &offset, &size));
     assert_int_equal(offset, 0);
     assert_int_equal(size, 8);
     WANT(CUDA_ERROR_INVALID_VALUE, cuKernelGetParamInfo(kernel, 1, &offset, &size));
-    WANT(CUDA_ERROR_INVALID_CONTEXT, cuKernelGetFunction(&function, kernel));
-
-    OK(cuCtxSetCurrent(primary));
     OK(cuKernelGetFunction(&function, kernel));
     OK(cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, function));
     assert_int_equal(value, 100000);
@@ -394,7 +398,10 @@ static void test_linker(void **state)
     WANT(CUDA_ERROR_INVALID_PTX,
          cuLinkAddData(link, CU_JIT_INPUT_PTX, bad, sizeof bad, "bad.ptx", 0, NULL, NULL));
     assert_non_null(strstr(log, "bad.ptx"));
+    static unsigned char elf[64] = {0x7f, 'E', 'L', 'F', 2, 1, 1};
     WANT(CUDA_ERROR_NOT_SUPPORTED,
+         cuLinkAddData(link, CU_JIT_INPUT_CUBIN, elf, sizeof elf, NULL, 0, NULL, NULL));
+    WANT(CUDA_ERROR_INVALID_IMAGE,
          cuLinkAddData(link, CU_JIT_INPUT_CUBIN, bad, sizeof bad, NULL, 0, NULL, NULL));
     WANT(CUDA_ERROR_INVALID_VALUE,
          cuLinkAddData(link, (CUjitInputType)77, bad, sizeof bad, NULL, 0, NULL, NULL));

@@ -224,11 +224,13 @@ static void test_faults_stick(void **state)
     WANT(CUDA_ERROR_ILLEGAL_ADDRESS, cuStreamSynchronize(NULL));
     int count = 0;
     OK(cuDeviceGetCount(&count)); /* needs no context */
-    OK(cuDevicePrimaryCtxReset(0));
     CUcontext context;
-    OK(cuDevicePrimaryCtxRetain(&context, 0));
-    OK(cuCtxSetCurrent(context));
-    OK(cuMemAlloc(&a, 4)); /* a fresh one works */
+    OK(cuDevicePrimaryCtxRetain(&context, 0)); /* it is there still */
+    OK(cuDevicePrimaryCtxReset(0));
+    WANT(CUDA_ERROR_CONTEXT_IS_DESTROYED, cuMemAlloc(&a, 4));
+    WANT(CUDA_ERROR_ILLEGAL_ADDRESS, cuDevicePrimaryCtxRetain(&context, 0)); /* and there is no other */
+    WANT(CUDA_ERROR_ILLEGAL_ADDRESS, cuCtxCreate(&context, NULL, 0, 0));
+    OK(cuDeviceGetCount(&count));
 }
 
 /* Loads that compilers widen to 16 bytes may end behind the CTA's shared memory, as on a GPU; what starts
@@ -273,5 +275,5 @@ int main(void)
         IN_CONTEXT(test_faults_stick),
         IN_CONTEXT(test_blocks_are_clusters),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_ALONE(tests);
 }

@@ -467,7 +467,10 @@ static void test_small_questions(void **state)
     OK(cuMemSetMemPool(&device, CU_MEM_ALLOCATION_TYPE_PINNED, one));
     OK(cuMemGetMemPool(&two, &device, CU_MEM_ALLOCATION_TYPE_PINNED));
     assert_ptr_equal(one, two);
-    WANT(CUDA_ERROR_NOT_SUPPORTED, cuMemGetMemPool(&two, &host, CU_MEM_ALLOCATION_TYPE_PINNED));
+    OK(cuMemGetMemPool(&two, &host, CU_MEM_ALLOCATION_TYPE_PINNED));
+    assert_ptr_not_equal(one, two);
+    host.type = CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT;
+    WANT(CUDA_ERROR_INVALID_VALUE, cuMemGetMemPool(&two, &host, CU_MEM_ALLOCATION_TYPE_PINNED));
 
     char name[64] = "", long_enough[1024];
     size_t bytes = 8;

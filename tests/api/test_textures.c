@@ -447,6 +447,9 @@ static void test_mipmaps(void **state)
            "mov.b32 %r0, %f0;",
            texture, AT(F(0.5), F(0.5), F(0.5), F(0)), 100); /* two texels a step */
     CUDA_RESOURCE_VIEW_DESC view = {.width = 4, .height = 4, .firstMipmapLevel = 1, .lastMipmapLevel = 2};
+    WANT(CUDA_ERROR_INVALID_VALUE, /* without a format, whatever the manual says: so an H200 */
+         cuTexObjectCreate(&texture, &resource, &sampler, &view));
+    view.format = CU_RES_VIEW_FORMAT_FLOAT_1X32;
     OK(cuTexObjectCreate(&texture, &resource, &sampler, &view));
     want_f(tex_2d, texture, AT(F(0.5), F(0.5)), 100);
     view.lastMipmapLevel = 3;
@@ -676,18 +679,93 @@ static void test_geometry(void **state)
     WANT(CUDA_ERROR_LAUNCH_FAILED, run("", tex_3d, texture, NULL));
 }
 
+static void test_rows(void **state)
+{
+    (void)state;
+    CUtexObject texture = texture_of(array_new(4, 2, 0, CU_AD_FORMAT_FLOAT, 1, 0), CU_TR_ADDRESS_MODE_CLAMP,
+                                     CU_TR_FILTER_MODE_POINT, 0);
+    WANT(CUDA_ERROR_LAUNCH_FAILED, run("", tex_1d, texture, NULL));
+}
+
+/* An array of height 1 read as one of one dimension (Dr.Jit), and a surface whose sizes txq asks for (Slang).
+ */
+static void test_row(void **state)
+{
+    (void)state;
+    union word out[4];
+    CUsurfObject surface = 0;
+    const CUarray row = array_new(4, 1, 0, CU_AD_FORMAT_FLOAT, 1, CUDA_ARRAY3D_SURFACE_LDST);
+    const CUDA_RESOURCE_DESC resource = {.resType = CU_RESOURCE_TYPE_ARRAY, .res.array.hArray = row};
+    fill(row, (const float[]){0, 1, 2, 3}, 16, 1, 1);
+    want_f(tex_1d, texture_of(row, CU_TR_ADDRESS_MODE_CLAMP, CU_TR_FILTER_MODE_POINT, 0), AT(F(2.5)), 2);
+    OK(cuSurfObjectCreate(&surface, &resource));
+    fetch("txq.width.b32 %r0, [%h];\ntxq.height.b32 %r1, [%h];", surface, NULL, out);
+    assert_int_equal(out[0].i, 4);
+    assert_int_equal(out[1].i, 1);
+    WANT(CUDA_ERROR_LAUNCH_FAILED, run("", "txq.filter_mode.b32 %r0, [%h];", surface, NULL));
+}
+
+/* Registers wider than the element, as nvcc writes every sust and suld of 8 bits; a sum at a place in texels.
+ */
+static void test_surface_registers(void **state)
+{
+    (void)state;
+    union word out[4];
+    CUsurfObject surface = 0;
+    const CUDA_RESOURCE_DESC resource = {
+        .resType = CU_RESOURCE_TYPE_ARRAY,
+        .res.array.hArray = array_new(4, 2, 0, CU_AD_FORMAT_UNSIGNED_INT32, 1, CUDA_ARRAY3D_SURFACE_LDST)};
+    OK(cuSurfObjectCreate(&surface, &resource));
+    fetch("mov.b32 %r0, 0x12345680;\nsust.b.2d.b32.trap [%h, {%c0, %c1}], %r0;\nmov.b32 %r0, -1;\n"
+          "sust.b.2d.b8.trap [%h, {%c0, %c1}], {%r0};\nsuld.b.2d.b32.trap %r1, [%h, {%c0, %c1}];\n"
+          "suld.b.2d.b8.trap {%r2}, [%h, {%c0, %c1}];\nmov.b32 %r3, 1;\n"
+          "sured.p.add.2d.b32.trap [%h, {%c1, %c1}], %r3;\nsuld.b.2d.b32.trap %r3, [%h, {%c0, %c1}];",
+          surface, AT(I(4), I(1)), out);
+    assert_int_equal(out[1].i, 0x123456ff);
+    assert_int_equal(out[2].i, 0xff);
+    assert_int_equal(out[3].i, 0x12345700);
+}
+
+/* Two dimensions of three are the first slice; one of two ends the kernel. */
+static void test_surface_geometry(void **state)
+{
+    (void)state;
+    union word out[4];
+    CUsurfObject surface = 0;
+    const CUDA_RESOURCE_DESC resource = {
+        .resType = CU_RESOURCE_TYPE_ARRAY,
+        .res.array.hArray = array_new(4, 2, 3, CU_AD_FORMAT_UNSIGNED_INT32, 1, CUDA_ARRAY3D_SURFACE_LDST)};
+    OK(cuSurfObjectCreate(&surface, &resource));
+    fetch("mov.b32 %r1, 7;\nsust.b.2d.b32.trap [%h, {%c0, %c1}], %r1;\n"
+          "suld.b.3d.b32.trap %r0, [%h, {%c0, %c1, %c2, %c2}];",
+          surface, AT(I(4), I(1), I(0)), out);
+    assert_int_equal(out[0].i, 7);
+    WANT(CUDA_ERROR_LAUNCH_FAILED, run("", "suld.b.1d.b32.trap %r0, [%h, {%c0}];", surface, NULL));
+}
+
 #define TEST(test) cmocka_unit_test_setup_teardown(test, setup, without_context)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_arrays),          TEST(test_refused),
-        TEST(test_point),           TEST(test_linear_filter),
-        TEST(test_formats),         TEST(test_layers),
-        TEST(test_mipmaps),         TEST(test_memory),
-        TEST(test_surfaces),        TEST(test_surface_alignment),
-        TEST(test_surface_formats), TEST(test_references),
-        TEST(test_unbound),         TEST(test_geometry),
+        TEST(test_arrays),
+        TEST(test_refused),
+        TEST(test_point),
+        TEST(test_linear_filter),
+        TEST(test_formats),
+        TEST(test_layers),
+        TEST(test_mipmaps),
+        TEST(test_memory),
+        TEST(test_surfaces),
+        TEST(test_surface_alignment),
+        TEST(test_surface_formats),
+        TEST(test_references),
+        TEST(test_unbound),
+        TEST(test_geometry),
+        TEST(test_rows),
+        TEST(test_row),
+        TEST(test_surface_registers),
+        TEST(test_surface_geometry),
     };
-    return cmocka_run_group_tests_name("textures", tests, NULL, NULL);
+    return RUN_ALONE(tests);
 }

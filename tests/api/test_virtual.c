@@ -330,5 +330,5 @@ int main(int argc, char **argv)
         IN_CONTEXT(test_map),       IN_CONTEXT(test_grow),     IN_CONTEXT(test_refused),
         IN_CONTEXT(test_read_only), IN_CONTEXT(test_unmapped), IN_CONTEXT(test_processes),
     };
-    return cmocka_run_group_tests_name("virtual memory", tests, NULL, NULL);
+    return RUN_ALONE(tests);
 }

@@ -214,7 +214,7 @@ static void host_memory(void **state)
         mmap(NULL, 4 * (size_t)page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_true(pages != MAP_FAILED);
     assert_false(emu_space_host_visible(space));
-    assert_true(emu_memory_register(machine, pages + 8, 100));
+    assert_true(emu_memory_register(machine, pages + 8, 100, false));
     assert_true(emu_space_host_visible(space));
     const uint64_t at = (uint64_t)(uintptr_t)pages + 8;
     assert_ptr_equal(emu_space_read(space, at + 96, 4), pages + 104);
@@ -223,15 +223,16 @@ static void host_memory(void **state)
     assert_non_null(emu_space_range_write(space, at, 100));
     explain_is(at + 98, 4, false,
                "out of bounds: 4 bytes at offset 98 of the 100 bytes of host memory registered");
-    assert_false(emu_memory_register(machine, pages + 50, 4)); /* overlaps */
+    assert_false(emu_memory_register(machine, pages + 50, 4, false)); /* overlaps */
     assert_false(emu_memory_unregister(machine, pages));
     assert_true(emu_memory_unregister(machine, pages + 8));
     assert_null(emu_space_read(space, at, 4));
     /* Not mapped, and mapped read-only. */
     munmap(pages + page, (size_t)page);
-    assert_false(emu_memory_register(machine, pages, 2 * (size_t)page));
+    assert_false(emu_memory_register(machine, pages, 2 * (size_t)page, false));
     assert_int_equal(mprotect(pages, (size_t)page, PROT_READ), 0);
-    assert_true(emu_memory_register(machine, pages, (size_t)page));
+    assert_false(emu_memory_register(machine, pages, (size_t)page, false));
+    assert_true(emu_memory_register(machine, pages, (size_t)page, true));
     assert_non_null(emu_space_read(space, (uint64_t)(uintptr_t)pages, 4));
     assert_null(emu_space_write(space, (uint64_t)(uintptr_t)pages, 4));
     explain_is((uint64_t)(uintptr_t)pages, 4, true, "read-only: registered host memory");
@@ -240,7 +241,7 @@ static void host_memory(void **state)
     munmap(pages + 2 * page, 2 * (size_t)page);
     /* Device memory cannot be registered. */
     const uint64_t a = emu_memory_alloc(machine, 64, EMU_MEMORY_DEVICE);
-    assert_false(emu_memory_register(machine, (void *)(uintptr_t)a, 64));
+    assert_false(emu_memory_register(machine, (void *)(uintptr_t)a, 64, false));
     emu_memory_free(machine, a);
 }
 

@@ -26,7 +26,7 @@ done
 [[ ! -f $build/../../README.md || -e $prefix/share/doc/clusterlab/README.md ]] || complain "no share/doc/clusterlab/README.md"
 while IFS= read -r file; do
     case $file in
-    bin/clusterlab | lib/clusterlab/emu/libcuda.so.1 | lib/clusterlab/emu/libnvJitLink.so.1[23] | share/clusterlab/kernels/* | share/clusterlab/ptx/*) ;;
+    bin/clusterlab | lib/clusterlab/emu/libcuda.so.1 | lib/clusterlab/emu/libnvJitLink.so.1[23] | lib/clusterlab/emu/libclusterlab-preload.so | share/clusterlab/kernels/* | share/clusterlab/ptx/*) ;;
     share/doc/clusterlab/*) ;;
     *) complain "$file: not meant to be installed" ;;
     esac

@@ -1,9 +1,9 @@
 /* A stand-in for libnvJitLink.so (nvJitLink 13.0 manual), for programs that link with it before they load:
    numba-cuda, cuda.core. A linked "cubin" is PTX here, which is what the stand-in driver loads. Inputs are
    linked by that driver's own cuLink calls; LTO IR is first made PTX by the real library
-   (CLUSTERLAB_NVJITLINK says where it is). `clusterlab with-emulator` preloads this library, so that a
-   look-up of libnvJitLink by name finds it. Leaves out: cubins, object files and archives, which hold machine
-   code (refused by name). */
+   (CLUSTERLAB_NVJITLINK says where it is). `clusterlab with-emulator` has this library loaded from the start
+   (host/emu/preload), so that a look-up of libnvJitLink by name finds it. Leaves out: cubins, object files
+   and archives, which hold machine code (refused by name). */
 #include <dlfcn.h>
 #include <stdarg.h>
 #include <stdbool.h>

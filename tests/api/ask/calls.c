@@ -382,6 +382,55 @@ void section_calls(void)
     ask_child("failed", failed, NULL);
 }
 
+/* ---- after a kernel has failed and its context is gone ---- */
+
+static void fail_here(CUfunction store)
+{
+    ASK("the kernel", cuLaunchKernel(store, 1, 1, 1, 1, 1, 1, 0, NULL, ask_params, NULL));
+    ASK("its end", cuCtxSynchronize());
+}
+
+/* The primary context failed and was reset; NULL: it stays current, else none is. */
+static void after_reset(const void *argument)
+{
+    if (!ready())
+        return;
+    fail_here(o.store);
+    ASK("reset", cuDevicePrimaryCtxReset(0));
+    if (argument != NULL)
+        cuCtxSetCurrent(NULL);
+    each_call();
+}
+
+/* Another context failed; NULL: it is there still, else it is destroyed. The calls are about the primary one.
+ */
+static void bystander(const void *argument)
+{
+    CUcontext failing = NULL;
+    CUmodule module = NULL;
+    CUfunction store = NULL;
+    if (!ready())
+        return;
+    MUST(cuCtxCreate(&failing, NULL, 0, 0));
+    MUST(cuModuleLoadData(&module, ask_ptx));
+    MUST(cuModuleGetFunction(&store, module, "store"));
+    fail_here(store);
+    if (argument != NULL)
+        ASK("destroy", cuCtxDestroy(failing));
+    MUST(cuCtxSetCurrent(o.context));
+    each_call();
+    ASK("retain", cuDevicePrimaryCtxRetain(&t.context, 0));
+    ASK("create", cuCtxCreate(&t.context, NULL, 0, 0));
+}
+
+void section_poisoned(void)
+{
+    ask_child("reset", after_reset, NULL);
+    ask_child("reset, none current", after_reset, &o);
+    ask_child("bystander", bystander, NULL);
+    ask_child("bystander, destroyed", bystander, &o);
+}
+
 /* ---- while a stream is captured ---- */
 
 static bool destroys(const char *name)

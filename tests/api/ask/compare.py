@@ -6,7 +6,8 @@ usage: compare.py ASK LIBCUDA RECORD DIFFERENCES [SECTION]…
 RECORD is the output of ASK on a GPU (README.md says how it is made). DIFFERENCES lists the answers that may differ, each group
 under a comment with the reason: "= line" is a line of the record that the stand-in answers otherwise, the "+ line" below it is
 what it answers instead; "~ pattern" names questions that are not compared. A question at which the GPU's driver crashed or hung
-needs any answer at all. A difference that is not listed, and a listed one that has gone, both fail.
+needs any answer at all. A difference that is not listed, and a listed one that has gone, both fail. Sections that the record does
+not have were not put to a GPU yet: they are named, and need any answers.
 """
 import os
 import re
@@ -43,6 +44,8 @@ def main():
     skipped = re.compile("|".join(line[2:] for line in listed if line.startswith("~ ")) or "$^")
     may_be = answers([line[2:] for line in listed if line.startswith("= ")])
     instead = answers([line[2:] for line in listed if line.startswith("+ ")])
+    recorded = {question.split("/")[0] for question in theirs}
+    unrecorded = {question.split("/")[0] for question in ours} - recorded
     wrong = 0
 
     def tell(*words):
@@ -51,7 +54,8 @@ def main():
         print(*words)
 
     for question in sorted(set(ours) | set(theirs)):
-        if skipped.search(question) or (sections and question.split("/")[0] not in sections):
+        section = question.split("/")[0]
+        if skipped.search(question) or section in unrecorded or (sections and section not in sections):
             continue
         mine, its = ours.get(question), theirs.get(question)
         if its in NO_ANSWER and mine not in NO_ANSWER:
@@ -65,6 +69,8 @@ def main():
     for question in sorted(set(may_be) - set(theirs)):
         tell("listed, but never asked:", question)
     print("%d answers, %d of them listed as different, %d wrong" % (len(ours), len(may_be), wrong))
+    if unrecorded:
+        print("not put to a GPU yet:", ", ".join(sorted(unrecorded)))
     if run.returncode != 0:
         print("ask ended with status", run.returncode, run.stderr)
     return int(wrong > 0 or run.returncode != 0 or not ours)

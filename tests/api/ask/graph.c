@@ -351,7 +351,7 @@ void section_graph(void)
     ASK("find in the wrong clone", cuGraphNodeFindInClone(&t.node, b, clone));
     ASK("find in no clone", cuGraphNodeFindInClone(&t.node, o.kernel_node, o.graph));
     ASK("dot NULL", cuGraphDebugDotPrint(o.graph, NULL, 0));
-    ASK("dot nowhere", cuGraphDebugDotPrint(o.graph, "/nonexistent/a.dot", 0));
+    ASK("dot nowhere", cuGraphDebugDotPrint(o.graph, "/nonexistent-of-clusterlab/a.dot", 0));
     ASK("destroy", cuGraphDestroy(o.graph));
     ASK("launch after", cuGraphLaunch(exec, o.stream));
     ASK("exec destroy", cuGraphExecDestroy(exec));

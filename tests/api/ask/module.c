@@ -61,7 +61,7 @@ void section_module(void)
     ASK("load fat binary NULL", cuModuleLoadFatBinary(&module, NULL));
     ASK("load file NULL", cuModuleLoad(&module, NULL));
     ASK("load file empty name", cuModuleLoad(&module, ""));
-    ASK("load file missing", cuModuleLoad(&module, "/nonexistent.ptx"));
+    ASK("load file missing", cuModuleLoad(&module, "/nonexistent-of-clusterlab.ptx"));
     ASK("load file folder", cuModuleLoad(&module, "/"));
     char path[] = "/tmp/ask-XXXXXX";
     const int file = mkstemp(path);
@@ -180,7 +180,8 @@ void section_library(void)
     ASK("load garbage", cuLibraryLoadData(&library, "garbage", NULL, NULL, 0, NULL, NULL, 0));
     ASK("load broken", cuLibraryLoadData(&library, broken, NULL, NULL, 0, NULL, NULL, 0));
     ASK("module of broken", cuLibraryGetModule(&t.module, library));
-    ASK("load file missing", cuLibraryLoadFromFile(&library, "/nonexistent", NULL, NULL, 0, NULL, NULL, 0));
+    ASK("load file missing",
+        cuLibraryLoadFromFile(&library, "/nonexistent-of-clusterlab", NULL, NULL, 0, NULL, NULL, 0));
     ASK("load file NULL", cuLibraryLoadFromFile(&library, NULL, NULL, NULL, 0, NULL, NULL, 0));
     ASK("load jit options NULL", cuLibraryLoadData(&library, ask_ptx, NULL, NULL, 1, NULL, NULL, 0));
     CUjit_option jit = CU_JIT_MAX_REGISTERS;
@@ -327,7 +328,8 @@ void section_link(void)
     ASK("destroy NULL", cuLinkDestroy(NULL));
     MUST(cuLinkCreate(0, NULL, NULL, &state));
     ASK("file NULL", cuLinkAddFile(state, CU_JIT_INPUT_PTX, NULL, 0, NULL, NULL));
-    ASK("file missing", cuLinkAddFile(state, CU_JIT_INPUT_PTX, "/nonexistent", 0, NULL, NULL));
-    ASK("file missing, library", cuLinkAddFile(state, CU_JIT_INPUT_LIBRARY, "/nonexistent", 0, NULL, NULL));
+    ASK("file missing", cuLinkAddFile(state, CU_JIT_INPUT_PTX, "/nonexistent-of-clusterlab", 0, NULL, NULL));
+    ASK("file missing, library",
+        cuLinkAddFile(state, CU_JIT_INPUT_LIBRARY, "/nonexistent-of-clusterlab", 0, NULL, NULL));
     ASK("complete after missing files", cuLinkComplete(state, &image, &bytes));
 }
