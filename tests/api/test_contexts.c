@@ -285,8 +285,8 @@ int main(void)
         IN_CONTEXT(test_contents_die),
         IN_CONTEXT(test_threads_have_stacks),
         IN_CONTEXT(test_limits),
-        IN_CONTEXT(test_stack_limit),
         IN_CONTEXT(test_fork),
+        IN_CONTEXT(test_stack_limit), /* last: its fault stays with the primary context */
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
