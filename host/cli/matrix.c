@@ -100,6 +100,8 @@ static void judge_rows(struct clab_cell *cell, const char *variant, const json_t
     }
     if (text.text != NULL) {
         free(cell->reason);
+        cell->file[0] = '\0';
+        cell->line = cell->column = 0;
         cell->reason = clab_str_take(&text);
     }
     clab_str_free(&text);
@@ -226,6 +228,10 @@ static void write_cell(struct clab_record_writer *writer, const struct clab_subj
                   (int)cell->waived, "failed", (int)(cell->failed != 0), "reason", cell->reason);
     json_t *record = row_record(row);
     json_object_update(record, more);
+    if (cell->reason != NULL && cell->line > 0)
+        json_object_set_new(record, "place",
+                            json_pack("{s:s,s:i,s:i}", "file", clab_path_shown(cell->file), "line",
+                                      (int)cell->line, "column", (int)cell->column));
     clab_record_write(writer, "matrix", NULL, record);
     json_decref(more);
     json_decref(record);
@@ -246,7 +252,7 @@ static void write_records(const struct clab_matrix *matrix, struct clab_record_w
         json_t *more = json_pack("{s:s,s:O,s:b,s:o,s:s?,s:s?,s:O?}", "built_for", try->built_for->name,
                                  "device", matrix->gpu, "taken", (int)try->taken, "compile_ms",
                                  try->taken ? json_real(try->ms) : json_null(), "log", try->log, "reason",
-                                 try->reason, "error", try->error);
+                                 try->cell.reason, "error", try->error);
         json_t *record = row_record(&matrix->rows[try->row]);
         json_object_update(record, more);
         clab_record_write(writer, "jit", NULL, record);

@@ -22,12 +22,14 @@ enum clab_stage {
 
 struct clab_cell {
     enum clab_stage stage;
-    bool declared;    /* the kernel says itself that it needs another target: not tried */
-    bool driver_call; /* complete by driver calls in place of native instructions */
-    bool unreached;   /* interrupted before it was compiled, or nothing here compiles it */
-    bool waived;      /* the experiment cannot run on that device */
-    int failed;       /* exit status of a run that was wrong, failed or timed out; 0 none */
-    char *reason;     /* why it came no further, or a remark; heap, NULL none */
+    bool declared;         /* the kernel says itself that it needs another target: not tried */
+    bool driver_call;      /* complete by driver calls in place of native instructions */
+    bool unreached;        /* interrupted before it was compiled, or nothing here compiles it */
+    bool waived;           /* the experiment cannot run on that device */
+    int failed;            /* exit status of a run that was wrong, failed or timed out; 0 none */
+    char *reason;          /* why it came no further, or a remark; heap, NULL none */
+    char file[512];        /* where in a source that is, "" unknown */
+    uint32_t line, column; /* 0 unknown */
 };
 
 /* One kernel: a variant of an experiment, or a file. */
@@ -55,10 +57,10 @@ struct clab_jit_try {
     size_t row;
     const struct clab_target *built_for;
     bool taken;
-    double ms;     /* what the driver took for it, by the host's clock */
-    char *log;     /* what it said, NULL nothing */
-    char *reason;  /* why it did not take it, NULL */
-    json_t *error; /* the whole error, NULL none */
+    double ms;             /* what the driver took for it, by the host's clock */
+    char *log;             /* what it said, NULL nothing */
+    struct clab_cell cell; /* reason: why it did not take it, NULL */
+    json_t *error;         /* the whole error, NULL none */
 };
 
 struct clab_matrix {
@@ -104,9 +106,11 @@ clab_status clab_matrix_compile(struct clab_matrix *matrix, struct clab_compiler
 struct clab_compile_request clab_matrix_request(const struct clab_subject_row *row,
                                                 const struct clab_target *arch, enum clab_image_kind want,
                                                 const char **options);
-/* The first line of the log that is an error, else the message: what twelve cells with the same cause share.
-   Names of the target give way to "the target". Heap. */
+/* The message without what is each cell's own: what twelve cells with the same cause share. Names of the
+   target give way to "the target". Heap. */
 char *clab_matrix_cause(const struct clab_error *error, const char *arch);
+/* Sets the cell's reason to that cause, and the place to the error's. */
+void clab_matrix_refuse(struct clab_cell *cell, const struct clab_error *error, const char *arch);
 /* Stage and remark of a cell whose image was made. */
 void clab_matrix_judge(const struct clab_compile_result *result, struct clab_cell *cell);
 
@@ -135,16 +139,17 @@ const char *clab_matrix_stage(const struct clab_cell *cell);
 /* Reasons, each with where it holds and for what. Zero-initialise. */
 struct clab_reasons {
     struct clab_reason {
-        const char *reason, *kernel; /* borrowed */
-        char *where;                 /* "sm_100, sm_103" */
+        const struct clab_subject_row *row; /* borrowed, like the cell */
+        const struct clab_cell *cell;
+        char *where; /* "sm_100, sm_103" */
         bool shown;
     } * list;
     size_t count;
 };
-/* Adds `place`, after `joint`, to what the kernel has of that reason: a kernel's places come one after the
-   other. `reason` and `kernel` (told by its pointer) are borrowed. */
-void clab_reasons_add(struct clab_reasons *reasons, const char *reason, const char *kernel, const char *joint,
-                      const char *place);
+/* Adds `place`, after `joint`, to what the row's kernel has of the cell's reason: a kernel's places come one
+   after the other. Row and cell are borrowed. */
+void clab_reasons_add(struct clab_reasons *reasons, const struct clab_subject_row *row,
+                      const struct clab_cell *cell, const char *joint, const char *place);
 /* Each reason once; kernels with the same places share a line. Frees the list. */
 void clab_reasons_print(struct clab_reasons *reasons, FILE *out, bool all);
 

@@ -1,5 +1,6 @@
 /* Cells of the matrix by the compile service: what a kernel is for, compiles (NVRTC), assembles (nvJitLink),
    is complete. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,12 +24,9 @@ char *clab_matrix_cause(const struct clab_error *error, const char *arch)
 {
     struct clab_str text = {0};
     const char *cause = error->message;
-    const char *line = error->log != NULL ? strstr(error->log, "error   : ") : NULL;
-    size_t bytes = strlen(cause);
-    if (line != NULL) {
-        cause = line + strlen("error   : ");
-        bytes = strcspn(cause, "\n");
-    }
+    const char *of_ptx = strstr(cause, " (line "); /* another number in each cell, of a text nobody sees */
+    const bool is_numbered = of_ptx != NULL && strstr(of_ptx, " of its PTX)") != NULL;
+    const size_t bytes = is_numbered ? (size_t)(of_ptx - cause) : strlen(cause);
     static const char named[] = ".target '";
     for (size_t i = 0; i < bytes;) {
         const size_t name = strlen(arch);
@@ -46,6 +44,15 @@ char *clab_matrix_cause(const struct clab_error *error, const char *arch)
             clab_str_add_bytes(&text, &cause[i++], 1);
     }
     return clab_str_take(&text);
+}
+
+void clab_matrix_refuse(struct clab_cell *cell, const struct clab_error *error, const char *arch)
+{
+    free(cell->reason);
+    cell->reason = clab_matrix_cause(error, arch);
+    snprintf(cell->file, sizeof cell->file, "%s", error->file);
+    cell->line = error->line;
+    cell->column = error->column;
 }
 
 void clab_matrix_judge(const struct clab_compile_result *result, struct clab_cell *cell)
@@ -166,7 +173,7 @@ clab_status clab_matrix_compile(struct clab_matrix *matrix, struct clab_compiler
             const char *needs = strstr(result->error.message, " needs "); /* the same for every file */
             batch.cells[i]->reason = strdup(needs != NULL ? needs + 1 : result->error.message);
         } else {
-            batch.cells[i]->reason = clab_matrix_cause(&result->error, batch.requests[i].arch);
+            clab_matrix_refuse(batch.cells[i], &result->error, batch.requests[i].arch);
             /* A wrapper of CUDA's headers that is not for this target: NVRTC went along, the assembler would
                not. */
             if (clab_matrix_is(batch.requests[i].source_path, ".cu") && result->status == CLAB_PTX_TARGET)

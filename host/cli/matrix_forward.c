@@ -1,6 +1,7 @@
 /* Forward compatibility: the PTX of a kernel, built for one target, assembled for every target that may run
    it (PTX ISA 9.0, "PTX Module Directives: .target"), as the driver's JIT does with PTX that is older than
    the GPU. The assembler is nvJitLink's, which need not be the driver's. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -112,13 +113,18 @@ static clab_status build_all(struct clab_matrix *matrix, struct clab_compiler *c
     return status;
 }
 
-static void judge(const struct clab_compile_result *result, struct clab_pair *pair)
+static void judge(const char *source, const struct clab_compile_result *result, struct clab_pair *pair)
 {
     pair->cell.stage = CLAB_STAGE_COMPILED;
     if (result->status == CLAB_OK)
         clab_matrix_judge(result, &pair->cell);
-    else
-        pair->cell.reason = clab_matrix_cause(&result->error, pair->target->name);
+    else {
+        clab_matrix_refuse(&pair->cell, &result->error, pair->target->name);
+        if (clab_matrix_is(source, ".ptx"))
+            snprintf(pair->cell.file, sizeof pair->cell.file, "%s", source);
+        else
+            pair->cell.line = pair->cell.column = 0; /* of PTX that nobody sees */
+    }
 }
 
 /* Pairs [first, end) in one batch: as many as one build has, so that no more than a target's cubins are held
@@ -147,7 +153,7 @@ static clab_status assemble(struct clab_matrix *matrix, struct clab_compiler *co
             status = results[i].status;
             clab_error_copy(error, &results[i].error);
         } else if (status == CLAB_OK)
-            judge(&results[i], &matrix->pairs[first + i]);
+            judge(matrix->rows[matrix->pairs[first + i].row].source, &results[i], &matrix->pairs[first + i]);
         clab_compile_result_free(&results[i]);
     }
     free(requests);
@@ -296,7 +302,7 @@ void clab_matrix_print_forward(const struct clab_matrix *matrix)
             named = matrix->pairs[k - 1].cell.reason != NULL &&
                     strcmp(matrix->pairs[k - 1].cell.reason, pair->cell.reason) == 0;
         snprintf(place, sizeof place, "%s on %s", pair->built_for->name, pair->target->name);
-        clab_reasons_add(&reasons, pair->cell.reason, matrix->rows[pair->row].label, named ? ", " : "; ",
+        clab_reasons_add(&reasons, &matrix->rows[pair->row], &pair->cell, named ? ", " : "; ",
                          named ? pair->target->name : place);
     }
     clab_reasons_print(&reasons, matrix->cli->out, matrix->all);

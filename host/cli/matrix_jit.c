@@ -33,7 +33,7 @@ static clab_status ask(struct clab_session *session, const struct clab_subject_r
     json_t *request =
         json_pack("{s:s,s:s,s:s%}", "op", "jit", "source", row->source, "ptx", ptx->data, ptx->bytes);
     if (request == NULL) {
-        try->reason = strdup("the PTX is not UTF-8 text, and cannot be handed to the worker");
+        try->cell.reason = strdup("the PTX is not UTF-8 text, and cannot be handed to the worker");
         return CLAB_OK;
     }
     clab_status status = clab_session_ask(session, request, -1, NULL, NULL, &answer, &refused);
@@ -43,7 +43,7 @@ static clab_status ask(struct clab_session *session, const struct clab_subject_r
     try->ms = json_number_value(json_object_get(jit, "compile_ms"));
     try->log = log != NULL ? strdup(log) : NULL;
     if (status != CLAB_OK && status != CLAB_INTERRUPTED) {
-        try->reason = clab_matrix_cause(&refused, try->built_for->name);
+        clab_matrix_refuse(&try->cell, &refused, try->built_for->name);
         try->error = clab_error_to_json(&refused);
         status = session->alive ? CLAB_OK : clab_session_reopen(session, error);
     } else if (status == CLAB_INTERRUPTED)
@@ -132,8 +132,8 @@ void clab_matrix_print_jit(const struct clab_matrix *matrix)
             fprintf(out, "%.1f ms\n", try->ms);
         else
             fputs("refused\n", out);
-        if (try->reason != NULL)
-            clab_reasons_add(&reasons, try->reason, label, ", ", built_for);
+        if (try->cell.reason != NULL)
+            clab_reasons_add(&reasons, &matrix->rows[try->row], &try->cell, ", ", built_for);
     }
     clab_reasons_print(&reasons, out, matrix->all);
 }

@@ -268,7 +268,7 @@ void clab_matrix_free(struct clab_matrix *matrix)
         free(matrix->pairs[i].cell.reason);
     for (size_t i = 0; i < matrix->n_tries; i++) {
         free(matrix->tries[i].log);
-        free(matrix->tries[i].reason);
+        free(matrix->tries[i].cell.reason);
         json_decref(matrix->tries[i].error);
     }
     json_decref(matrix->gpu);

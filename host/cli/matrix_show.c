@@ -135,7 +135,7 @@ static void print_reasons(const struct clab_matrix *matrix)
                 continue;
             char *places = places_of(matrix, row, j);
             if (places != NULL)
-                clab_reasons_add(&reasons, row->cells[j].reason, row->label, ", ", places);
+                clab_reasons_add(&reasons, row, &row->cells[j], ", ", places);
             free(places);
         }
     clab_reasons_print(&reasons, matrix->cli->out, matrix->all);

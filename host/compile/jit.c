@@ -58,9 +58,12 @@ static clab_status add_log(struct clab_error *error, clab_status status, const s
     } else if (error->file[0] == '\0') {
         clab_error_at(error, path, 0, 0);
     }
+    if (error->log == NULL) {
+        char *rest = clab_log_rest(logs->errors, located.line > 0 ? &located : error);
+        clab_error_log(error, rest, SIZE_MAX);
+        free(rest);
+    }
     clab_error_clear(&located);
-    if (error->log == NULL && logs->errors[0] != '\0')
-        clab_error_log(error, logs->errors, SIZE_MAX);
     return status;
 }
 

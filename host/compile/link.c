@@ -11,6 +11,7 @@
 #include "compile/ptxas_log.h"
 #include "compile/target.h"
 #include "driver/nvjitlink.h"
+#include "ptx/ptx.h"
 
 /* Error log and info log in one heap text, or NULL. */
 static char *logs(const struct clab_nvjitlink *link, nvJitLinkHandle handle)
@@ -30,24 +31,49 @@ static char *logs(const struct clab_nvjitlink *link, nvJitLinkHandle handle)
     return text;
 }
 
+/* Says what was wanted, and at which column, where the assembler says "syntax error" or does not know a name:
+   its verdict, with the words of our own parser where that refuses the text too. */
+static void explain(const char *path, const char *ptx, size_t bytes, struct clab_error *located)
+{
+    struct ptx_module *module = NULL;
+    struct clab_error own = {0};
+    clab_status status = ptx_parse(ptx, bytes, path, NULL, &module, &own);
+    for (uint32_t i = 0; status == CLAB_OK && i < module->n_functions; i++)
+        if (module->functions[i]->error != NULL) {
+            clab_error_copy(&own, module->functions[i]->error);
+            break;
+        }
+    if (own.status != CLAB_OK && (located->status == CLAB_PTX_SYNTAX || own.line == located->line)) {
+        own.status = located->status;
+        clab_error_copy(located, &own);
+    }
+    ptx_module_free(module);
+    clab_error_clear(&own);
+}
+
 static clab_status fail(const char *call, nvJitLinkResult result, const char *log, const char *path,
                         const char *ptx, struct clab_error *error)
 {
     clab_status status = CLAB_COMPILE;
     struct clab_error located = {0};
+    char *rest = NULL;
     if (log != NULL && clab_ptxas_log_error(log, path, ptx, &located)) {
         status = located.status;
+        rest = clab_log_rest(log, &located);
+        if (status == CLAB_PTX_SYNTAX || status == CLAB_COMPILE)
+            explain(path, ptx, strlen(ptx), &located);
         if (error != NULL)
             clab_error_copy(error, &located);
     } else {
         clab_error_set(error, status, "%s could not be assembled", path);
+        rest = log != NULL ? strdup(log) : NULL;
     }
     clab_error_clear(&located);
     char number[32];
     snprintf(number, sizeof number, "nvJitLinkResult %d", (int)result);
     clab_error_native(error, call, (int)result, number);
-    if (log != NULL && log[0] != '\0')
-        clab_error_log(error, log, SIZE_MAX);
+    clab_error_log(error, rest, SIZE_MAX);
+    free(rest);
     return status;
 }
 

@@ -406,13 +406,18 @@ static clab_status report_failure(struct job *job, nvrtcProgram program, nvrtcRe
         return CLAB_PTX_TARGET;
     }
     struct clab_error located = {0};
+    char *kept = log != NULL ? clab_compile_log_strip(log) : NULL;
+    char *rest = NULL;
     if (log != NULL && clab_nvrtc_log_error(log, &located)) {
+        rest = clab_log_rest(kept, &located);
         copy_error(error, &located);
     } else if (log != NULL && clab_ptxas_log_error(log, request->source_path, NULL, &located)) {
+        rest = clab_log_rest(kept, &located);
         place_in_source(job, program, &located);
         copy_error(error, &located);
     } else if (log != NULL && log[0] != '\0') {
         clab_error_set(error, CLAB_COMPILE, "NVRTC: %.*s", (int)strcspn(log, "\n"), log);
+        rest = kept != NULL ? strdup(kept) : NULL;
         clab_error_at(error, request->source_path, 0, 0);
     } else {
         clab_error_set(error, CLAB_COMPILE, "NVRTC could not compile %s", request->source_path);
@@ -420,9 +425,8 @@ static clab_status report_failure(struct job *job, nvrtcProgram program, nvrtcRe
     clab_status status = located.status != CLAB_OK ? located.status : CLAB_COMPILE;
     clab_error_clear(&located);
     clab_error_native(error, "nvrtcCompileProgram", (int)result, job->nvrtc->nvrtcGetErrorString(result));
-    char *kept = log != NULL ? clab_compile_log_strip(log) : NULL;
-    if (kept != NULL)
-        clab_error_log(error, kept, SIZE_MAX);
+    clab_error_log(error, rest, SIZE_MAX);
+    free(rest);
     free(kept);
     add_remedy(job, log, error);
     return status;

@@ -92,6 +92,73 @@ char *clab_compile_log_strip(const char *log)
     return text;
 }
 
+static const char *trimmed(const char *line)
+{
+    return line + strspn(line, " \t");
+}
+
+/* "1 error detected in the compilation of ..." and its kind: who reads of the error knows. */
+static bool is_closing(const char *line)
+{
+    const char *text = trimmed(line);
+    return strstr(text, "ptxas fatal   : Ptx assembly aborted due to errors") != NULL ||
+           strncmp(text, "ERROR NVJITLINK_ERROR_PTX_COMPILE", 33) == 0 ||
+           strncmp(text, "1 error detected in the compilation of", 38) == 0;
+}
+
+/* Lines that follow an error in a log and repeat its source line, the caret, or the kernel. */
+static bool belongs(const char *line, const struct clab_error *said)
+{
+    const char *text = trimmed(line), *source = trimmed(said->source_line);
+    const size_t bytes = strcspn(source, "\r\n");
+    return text[0] == '\0' || strcmp(text, "^") == 0 || strncmp(text, "in: kernel ", 11) == 0 ||
+           (bytes > 0 && strncmp(text, source, bytes) == 0);
+}
+
+/* The error again: its message, with or without what callers put before it ("cuModuleLoadData: "), or its
+ * line. */
+static bool is_said(const char *line, const struct clab_error *said)
+{
+    char place[40];
+    snprintf(place, sizeof place, ", line %u; ", said->line);
+    if (said->line > 0 && strstr(line, place) != NULL)
+        return true; /* ptxas, which may say several things of one statement */
+    const size_t bytes = strlen(line);
+    for (const char *tail = said->message; tail != NULL && tail[0] != '\0';) {
+        const size_t wanted = strlen(tail);
+        if (wanted <= bytes && strcmp(line + bytes - wanted, tail) == 0)
+            return true;
+        tail = strstr(tail, ": ");
+        tail = tail != NULL ? tail + 2 : NULL;
+    }
+    return false;
+}
+
+char *clab_log_rest(const char *log, const struct clab_error *said)
+{
+    struct clab_str rest = {0};
+    char line[4096];
+    bool follows = false;
+    for (const char *at = log; at != NULL && *at != '\0';) {
+        at = take_line(at, line, sizeof line);
+        if (is_said(line, said))
+            follows = true;
+        else if (follows && belongs(line, said))
+            continue;
+        else {
+            follows = false;
+            if (!is_closing(line) && (line[0] != '\0' || rest.bytes > 0))
+                clab_str_addf(&rest, "%s\n", line);
+        }
+    }
+    char *text = clab_str_take(&rest);
+    if (text != NULL && text[0] == '\0') {
+        free(text);
+        text = NULL;
+    }
+    return text;
+}
+
 void clab_text_line(const char *text, uint32_t n, char *line, size_t bytes)
 {
     line[0] = '\0';

@@ -20,6 +20,10 @@ bool clab_ptxas_log_error(const char *log, const char *source_path, const char *
 /* Likewise from NVRTC's "FILE(LINE): error: text", its source line and caret. Status COMPILE. */
 bool clab_nvrtc_log_error(const char *log, struct clab_error *error);
 
+/* What a log says besides the error that was read out of it (`said`, whose line is in it): heap, NULL when
+   that is nothing or memory is out. The assembler's closing words are no news either. */
+char *clab_log_rest(const char *log, const struct clab_error *said);
+
 /* The n-th line (1-based) of a text, "" where there is none. */
 void clab_text_line(const char *text, uint32_t n, char *line, size_t bytes);
 /* Where the source has what PTX line `line` (1-based) was made of, by the .loc before it in the same function

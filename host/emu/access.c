@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "emu/code.h"
+#include "emu/module.h"
 
 #define STEPS_OF(b)                                                                                         \
     {                                                                                                       \
@@ -71,14 +72,37 @@ static void *widened_load(const struct lane_access *x)
                : NULL;
 }
 
+static bool is_scalar_load(const struct lane_access *x)
+{
+    const struct emu_frame *frame = x->warp->fragment ? x->warp->fragment->frame : NULL;
+    if (x->mode != EMU_LOAD || x->bytes >= 8 || x->bytes != x->align || !frame ||
+        x->op->insn >= frame->code->function->n_insns) {
+        return false;
+    }
+    const struct ptx_insn *insn = &frame->code->function->insns[x->op->insn];
+    return !ptx_has(insn, PTX_MOD_V2) && !ptx_has(insn, PTX_MOD_V4) && !ptx_has(insn, PTX_MOD_V8);
+}
+
+/* A narrower load that begins in a variable and ends behind it, in the same aligned word: clang up to 15
+   loads its 1-bit variables (.u8, .align 2 or more) with ld.u16. No GPU faults. Vectors, stores, and memory
+   that a program allocated are held to the size. */
+static unsigned char *word_of_variable(const struct emu_space *space, const struct lane_access *x)
+{
+    return is_scalar_load(x) &&
+                   emu_module_has_variable_at(x->warp->cta->run->launch->kernel->module, x->address)
+               ? emu_space_range_read(space, x->address, 1)
+               : NULL;
+}
+
 static unsigned char *lane_device(const struct lane_access *x, enum clab_space_id *out_space)
 {
     const struct emu_space *space = emu_warp_space(x->warp);
-    void *at = x->mode == EMU_LOAD ? emu_space_range_read(space, x->address, x->bytes)
-                                   : emu_space_range_write(space, x->address, x->bytes);
+    unsigned char *at = x->mode == EMU_LOAD ? emu_space_range_read(space, x->address, x->bytes)
+                                            : emu_space_range_write(space, x->address, x->bytes);
     const enum emu_address_class class = emu_space_classify(space, x->address);
     if (!at && (class == EMU_ADDRESS_GLOBAL || class == EMU_ADDRESS_CONST)) {
         at = widened_load(x);
+        at = at ? at : word_of_variable(space, x);
     }
     if (!at) {
         char text[256];

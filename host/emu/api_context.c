@@ -469,7 +469,8 @@ CUresult CUDAAPI cuCtxSetLimit(CUlimit limit, size_t value)
     default:
         break;
     }
-    context->limits[limit] = (value + unit - 1) / unit * unit; /* it may wrap around to 0, on the H200 */
+    /* It may wrap around to 0, on the H200. */
+    __atomic_store_n(&context->limits[limit], (value + unit - 1) / unit * unit, __ATOMIC_RELAXED);
     return api_leave();
 }
 

@@ -16,6 +16,8 @@
 #include "emu/api_options.h"
 #include "ptx/link.h"
 
+#define LINKED "linked image"
+
 struct link {
     CUlinkState handle;
     struct api_jit jit;
@@ -44,8 +46,8 @@ static const char *type_name(CUjitInputType type)
 }
 
 /* A text that does not parse is refused when it is added, as the real linker compiles it then; what is
-   undefined counts when all is there (`final`). */
-static CUresult check_text(const char *text, size_t bytes, const char *name, bool final,
+   undefined counts when all is there (`linker`, NULL before). */
+static CUresult check_text(const char *text, size_t bytes, const char *name, const struct ptx_linker *linker,
                            struct clab_error *error)
 {
     struct ptx_module *module = NULL;
@@ -68,9 +70,13 @@ static CUresult check_text(const char *text, size_t bytes, const char *name, boo
             api_explain_narrow(error, module, name, narrow);
             result = CUDA_ERROR_INVALID_PTX;
         }
-        const char *undefined = final ? api_undefined_name(module, true) : NULL;
+        const char *undefined = linker != NULL ? api_undefined_name(module, true) : NULL;
         if (undefined != NULL) {
-            clab_error_set(error, CLAB_LOAD, "%s: undefined reference to '%s'", name, undefined);
+            const char *user = name;
+            uint32_t line = 0;
+            ptx_linker_declared(linker, undefined, &user, &line);
+            clab_error_set(error, CLAB_LOAD, "undefined reference to '%s' in '%s'", undefined, user);
+            clab_error_at(error, user, line, 0);
             api_explain_undefined(error, undefined);
             result = CUDA_ERROR_UNKNOWN;
         }
@@ -124,7 +130,7 @@ static CUresult add_image(struct link *link, CUjitInputType type, const void *da
     result = api_image_ptx(data, bytes, api_device()->model, &text, &text_bytes);
     if (result != CUDA_SUCCESS)
         return result;
-    result = check_text(text, text_bytes, name, false, &error);
+    result = check_text(text, text_bytes, name, NULL, &error);
     if (result == CUDA_SUCCESS && ptx_linker_add(link->linker, text, text_bytes, name, &error) != CLAB_OK)
         result = CUDA_ERROR_UNKNOWN; /* a matter of linking: see cuLinkComplete */
     if (result == CUDA_SUCCESS && ptx_linker_conflict(link->linker) != NULL) {
@@ -163,6 +169,16 @@ static char device_runtime[] =
     "WAIT:\nld.acquire.gpu.global.u64 now, [at];\nsetp.lt.u64 q, now, c;\n@q bra WAIT;\nfence.acq_rel.gpu;\n"
     "DONE:\nbar.sync 0;\nst.param.b32 [result], 0;\nret;\n}\n";
 
+/* An error's place in the linked text, which nobody has seen, becomes that in the module it comes from. */
+static void name_module(const struct ptx_linker *linker, struct clab_error *error)
+{
+    const char *name;
+    uint32_t line;
+    if (strcmp(error->file, LINKED) != 0 || !ptx_linker_place(linker, error->line, &name, &line))
+        return;
+    clab_error_at(error, name, line, 0); /* what stands before it on the line may be another's */
+}
+
 /* The linked text, once: *out_text is heap memory. */
 static CUresult link_text(struct link *link, char **out_text, struct clab_error *error)
 {
@@ -178,10 +194,11 @@ static CUresult link_text(struct link *link, char **out_text, struct clab_error 
     if (status == CLAB_NO_MEMORY)
         return CUDA_ERROR_OUT_OF_MEMORY;
     CUresult result = status == CLAB_OK
-                          ? check_text(*out_text, strlen(*out_text), "linked image", true, error)
+                          ? check_text(*out_text, strlen(*out_text), LINKED, link->linker, error)
                           : CUDA_ERROR_UNKNOWN;
     if (result == CUDA_SUCCESS)
         return result;
+    name_module(link->linker, error);
     free(*out_text);
     *out_text = NULL;
     return CUDA_ERROR_UNKNOWN; /* each input assembles, so this is a matter of linking: the H200's answer */

@@ -55,6 +55,7 @@ static CUresult run_kernel(struct api_context *context, const struct api_launch 
         .cancel = &context->cancel,
         .hooks = check_hooks(),
         .task = api_thread()->task,
+        .stack_bytes = (uint32_t)__atomic_load_n(&context->limits[CU_LIMIT_STACK_SIZE], __ATOMIC_RELAXED),
     };
     clab_status status = emu_launch_run(api_device()->machine, &request, &counters, error);
     api_counters_set(&counters);

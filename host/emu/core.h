@@ -183,6 +183,7 @@ struct emu_launch {
     volatile bool *cancel;         /* polled: true ends the launch with CLAB_INTERRUPTED; may be NULL */
     const struct emu_hooks *hooks; /* observers of this launch; NULL: those of the options */
     const void *task;              /* what the launch is to its maker, for those observers; may be NULL */
+    uint32_t stack_bytes; /* a thread's, of kernels whose need is not known, beyond what they get anyway */
 };
 /* Legality (grid divisible, sizes, co-residency) is the API's business and already checked. *out_counters is
    filled also on failure. Errors: FAULT, DEADLOCK, TIMEOUT, UNSUPPORTED, NO_MEMORY, INTERRUPTED. */

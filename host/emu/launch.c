@@ -14,8 +14,10 @@
 #include "emu/sched.h"
 #include "emu/trace.h"
 
-#define DEEP_STACK_BYTES \
-    16384u /* per thread, of kernels whose need is not known: recursion, indirect calls */
+#define DEEP_STACK_BYTES                                                                                     \
+    16384u /* per thread, of kernels whose need is not known: recursion, indirect calls. CU_LIMIT_STACK_SIZE \
+              comes to it: frames are larger here than those that ptxas makes, which have parameters in      \
+              registers */
 #define REPORT_LINES 64u
 /* Backward branches before a fragment gives way; those of polling loops count 8192 (decode.c). */
 #define SLICE_FUEL      65536
@@ -233,7 +235,7 @@ static clab_status run_init(struct emu_run *run, struct clab_error *error)
         run->room_bytes = ((run->shared_bytes + 15) & ~UINT32_C(15)) + EMU_SHARED_FIRST;
     }
     run->local_bytes = (image->local_bytes + 15) & ~UINT32_C(15);
-    run->local_bytes += image->deep ? DEEP_STACK_BYTES : 0;
+    run->local_bytes += image->deep ? DEEP_STACK_BYTES + ((launch->stack_bytes + 15) & ~UINT32_C(15)) : 0;
     run->resident_limit = residency(run);
     run->clocked = machine->options.schedule == EMU_SCHEDULE_FAIR;
     run->counted = (hooks && run->hooks->op) || run->clocked || image->reads_clock;

@@ -45,6 +45,27 @@ bool emu_module_place(const struct emu_module *module, const struct ptx_var *var
     return *out_address != 0;
 }
 
+static bool is_within(struct ptx_var *const *vars, const uint64_t *addresses, uint32_t n, uint64_t address)
+{
+    for (uint32_t i = 0; addresses && i < n; i++) {
+        if (addresses[i] && address - addresses[i] < vars[i]->bytes) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool emu_module_has_variable_at(const struct emu_module *module, uint64_t address)
+{
+    const struct ptx_module *ptx = module->ptx;
+    bool found = is_within(ptx->vars, module->addresses, ptx->n_vars, address);
+    for (uint32_t f = 0; f < ptx->n_functions && !found; f++) {
+        found = is_within(ptx->functions[f]->vars, module->function_addresses[f], ptx->functions[f]->n_vars,
+                          address);
+    }
+    return found;
+}
+
 uint32_t emu_module_dynamic_align(const struct emu_module *module)
 {
     return module->dynamic_align;

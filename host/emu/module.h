@@ -19,6 +19,8 @@ struct emu_kernel {
 };
 
 const struct ptx_module *emu_module_ptx(const struct emu_module *module);
+/* Does a .global or .const variable of the module lie at the address? */
+bool emu_module_has_variable_at(const struct emu_module *module, uint64_t address);
 /* The kernel's image for the set `name` (NULL: best) and hook mode, with costs when `clocked`; decodes on
    first use, and again after it was dropped. It stays until emu_kernel_release, once for each success.
    Thread-safe. */

@@ -87,17 +87,22 @@ static const struct emu_op *extract(struct emu_warp *warp, const struct emu_op *
     return op + 1;
 }
 
-/* mov.bN d, {a, b, …}: a is the least significant. */
+/* mov.bN d, {a, b, …}: a is the least significant. mov.b128 takes %tid and its kind whole, as ptxas 13.0
+ * does. */
 static clab_status pack(struct emu_emit *emit, const struct ptx_insn *insn, enum ptx_type type)
 {
     const struct ptx_operand *from = &insn->operands[1];
-    const unsigned total = emu_lane_bytes(type), n = from->n_elements;
+    const bool is_special = from->kind == PTX_OPERAND_SREG;
+    const unsigned total = emu_lane_bytes(type), n = is_special ? 4 : from->n_elements;
     if (n < 2 || total % n != 0 || n > 16)
         return emu_unsupported(emit, "a vector of %u elements in a mov.%s", n, ptx_types[type].text);
     const enum ptx_type element = emu_bits_type(total / n);
     uint32_t rows[16];
-    for (unsigned i = 0; i < n; i++)
-        rows[i] = emu_source(emit, &from->elements[i], element);
+    for (unsigned i = 0; i < n; i++) {
+        struct ptx_operand part = is_special ? *from : from->elements[i];
+        part.component = is_special ? (uint8_t)i : part.component;
+        rows[i] = emu_source(emit, &part, element);
+    }
     const uint32_t d = emu_dest(emit, &insn->operands[0], type);
     if (n == 2 && total == 4) {
         emu_push_pair(emit, (struct emu_pair)EMU_PAIR(pack_2x16), d, rows[0], rows[1], EMU_NO_ROW);
@@ -185,7 +190,8 @@ EMU_EMITTER(emu_mov)
         return vector(emit, insn, type);
     if (to_vector)
         return unpack(emit, insn, type);
-    if (insn->operands[1].kind == PTX_OPERAND_VECTOR)
+    if (insn->operands[1].kind == PTX_OPERAND_VECTOR ||
+        (insn->operands[1].kind == PTX_OPERAND_SREG && type == PTX_B128))
         return pack(emit, insn, type);
     if (type == PTX_PRED) {
         const uint32_t a = emu_pred_source(emit, &insn->operands[1]);

@@ -226,6 +226,9 @@ static bool scalar_fits(struct ptx_attempt *attempt, unsigned index, const struc
         if (role->letter != 'e' && role->letter != 's')
             return refuse(attempt, index, "a special register can be read by mov and cvt only");
         const struct ptx_sreg_info *sreg = &ptx_sregs[operand->sreg];
+        if (type == PTX_B128) /* undocumented: ptxas takes all members at once */
+            return (sreg->components == 4 && operand->component == PTX_COMPONENT_NONE) ||
+                   mismatch(attempt, index, type, operand);
         if (sreg->components > 1 && operand->component == PTX_COMPONENT_NONE)
             return refuse(attempt, index, "a special register with members needs .x, .y, .z or .w here");
         if (type == PTX_PRED || sreg->type == PTX_PRED)

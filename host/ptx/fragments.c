@@ -271,10 +271,18 @@ const char *ptx_check_address(const struct ptx_match_context *context, const str
 {
     unsigned count = ptx_coordinates_of(insn, row, role);
     bool texture = strcmp(ptx_rows[row].class, "TEXTURE") == 0;
+    const bool sampled = texture || strcmp(ptx_rows[row].class, "SURFACE") == 0;
     const struct ptx_operand *base = &address->elements[0];
     if (strcmp(ptx_rows[row].class, "MULTIMEM") == 0 && base->kind == PTX_OPERAND_REG &&
         ptx_types[context->regs[base->reg].type].bits != 64)
         return "a multimem address has 64 bits";
+    if (sampled && base->kind == PTX_OPERAND_REG && ptx_types[context->regs[base->reg].type].bits != 64)
+        return "a texture or surface is a reference or a 64-bit register";
+    if (texture && base->kind == PTX_OPERAND_SYMBOL && base->var && base->var->type == PTX_SURFREF)
+        return "a surface is no texture";
+    if (sampled && !texture && base->kind == PTX_OPERAND_SYMBOL && base->var &&
+        (base->var->type == PTX_TEXREF || base->var->type == PTX_SAMPLERREF))
+        return "a texture is no surface";
     if (count == 0)
         return address->n_elements == 1 ? NULL : "this address has no coordinates";
     if (address->n_elements != 2 && !(texture && address->n_elements == 3))
@@ -296,7 +304,9 @@ const char *ptx_check_address(const struct ptx_match_context *context, const str
         return count == 1 && is_coordinate(context, coordinates, floating)
                    ? NULL
                    : "the coordinates must be a vector {…}";
-    if (coordinates->n_elements != count)
+    /* ptxas 13.0 drops those of a vector of 2 or 4 that the geometry does not have. */
+    const uint32_t n = coordinates->n_elements;
+    if (n != count && !(sampled && n > count && (n == 2 || n == 4)))
         return "the number of coordinates is not the geometry's";
     for (unsigned i = 0; i < count; i++)
         if (!is_coordinate(context, &coordinates->elements[i], floating && !(layered && i == 0)))

@@ -387,6 +387,8 @@ static bool alias_check(struct ptx_parser *parser, const struct ptx_function *al
     }
     if (alias->entry || target->entry)
         return ptx_fail(parser, "a kernel has no alias");
+    if (alias == target)
+        return ptx_fail(parser, "'%s' cannot be an alias of itself", alias->name);
     if (alias->defined)
         return ptx_fail(parser, "function '%s' is already defined", alias->name);
     if (target->linkage == PTX_LINK_EXTERN)

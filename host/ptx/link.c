@@ -38,7 +38,7 @@ struct item {
 };
 
 struct input {
-    const char *name;
+    const char *name, *text;
     struct item *items;
     size_t n_items, capacity;
     uint32_t file_offset; /* added to the numbers of .file */
@@ -55,6 +55,13 @@ struct symbol {
     uint32_t chosen_input;
 };
 
+/* From this line of the linked text on stands what an input has at `from`. */
+struct piece {
+    uint32_t line;
+    const struct input *input;
+    const char *from;
+};
+
 struct ptx_linker {
     struct clab_arena arena;
     struct clab_map symbols;
@@ -64,6 +71,10 @@ struct ptx_linker {
     uint32_t version_number;
     struct ptx_target newest;
     struct clab_error twice; /* the first name that two inputs define */
+    struct piece *pieces;
+    size_t n_pieces, pieces_capacity;
+    size_t counted_bytes; /* of the linked text, as far as its lines are counted */
+    uint32_t line;        /* there; from 1 */
 };
 
 struct ptx_linker *ptx_linker_new(void)
@@ -385,10 +396,22 @@ static bool read_statement(struct reader *reader)
     return read_declaration(reader);
 }
 
+static uint32_t line_of(const struct input *input, const char *at)
+{
+    uint32_t line = 1;
+    for (const char *c = input->text; (c = memchr(c, '\n', (size_t)(at - c))) != NULL; c++)
+        line++;
+    return line;
+}
+
 /* ---- names ---- */
 
+/* An alias counts as strong, .weak or not: nvlink 13.0.88 refuses one beside a visible function and beside
+   another alias, and prefers it to a weak function. */
 static int strength(const struct item *item)
 {
+    if (item->kind == ITEM_ALIAS)
+        return 3;
     return item->linkage == PTX_LINK_VISIBLE ? 3 : item->linkage == PTX_LINK_WEAK ? 2 : 1;
 }
 
@@ -407,11 +430,14 @@ static bool enter(struct ptx_linker *linker, uint32_t index, const struct item *
     if (item->linkage == PTX_LINK_NONE || !item->is_defined)
         return true;
     const struct item *old = symbol->chosen;
-    if (old != NULL && strength(old) == 3 && strength(item) == 3 && linker->twice.status == CLAB_OK)
+    if (old != NULL && strength(old) == 3 && strength(item) == 3 && linker->twice.status == CLAB_OK) {
+        const struct input *here = linker->inputs[index], *first = linker->inputs[symbol->chosen_input];
         clab_error_set(&linker->twice, CLAB_LOAD,
-                       "multiple definition of '%.*s' in '%s', first defined in '%s'",
-                       item->name.bytes < 400 ? (int)item->name.bytes : 400, item->name.text,
-                       linker->inputs[index]->name, linker->inputs[symbol->chosen_input]->name);
+                       "multiple definition of '%.*s' in '%s', first defined in '%s' (line %u)",
+                       item->name.bytes < 400 ? (int)item->name.bytes : 400, item->name.text, here->name,
+                       first->name, line_of(first, old->name.text));
+        clab_error_at(&linker->twice, here->name, line_of(here, item->name.text), 0);
+    }
     bool is_larger = old != NULL && strength(old) == 1 && strength(item) == 1 && item->size > old->size;
     if (old == NULL || strength(item) > strength(old) || is_larger) {
         symbol->chosen = item;
@@ -460,6 +486,7 @@ clab_status ptx_linker_add(struct ptx_linker *linker, const char *text, size_t b
     uint32_t index = (uint32_t)linker->n_inputs;
     if (index > 0)
         input->file_offset = inputs[index - 1]->file_offset + inputs[index - 1]->n_files;
+    input->text = copy;
     inputs[linker->n_inputs++] = input;
 
     struct reader reader = {.linker = linker, .input = input, .error = error};
@@ -485,11 +512,29 @@ bool ptx_linker_mentions(const struct ptx_linker *linker, const char *name)
 
 /* ---- writing ---- */
 
+/* Notes where the next part of the linked text comes from. */
+static bool note_piece(struct ptx_linker *linker, const struct clab_str *out, const struct input *input,
+                       const char *from)
+{
+    struct piece *pieces = clab_arena_grow(&linker->arena, linker->pieces, linker->n_pieces,
+                                           &linker->pieces_capacity, sizeof *pieces);
+    if (pieces == NULL)
+        return false;
+    linker->pieces = pieces;
+    for (; linker->counted_bytes < out->bytes; linker->counted_bytes++)
+        linker->line += out->text[linker->counted_bytes] == '\n';
+    pieces[linker->n_pieces++] = (struct piece){linker->line, input, from};
+    return true;
+}
+
 /* A part of a module, with the names that it has now and its numbers of files. */
-static bool write_span(struct clab_str *out, const struct input *input, struct span span)
+static bool write_span(struct clab_str *out, struct ptx_linker *linker, const struct input *input,
+                       struct span span)
 {
     if (span.bytes == 0)
         return true;
+    if (!note_piece(linker, out, input, span.text))
+        return false;
     if (input->renamed.count == 0 && input->file_offset == 0) {
         clab_str_add_bytes(out, span.text, span.bytes);
         return true;
@@ -543,26 +588,26 @@ static bool has_word(struct span span, const char *word)
 }
 
 /* An item whose name another input's definition, or an earlier one, answers for: a declaration of that. */
-static bool write_declaration(struct clab_str *out, const struct ptx_linker *linker,
-                              const struct input *input, const struct item *item, const struct symbol *symbol)
+static bool write_declaration(struct clab_str *out, struct ptx_linker *linker, const struct input *input,
+                              const struct item *item, const struct symbol *symbol)
 {
     if (item->kind == ITEM_ALIAS || item->kind == ITEM_ENTRY)
         return true; /* the declaration before it is enough; nothing can name an entry */
     clab_str_add(out, ".extern ");
     if (item->kind == ITEM_FUNCTION) {
-        if (!write_span(out, input, item->head))
+        if (!write_span(out, linker, input, item->head))
             return false;
     } else {
         const struct input *other = linker->inputs[symbol->chosen_input];
         struct span plain = {symbol->chosen->rest.text, symbol->chosen->plain_bytes};
-        if (!write_span(out, other, symbol->chosen->head) || !write_span(out, other, plain))
+        if (!write_span(out, linker, other, symbol->chosen->head) || !write_span(out, linker, other, plain))
             return false;
     }
     clab_str_add(out, ";\n");
     return true;
 }
 
-static bool write_item(struct clab_str *out, const struct ptx_linker *linker, uint32_t index,
+static bool write_item(struct clab_str *out, struct ptx_linker *linker, uint32_t index,
                        const struct item *item, unsigned max_registers)
 {
     const struct input *input = linker->inputs[index];
@@ -578,12 +623,12 @@ static bool write_item(struct clab_str *out, const struct ptx_linker *linker, ui
     bool good = true;
     if (item->kind != ITEM_OTHER && item->kind != ITEM_ALIAS) {
         clab_str_add(out, directive_of(item->linkage));
-        good = write_span(out, input, item->head);
+        good = write_span(out, linker, input, item->head);
     }
     if (item->kind == ITEM_ENTRY && item->is_defined && max_registers > 0 &&
         !has_word(item->head, ".maxnreg"))
         clab_str_addf(out, "\n.maxnreg %u\n", max_registers);
-    good = good && write_span(out, input, item->rest);
+    good = good && write_span(out, linker, input, item->rest);
     bool is_open = item->kind == ITEM_VARIABLE ||
                    ((item->kind == ITEM_FUNCTION || item->kind == ITEM_ENTRY) && !item->is_defined);
     clab_str_add(out, is_open ? ";\n" : "\n");
@@ -610,6 +655,9 @@ clab_status ptx_linker_text(struct ptx_linker *linker, const char *target, unsig
         clab_str_addf(&out, ".version %.*s\n.target %.*s\n", (int)linker->version.bytes, linker->version.text,
                       (int)linker->target.bytes, linker->target.text);
     clab_str_add(&out, ".address_size 64\n" PTX_LINKED_MARK "\n");
+    linker->n_pieces = 0;
+    linker->counted_bytes = 0;
+    linker->line = 1;
     for (uint32_t i = 0; i < linker->n_inputs && good; i++)
         good = rename_own(linker, i);
     for (uint32_t i = 0; i < linker->n_inputs && good; i++) {
@@ -621,4 +669,39 @@ clab_status ptx_linker_text(struct ptx_linker *linker, const char *target, unsig
     clab_str_free(&out);
     return *out_text != NULL ? CLAB_OK
                              : clab_error_set(error, CLAB_NO_MEMORY, "no memory for the linked image");
+}
+
+bool ptx_linker_place(const struct ptx_linker *linker, uint32_t line, const char **out_name,
+                      uint32_t *out_line)
+{
+    size_t low = 0, high = linker->n_pieces; /* the last piece that begins at or before the line */
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (linker->pieces[middle].line <= line)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == 0)
+        return false;
+    const struct piece *piece = &linker->pieces[low - 1];
+    *out_name = piece->input->name;
+    *out_line = line_of(piece->input, piece->from) + (line - piece->line);
+    return true;
+}
+
+bool ptx_linker_declared(const struct ptx_linker *linker, const char *name, const char **out_name,
+                         uint32_t *out_line)
+{
+    for (size_t i = 0; i < linker->n_inputs; i++)
+        for (size_t k = 0; k < linker->inputs[i]->n_items; k++) {
+            const struct item *item = &linker->inputs[i]->items[k];
+            if (item->kind == ITEM_OTHER || item->linkage != PTX_LINK_EXTERN ||
+                item->name.bytes != strlen(name) || memcmp(item->name.text, name, item->name.bytes) != 0)
+                continue;
+            *out_name = linker->inputs[i]->name;
+            *out_line = line_of(linker->inputs[i], item->name.text);
+            return true;
+        }
+    return false;
 }

@@ -45,4 +45,13 @@ bool ptx_linker_mentions(const struct ptx_linker *linker, const char *name);
 clab_status ptx_linker_text(struct ptx_linker *linker, const char *target, unsigned max_registers,
                             char **out_text, struct clab_error *error);
 
+/* Which module has a line (from 1) of the text that ptx_linker_text made last, and which of its lines that is
+   (from 1). *out_name is the linker's. False for the lines before the first module. */
+bool ptx_linker_place(const struct ptx_linker *linker, uint32_t line, const char **out_name,
+                      uint32_t *out_line);
+
+/* Where a module declares `name` .extern, the first one that does. Out as above; false: none does. */
+bool ptx_linker_declared(const struct ptx_linker *linker, const char *name, const char **out_name,
+                         uint32_t *out_line);
+
 #endif

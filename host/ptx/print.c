@@ -420,7 +420,7 @@ static void print_directives(struct printer *p, const struct ptx_directives *d)
         clab_str_add(p->out, "\n.noreturn");
 }
 
-static void print_header(struct printer *p, const struct ptx_function *function)
+static void print_name(struct printer *p, const struct ptx_function *function)
 {
     clab_str_addf(p->out, "\n%s%s", linkage_text(function->linkage), function->entry ? ".entry " : ".func ");
     if (function->n_returns) {
@@ -429,6 +429,11 @@ static void print_header(struct printer *p, const struct ptx_function *function)
     }
     clab_str_add(p->out, function->name);
     print_params(p, function->params, function->n_params);
+}
+
+static void print_header(struct printer *p, const struct ptx_function *function)
+{
+    print_name(p, function);
     print_directives(p, &function->directives);
 }
 
@@ -529,6 +534,51 @@ static void print_body(struct printer *p, const struct ptx_function *function, s
     clab_str_add(p->out, "}\n");
 }
 
+static void name_entries(const struct ptx_operand *operands, uint32_t count, bool *named)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (operands[i].func && operands[i].func->entry)
+            named[operands[i].func->index] = true;
+        name_entries(operands[i].elements, operands[i].elements ? operands[i].n_elements : 0, named);
+    }
+}
+
+static void name_entries_of(struct ptx_var *const *vars, uint32_t count, bool *named)
+{
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t r = 0; r < vars[i]->n_relocs; r++)
+            if (vars[i]->relocs[r].func && vars[i]->relocs[r].func->entry)
+                named[vars[i]->relocs[r].func->index] = true;
+}
+
+/* Prototypes first, since variables and bodies may name any of them: of functions, and of the kernels whose
+   address something takes. */
+static void print_prototypes(struct printer *p, struct clab_arena *scratch)
+{
+    const struct ptx_module *module = p->module;
+    bool *named = clab_arena_alloc(scratch, (size_t)module->n_functions + 1);
+    if (!named) {
+        p->out->failed = true;
+        return;
+    }
+    name_entries_of(module->vars, module->n_vars, named);
+    for (uint32_t i = 0; i < module->n_functions; i++) {
+        const struct ptx_function *function = module->functions[i];
+        name_entries_of(function->vars, function->n_vars, named);
+        for (uint32_t n = 0; n < function->n_insns; n++)
+            name_entries(function->insns[n].operands, function->insns[n].n_operands, named);
+    }
+    for (uint32_t i = 0; i < module->n_functions; i++) {
+        if (module->functions[i]->entry && !named[module->functions[i]->index])
+            continue;
+        if (module->functions[i]->entry) /* whose directives come with its body */
+            print_name(p, module->functions[i]);
+        else
+            print_header(p, module->functions[i]);
+        clab_str_add(p->out, ";\n");
+    }
+}
+
 void ptx_module_print(const struct ptx_module *module, struct clab_str *out)
 {
     struct printer p = {.out = out, .module = module};
@@ -544,13 +594,7 @@ void ptx_module_print(const struct ptx_module *module, struct clab_str *out)
                   suffix, module->target.texmode_independent ? ", texmode_independent" : "");
     if (module->version >= 23) /* it had none before */
         clab_str_addf(out, ".address_size %u\n", module->address_size);
-    for (uint32_t i = 0; i < module->n_functions;
-         i++) { /* prototypes first: variables and bodies may name any of them */
-        if (module->functions[i]->entry)
-            continue;
-        print_header(&p, module->functions[i]);
-        clab_str_add(out, ";\n");
-    }
+    print_prototypes(&p, &scratch);
     for (uint32_t i = 0; i < module->n_vars; i++)
         print_var(&p, module->vars[i], "");
     for (uint32_t i = 0; i < 2 * module->n_functions; i++) { /* functions, then entries */

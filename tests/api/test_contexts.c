@@ -142,6 +142,36 @@ static void test_limits(void **state)
     WANT(CUDA_ERROR_INVALID_VALUE, cuCtxGetLimit(NULL, CU_LIMIT_STACK_SIZE));
 }
 
+/* Recursion gets the stack that was asked for; what needs more than that overflows. */
+static void test_stack_limit(void **state)
+{
+    (void)state;
+    static const char ptx[] =
+        HEADER ".func (.param .b32 r) f(.param .b32 n)\n{\n.local .align 8 .b8 frame[1024];\n.reg .b32 x, "
+               "y;\n.reg .pred p;\n"
+               "ld.param.u32 x, [n];\nst.local.u32 [frame+512], x;\nmov.u32 y, 0;\nsetp.eq.u32 p, x, 0;\n@p "
+               "bra END;\n"
+               "{\n.param .b32 a, b;\nsub.u32 y, x, 1;\nst.param.b32 [a], y;\ncall (b), f, "
+               "(a);\nld.param.b32 y, [b];\n}\n"
+               "ld.local.u32 x, [frame+512];\nadd.u32 y, y, x;\nEND:\nst.param.b32 [r], y;\nret;\n}\n"
+               ".visible .entry k(.param .u64 out, .param .u32 n)\n{\n.reg .b64 to;\n.reg .b32 x;\n.param "
+               ".b32 a, b;\n"
+               "ld.param.u64 to, [out];\nld.param.u32 x, [n];\nst.param.b32 [a], x;\ncall (b), f, (a);\n"
+               "ld.param.b32 x, [b];\nst.global.u32 [to], x;\nret;\n}\n";
+    CUfunction function = load(ptx, "k");
+    CUdeviceptr memory;
+    uint32_t depth = 60, sum = 0;
+    void *params[] = {&memory, &depth};
+    OK(cuMemAlloc(&memory, 4));
+    OK(cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 80 << 10));
+    OK(cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, NULL, params, NULL));
+    OK(cuMemcpyDtoH(&sum, memory, 4));
+    assert_int_equal(sum, 60 * 61 / 2);
+    OK(cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 1024));
+    OK(cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, NULL, params, NULL));
+    WANT(CUDA_ERROR_ILLEGAL_ADDRESS, cuCtxSynchronize());
+}
+
 /* The child of a fork has no device: its calls say so, and end. */
 static void test_fork(void **state)
 {
@@ -256,6 +286,7 @@ int main(void)
         IN_CONTEXT(test_threads_have_stacks),
         IN_CONTEXT(test_limits),
         IN_CONTEXT(test_fork),
+        IN_CONTEXT(test_stack_limit), /* last: its fault stays with the primary context */
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

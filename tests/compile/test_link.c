@@ -59,8 +59,23 @@ static void test_errors_name_the_line(void **state)
     assert_string_equal(error.file, "k.ptx");
     assert_int_equal(error.line, 5);
     assert_string_equal(error.source_line, "frobnicate.u32 %r1;");
-    assert_non_null(error.log);
+    assert_non_null(strstr(error.message, "frobnicate"));
+    assert_int_equal(error.column, 1);
+    assert_null(error.log); /* which says no more */
     assert_string_equal(error.native_call, "nvJitLinkAddData");
+    assert_int_equal(link_text(".version 8.0\n.target sm_90\n.address_size 64\n.entry k( {\nret;\n}\n",
+                               "sm_90", "k", &image, &error),
+                     CLAB_PTX_SYNTAX);
+    assert_int_equal(error.line, 4);
+    assert_int_equal(error.column, 11);
+    assert_non_null(strstr(error.message, "expected"));
+    assert_int_not_equal(
+        link_text(".version 8.0\n.target sm_90\n.address_size 64\n.entry k() {\nfrobnicate.u32 %r1;\n"
+                  "grobnicate.u32 %r1;\n}\n",
+                  "sm_90", "k", &image, &error),
+        CLAB_OK);
+    assert_int_equal(error.line, 5);
+    assert_non_null(strstr(error.log, "line 6"));
     assert_int_equal(link_text(".version 8.6\n.target sm_100\n.address_size 64\n.entry k() { ret; }\n",
                                "sm_90", "k", &image, &error),
                      CLAB_PTX_TARGET);

@@ -75,6 +75,43 @@ static void test_a_ptx_error_shows_its_line(void **state)
     clab_error_clear(&error);
 }
 
+static void test_a_log_says_what_the_error_does_not(void **state)
+{
+    (void)state;
+    struct clab_error error = {0};
+    static const char one[] =
+        "k.cu(1): error: identifier \"a\" is undefined\n  x = a;\n      ^\n\n1 error detected in the "
+        "compilation of \"k.cu\".\n";
+    static const char two[] =
+        "k.cu(1): error: identifier \"a\" is undefined\n  x = a;\n      ^\n\nk.cu(2): error: identifier "
+        "\"b\" is "
+        "undefined\n  y = b;\n      ^\n\n2 errors detected in the compilation of \"k.cu\".\n";
+    assert_true(clab_nvrtc_log_error(one, &error));
+    assert_null(clab_log_rest(one, &error));
+    char *rest = clab_log_rest(two, &error);
+    assert_string_equal(
+        rest, "k.cu(2): error: identifier \"b\" is undefined\n  y = b;\n      ^\n\n2 errors detected in "
+              "the compilation of \"k.cu\".\n");
+    free(rest);
+    static const char ptx[] =
+        "ptxas application ptx input, line 2; error   : Arguments mismatch for instruction 'add'\n"
+        "ptxas application ptx input, line 2; error   : Unknown symbol 'a'\nptxas fatal   : Ptx "
+        "assembly aborted due to errors\nERROR NVJITLINK_ERROR_PTX_COMPILE: JIT the PTX (k.ptx)\n";
+    assert_true(clab_ptxas_log_error(ptx, "k.ptx", "", &error));
+    assert_null(clab_log_rest(ptx, &error));
+    /* The stand-in's own, after a caller has put the call before the message. */
+    clab_error_set(&error, CLAB_LOAD, "no such name");
+    clab_error_at(&error, "k.ptx", 3, 7);
+    clab_error_context(&error, "cuModuleLoadDataEx (ptx for sm_90)");
+    assert_null(clab_log_rest("k.ptx:3:7: no such name\n      ^\n  in: kernel k\n", &error));
+    rest = clab_log_rest("k.ptx:3:7: no such name\nk.ptx:4:7: no such other name\n", &error);
+    assert_string_equal(rest, "k.ptx:4:7: no such other name\n");
+    free(rest);
+    assert_null(clab_log_rest("", &error));
+    assert_null(clab_log_rest(NULL, &error));
+    clab_error_clear(&error);
+}
+
 static const char verbose[] =
     "ptxas info    : 5922 bytes gmem\n"
     "ptxas info    : Compiling entry function 'other' for 'sm_90'\n"
@@ -155,6 +192,7 @@ int main(void)
         cmocka_unit_test(test_warnings_are_no_errors),
         cmocka_unit_test(test_an_error_number_is_not_part_of_the_message),
         cmocka_unit_test(test_a_ptx_error_shows_its_line),
+        cmocka_unit_test(test_a_log_says_what_the_error_does_not),
         cmocka_unit_test(test_resources_are_those_of_the_entry),
         cmocka_unit_test(test_verbose_lines_go_and_advice_stays),
         cmocka_unit_test(test_a_line_of_ptx_has_its_place_in_the_source),

@@ -96,8 +96,8 @@ static void test_an_error_has_file_line_column_and_log(void **state)
     (void)state;
     struct clab_image image;
     struct clab_error error = {0};
-    assert_int_equal(compile("// c\n__global__ void k(int *p)\n{\n    p[0] = nothing;\n}\n", "sm_90",
-                             CLAB_IMAGE_PTX, "k", &image, &error),
+    assert_int_equal(compile("// c\n__global__ void k(int *p)\n{\n    p[0] = nothing;\n    p[1] = less;\n}\n",
+                             "sm_90", CLAB_IMAGE_PTX, "k", &image, &error),
                      CLAB_COMPILE);
     assert_string_equal(error.file, "dir/k.cu");
     assert_int_equal(error.line, 4);
@@ -105,7 +105,9 @@ static void test_an_error_has_file_line_column_and_log(void **state)
     assert_string_equal(error.source_line, "    p[0] = nothing;");
     assert_non_null(strstr(error.message, "nothing"));
     assert_string_equal(error.native_call, "nvrtcCompileProgram");
-    assert_non_null(strstr(error.log, "1 error detected"));
+    assert_null(strstr(error.log, "nothing")); /* the message has said it */
+    assert_non_null(strstr(error.log, "k.cu(5): error"));
+    assert_non_null(strstr(error.log, "2 errors detected"));
     clab_error_clear(&error);
 }
 

@@ -182,6 +182,8 @@ static const struct fault faults[] = {
     {1, ".entry h() .maxntd 1 { ret; }", "unknown directive of a function", ".entry h() .maxntid 1 { ret; }"},
     {1, ".entry h() {", "expected '}'", ".entry h() { }"},
     {1, ".alias f, nothing;", "'nothing' is not a declared function", ".func other(); .alias other, f;"},
+    {1, ".func other(); .alias other, other;", "'other' cannot be an alias of itself",
+     ".func other(); .alias other, f;"},
     {1, ".file 1 name;", "the file's name in quotes", ".file 1 \"name\""},
     {1, ".section debug_info { .b8 1 }", "expected the name of a section", ".section .debug_info { .b8 1 }"},
     {1, ".section .debug_info { .b8 256 }", "does not fit .b8", ".section .debug_info { .b8 255, -128 }"},
