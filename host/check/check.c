@@ -121,6 +121,7 @@ CHECK_APART static void access_seen(struct check *check, const struct emu_warp *
                                     .write = access->kind != EMU_ACCESS_LOAD,
                                     .reduces = access->kind == EMU_ACCESS_ATOMIC,
                                     .strong = site->strong,
+                                    .map = site->tensor,
                                     .scope = (enum check_scope)site->scope};
         if (owner) {
             check_shared(&actor, owner, &part);
@@ -222,7 +223,7 @@ CHECK_APART static void event_seen(struct check *check, const struct emu_cta *em
         check_clc_query(check, warp, event, site);
         break;
     case EMU_EVENT_FENCE:
-        check_fence(check, warp, event->lanes, &check->sites.list[site]);
+        check_fence(check, warp, event->lanes, &check->sites.list[site], event->address);
         break;
     case EMU_EVENT_GRID_DEPENDENCY:
         check_grid_dependency(check, warp, event->lanes, site);

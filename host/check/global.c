@@ -574,6 +574,26 @@ struct gcell check_shadow_at(const struct global_shadow *g, const struct page *p
     return (struct gcell){reference_at(g, line->w, address), reference_at(g, r, address)};
 }
 
+bool check_global_writer(struct check *check, uint64_t address, struct earlier *out)
+{
+    struct global_shadow *g = check->global;
+    const uint64_t number = (address - g->base) >> PAGE_SHIFT;
+    const struct page *page = number < g->n_pages ? g->pages[number] : NULL;
+    const uint32_t w = page ? check_shadow_at(g, page, address).w : 0;
+    if (!w) {
+        return false;
+    }
+    const struct record *r = &g->records[w >> 5];
+    *out = (struct earlier){.cluster = r->cluster,
+                            .agent = r->agent,
+                            .time = r->time,
+                            .lane = w & 31,
+                            .site = r->site,
+                            .several = r->shift == 0 && (r->lanes & (r->lanes - 1)),
+                            .write = true};
+    return true;
+}
+
 static inline void read_put(struct global_shadow *g, struct page *page, uint64_t address, uint64_t bytes,
                             uint32_t reference)
 {

@@ -37,6 +37,9 @@ uint32_t check_earlier_lanes(const struct check *check, const struct earlier *e)
    as is done everywhere. */
 static bool fenced(const struct actor *a, const struct earlier *e, uint32_t lanes)
 {
+    if (a->map) { /* of a tensor map: through the proxy of its own */
+        return !e->write || clock_knows(a->proxy, e->cluster | CHECK_PROXY_MAP, e->agent, lanes, e->time);
+    }
     return !a->async_proxy || !(e->write || a->clc) || e->agent >= CHECK_CP_AGENT + CHECK_WARP_AGENTS ||
            clock_knows(a->proxy, e->cluster | (a->in_global ? CHECK_PROXY_GLOBAL : 0), e->agent, lanes,
                        e->time);
@@ -218,6 +221,10 @@ static const char *missing_of(const struct actor *a, enum clab_hazard_kind kind,
     const bool bulk_group = e->agent >= CHECK_READ_AGENT && e->agent < CHECK_MBAR_AGENT;
     switch (kind) {
     case CLAB_HAZARD_PROXY_FENCE:
+        if (a->map) {
+            return "no fence.proxy.tensormap::generic.acquire of the tensor map, after a .release or "
+                   "tensormap.cp_fenceproxy, stands between the change of the tensor map and the copy";
+        }
         return "no fence.proxy.async stands between the ordinary store and the asynchronous copy";
     case CLAB_HAZARD_CLC_RESPONSE_REUSED:
         return "nothing orders the last use of the response before the request that overwrites it";

@@ -158,6 +158,12 @@ static void fill(struct site *site)
         site->proxy_shared = insn->n_spaces == 0 || insn->spaces[0] != PTX_SPACE_GLOBAL;
         site->proxy_global = insn->n_spaces == 0 || insn->spaces[0] == PTX_SPACE_GLOBAL;
         break;
+    case PTX_FENCE_PROXY_TENSORMAP_ACQUIRE:
+    case PTX_FENCE_PROXY_TENSORMAP_RELEASE:
+        site->action = "proxy fence";
+        site->map_acquire = insn->row == PTX_FENCE_PROXY_TENSORMAP_ACQUIRE;
+        site->map_release = !site->map_acquire;
+        break;
     case PTX_BAR_SYNC:
     case PTX_BAR_ARRIVE:
     case PTX_BAR_RED:
@@ -247,6 +253,7 @@ static void fill(struct site *site)
             site->acquire = site->acquire && site->load;
         } else if (class[0] == 'A' && class[1] == 'S') { /* ASYNC */
             site->action = "copy";
+            site->tensor = strstr(syntax, "bulk.tensor") != NULL;
             site->strong = ptx_has(insn, PTX_MOD_REDUCE) || syntax[0] == 'r'; /* cp.reduce, red.async */
             site->scope = SCOPE_GPU;
         } else if (strcmp(class, "TEXTURE") == 0) { /* tex, tld4 */

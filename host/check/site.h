@@ -18,10 +18,12 @@ struct site {
     bool strong, acquire, release, is_volatile;
     bool polls; /* a volatile load in a loop that branches on its value */
     bool cp_async;
-    bool read_only; /* a load by a path that need not see what the grid itself has written */
-    uint8_t scope;  /* enum check_scope */
-    bool has_scope; /* written, not the default */
-    bool aligned;   /* wants the whole warp */
+    bool read_only;                /* a load by a path that need not see what the grid itself has written */
+    uint8_t scope;                 /* enum check_scope */
+    bool has_scope;                /* written, not the default */
+    bool aligned;                  /* wants the whole warp */
+    bool tensor;                   /* reads a tensor map */
+    bool map_acquire, map_release; /* fence.proxy.tensormap */
     bool proxy_async, proxy_shared, proxy_global, mbarrier_init, fence_acquire, fence_release;
     bool remote;     /* of shared::cluster */
     bool bulk, read; /* commit and wait of bulk groups; .read */

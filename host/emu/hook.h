@@ -61,10 +61,10 @@ enum emu_event_kind {
     EMU_EVENT_COPY_DONE,            /* warp NULL; copy `id` */
     EMU_EVENT_CLC_ANSWER,           /* warp NULL; copy `id`; wait: granted */
     EMU_EVENT_CLC_QUERY,            /* lanes ask a response; value: lanes whose response says granted */
-    EMU_EVENT_FENCE,                /* by the instruction */
-    EMU_EVENT_GRID_DEPENDENCY,      /* griddepcontrol, by the instruction */
-    EMU_EVENT_COLLECTIVE /* value: member mask; wait: `lanes` came and others are missing; else all of
-                            `lanes` have met */
+    EMU_EVENT_FENCE,           /* by the instruction; address: the tensor map that it names, if it does */
+    EMU_EVENT_GRID_DEPENDENCY, /* griddepcontrol, by the instruction */
+    EMU_EVENT_COLLECTIVE       /* value: member mask; wait: `lanes` came and others are missing; else all of
+                                  `lanes` have met */
 };
 struct emu_event {
     enum emu_event_kind kind;

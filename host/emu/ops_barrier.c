@@ -182,6 +182,30 @@ static const struct emu_op *fence(struct emu_warp *warp, const struct emu_op *op
     return op + 1;
 }
 
+/* fence.proxy.tensormap::generic.acquire: a names the tensor map. */
+static const struct emu_op *fence_map(struct emu_warp *warp, const struct emu_op *op)
+{
+    atomic_thread_fence(memory_order_seq_cst);
+    for (uint32_t left = EMU_HOOKS ? warp->exec : 0; left; left &= left - 1) {
+        EMU_HOOK(
+            warp->cta->run, event, warp->cta, warp, op,
+            &(struct emu_event){.kind = EMU_EVENT_FENCE,
+                                .lanes = left & -left,
+                                .address = EMU_ROW(uint64_t, warp, op->a)[__builtin_ctz(left)] + op->imm});
+    }
+    return op + 1;
+}
+
+EMU_EMITTER(emu_fence_map)
+{
+    int64_t offset = 0;
+    const uint32_t row = emu_address(emit, &insn->operands[0], &offset);
+    struct emu_op *op = emu_push(emit, fence_map, fence_map);
+    op->a = row;
+    op->imm = (uint64_t)offset;
+    return CLAB_OK;
+}
+
 /* fence, fence.proxy, fence.mbarrier_init, membar. */
 EMU_EMITTER(emu_fence)
 {

@@ -2,9 +2,9 @@
 //
 // Needs:    CUDA C++17, sm_100
 // DEVICE:   emu:sm_100
-// LAUNCH:   --grid 400 --block 64 --arg u32[400]:0
+// LAUNCH:   --grid 3000 --block 64 --arg u32[3000]:0
 // EXPECT:   async-read-early|mbarrier-parity|clc-response-reused|deadlock
-// ALLOW:    async-read-early mbarrier-parity clc-response-reused deadlock clc-after-decline proxy-fence mbarrier-ahead race-global race-same-value uninitialized async-exit clc-decode-declined
+// ALLOW:    mbarrier-count async-read-early mbarrier-parity clc-response-reused deadlock clc-after-decline proxy-fence mbarrier-ahead race-global race-same-value uninitialized async-exit clc-decode-declined
 #include "../protocols/protocol.cuh"
 
 // A persistent kernel: one thread asks for the next tile, all wait for the answer, then work.

@@ -3,7 +3,7 @@
 // Needs:    CUDA C++17, sm_90
 // LAUNCH:   --grid 2,2 --block 32 --cluster 2,2 --arg u32[256]:iota --arg u32[256]:iota --arg u32[128]
 // EXPECT:   multicast-unarmed|mbarrier-tx|deadlock|async-overwrite
-// ALLOW:    multicast-unarmed mbarrier-tx deadlock async-overwrite async-exit
+// ALLOW:    multicast-unarmed mbarrier-tx deadlock async-overwrite async-exit uninitialized
 #include "../protocols/protocol.cuh"
 
 __device__ __forceinline__ void to_mask(u32 to, const u32 *from, u32 bytes, u32 bar, unsigned short mask)

@@ -3,7 +3,7 @@
 // Needs:    CUDA C++17, sm_90
 // LAUNCH:   --grid 4 --block 32 --cluster 4 --arg u32[32]
 // EXPECT:   mbarrier-tx|async-read-early|mbarrier-count|mbarrier-ahead
-// ALLOW:    mbarrier-tx async-read-early mbarrier-count async-exit race-remote mbarrier-ahead
+// ALLOW:    mbarrier-tx async-read-early async-overwrite mbarrier-count async-exit race-remote mbarrier-ahead
 #include "../protocols/protocol.cuh"
 
 extern "C" __global__ void peers_reduce(u32 *out)

@@ -3,7 +3,7 @@
 // Needs:    CUDA C++17, sm_90
 // LAUNCH:   --grid 1 --block 64 --arg u32[64]:iota --arg u32[64]
 // EXPECT:   race-shared
-// ALLOW:    race-shared mbarrier-ahead
+// ALLOW:    race-shared mbarrier-ahead deadlock
 #include <cuda/barrier>
 
 using barrier = cuda::barrier<cuda::thread_scope_block>;
