@@ -2,6 +2,7 @@
    the call is made and given back when the stream gets to the free, so that the order a program may rely on
    holds. Pools keep no freed memory: their reserved size is their used size. Pools that processes share:
    api_share_pool.c. */
+#include "check/check.h"
 #include "emu/api.h"
 
 #include <stdlib.h>
@@ -323,7 +324,10 @@ static CUresult allocate(const char *call, CUdeviceptr *dptr, size_t bytes, CUme
     if (pool->used_high_bytes < pool->used_bytes)
         pool->used_high_bytes = pool->used_bytes;
     *dptr = allocation->base;
-    return api_leave();
+    if (check_hooks() == NULL)
+        return api_leave();
+    struct api_work work = {.kind = API_WORK_NEW, .memory = {.address = allocation->base, .bytes = bytes}};
+    return api_result(api_submit(stream, &work, API_ASYNC)); /* its failure is the context's */
 }
 
 CUresult CUDAAPI cuMemAllocAsync(CUdeviceptr *dptr, size_t bytesize, CUstream hStream)
