@@ -48,11 +48,13 @@ struct footprint {
     size_t bytes;
     struct check_range ranges[2]; /* instead of a shadow: a copy or set by the driver */
     unsigned n_ranges;
+    bool frees; /* its range was freed while `launch` ran: for that launch's end only */
 };
 
 static struct {
     pthread_mutex_t lock;
     struct footprint *newest;
+    uint32_t running; /* the launch that runs; 0 none */
     _Atomic unsigned n;
 } past = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -138,7 +140,7 @@ CHECK_APART static void memory_freed(uint64_t address, uint64_t bytes)
     for (struct footprint *f = past.newest; f; f = f->next) {
         struct global_shadow *g = f->spoilt ? NULL : f->shadow;
         const uint64_t end = address + bytes;
-        for (unsigned i = 0; i < f->n_ranges; i++) {
+        for (unsigned i = 0; i < (f->frees ? 0 : f->n_ranges); i++) {
             if (f->ranges[i].address - address < bytes ||
                 address - f->ranges[i].address < f->ranges[i].width) {
                 f->ranges[i].rows = 0;
@@ -368,6 +370,8 @@ static uint32_t in_range(struct global_shadow *g, const struct check_range *rang
     return 0;
 }
 
+#define FREE "free in stream order"
+
 /* What the driver does to a range, as a noun and what follows it. */
 static const char *act(const struct check_range *range)
 {
@@ -387,13 +391,14 @@ static void compare_ranges(struct check *check, const struct footprint *f)
         }
         const struct record *r = &check->global->records[mine >> 5];
         struct clab_hazard *h =
-            check_report(check, CLAB_HAZARD_RACE_LAUNCHES, r->site, SITE_OF_PAST, f->ranges[i].write);
+            check_report(check, f->frees ? CLAB_HAZARD_USE_AFTER_FREE : CLAB_HAZARD_RACE_LAUNCHES, r->site,
+                         SITE_OF_PAST, f->ranges[i].write);
         if (h) {
             check_party(check, &h->parties[0], r->cluster, r->agent, lanes_of(r, mine), r->site, NULL);
             h->within = CLAB_WITHIN_GRID;
             check_place_global(check, h, at, 4);
             check_say(h->missing, sizeof h->missing, "nothing orders this launch and the %s: " NOTHING_ORDERS,
-                      act(&f->ranges[i]));
+                      f->frees ? FREE : act(&f->ranges[i]));
         }
     }
 }
@@ -503,7 +508,7 @@ static void driver_compare(const struct check_task *task, const struct check_ran
                            enum clab_hazard_kind kind, const char *what)
 {
     for (const struct footprint *f = past.newest; f; f = f->next) {
-        if (f->spoilt || ordered(task, f) || !check_kind_enabled(kind)) {
+        if (f->spoilt || f->frees || ordered(task, f) || !check_kind_enabled(kind)) {
             continue;
         }
         for (unsigned i = 0; i < n; i++) {
@@ -518,10 +523,9 @@ static void driver_compare(const struct check_task *task, const struct check_ran
     }
 }
 
-CHECK_APART static void driver_access(const struct check_task *task, const struct check_range *ranges,
-                                      unsigned n)
+static struct footprint *driver_keep(const struct check_task *task, const struct check_range *ranges,
+                                     unsigned n)
 {
-    driver_compare(task, ranges, n, CLAB_HAZARD_RACE_LAUNCHES, NULL);
     keep_room();
     struct footprint *f = check_alloc(sizeof *f);
     f->stream = task->stream;
@@ -534,18 +538,31 @@ CHECK_APART static void driver_access(const struct check_task *task, const struc
     f->next = past.newest;
     past.newest = f;
     atomic_fetch_add(&past.n, 1);
+    return f;
+}
+
+CHECK_APART static void driver_access(const struct check_task *task, const struct check_range *ranges,
+                                      unsigned n)
+{
+    driver_compare(task, ranges, n, CLAB_HAZARD_RACE_LAUNCHES, NULL);
+    driver_keep(task, ranges, n);
 }
 
 CHECK_APART static void driver_free(const struct check_task *task, const struct check_range *range)
 {
-    driver_compare(task, range, 1, CLAB_HAZARD_USE_AFTER_FREE, "free in stream order");
+    driver_compare(task, range, 1, CLAB_HAZARD_USE_AFTER_FREE, FREE);
+    if (past.running) { /* it may have been there already, and leaves no fault then */
+        struct footprint *f = driver_keep(task, range, 1);
+        f->frees = true;
+        f->launch = past.running;
+    }
 }
 
 void check_driver_free(const struct check_task *task, uint64_t address, uint64_t bytes)
 {
     struct check_attempt attempt;
     const struct check_range range = {address, bytes, bytes, 1, true, false};
-    if (!task || !atomic_load(&past.n)) {
+    if (!task) {
         return;
     }
     pthread_mutex_lock(&past.lock);
@@ -596,11 +613,12 @@ void check_driver_access(const struct check_task *task, const struct check_range
 void check_grids_begin(struct check *check)
 {
     const struct check_task *task = check->task;
-    if (!task || !task->programmatic || !atomic_load(&past.n)) {
+    if (!task) {
         return;
     }
     pthread_mutex_lock(&past.lock);
-    for (struct footprint *f = past.newest; f; f = f->next) {
+    past.running = check->launch;
+    for (struct footprint *f = task->programmatic ? past.newest : NULL; f; f = f->next) {
         if (f->stream == task->stream && f->number + 1 == task->number && f->dependents && !f->spoilt) {
             f->in_use = true;
             check->prior = f;
@@ -613,12 +631,23 @@ void check_grids_begin(struct check *check)
 CHECK_APART static void grids_end(struct check *check)
 {
     for (struct footprint *f = past.newest; f; f = f->next) {
-        if (!f->spoilt && !ordered(check->task, f)) {
+        const bool other_free = f->frees && f->launch != check->launch;
+        if (!f->spoilt && !other_free && !ordered(check->task, f)) {
             if (f->shadow) {
                 compare(check, f);
             } else {
                 compare_ranges(check, f);
             }
+        }
+    }
+    for (struct footprint **at = &past.newest; *at;) {
+        struct footprint *f = *at;
+        if (f->frees && f->launch == check->launch) {
+            *at = f->next;
+            footprint_free(f);
+            atomic_fetch_sub(&past.n, 1);
+        } else {
+            at = &f->next;
         }
     }
     keep_room();
@@ -648,6 +677,7 @@ void check_grids_end(struct check *check)
         return;
     }
     pthread_mutex_lock(&past.lock);
+    past.running = 0;
     if (check->prior) {
         check->prior->in_use = false;
         check->prior = NULL;
