@@ -260,6 +260,26 @@ static void on_event(void *user, const struct emu_cta *emu_cta, const struct emu
     check_attempt_end(&attempt);
 }
 
+/* st.async and red.async of .gpu or .sys scope: a strong store or reduction that releases. That it lands
+   later is of no use to anybody who may not see it at once. */
+CHECK_APART static void transfer_seen(struct check *check, const struct emu_warp *emu_warp,
+                                      const struct emu_op *op, const struct emu_transfer *transfer)
+{
+    const uint32_t number = site_of(&check->sites, emu_warp->fragment->frame->code, op->insn);
+    const struct site *site = &check->sites.list[number];
+    if (transfer->kind != EMU_TRANSFER_STORE || !site->release) {
+        check_transfer(check, emu_warp, number, transfer);
+        return;
+    }
+    const struct emu_access access = {.kind = site->store ? EMU_ACCESS_STORE : EMU_ACCESS_ATOMIC,
+                                      .shape = EMU_SHAPE_ONE,
+                                      .space = CLAB_SPACE_GLOBAL,
+                                      .lanes = UINT32_C(1) << transfer->lane,
+                                      .bytes = (uint32_t)transfer->global_bytes,
+                                      .at = (const unsigned char *)(uintptr_t)transfer->global};
+    access_seen(check, emu_warp, op, &access);
+}
+
 static void on_transfer(void *user, const struct emu_warp *emu_warp, const struct emu_op *op,
                         const struct emu_transfer *transfer)
 {
@@ -269,8 +289,7 @@ static void on_transfer(void *user, const struct emu_warp *emu_warp, const struc
         return;
     }
     if (CHECK_ATTEMPT(attempt)) {
-        check_transfer(check, emu_warp, site_of(&check->sites, emu_warp->fragment->frame->code, op->insn),
-                       transfer);
+        transfer_seen(check, emu_warp, op, transfer);
     } else {
         give_up(check);
     }

@@ -727,6 +727,17 @@ static void whole_lines(struct touching *t, uint64_t start)
     }
 }
 
+/* The lane that stands for all that read one place: not the one that wrote it. */
+static unsigned reader_of(const struct actor *a, const struct emu_access *access)
+{
+    const unsigned first = (unsigned)__builtin_ctz(access->lanes);
+    const uint32_t others = access->lanes & (access->lanes - 1);
+    struct earlier e;
+    const bool its = others && check_global_writer(a->check, (uint64_t)(uintptr_t)access->at, &e) &&
+                     e.agent == a->agent && e.cluster == a->cl->index && e.lane == first;
+    return its ? (unsigned)__builtin_ctz(others) : first;
+}
+
 void check_global(const struct actor *a, const struct emu_access *access)
 {
     struct touching t = {.a = a, .g = a->check->global, .bytes = access->bytes};
@@ -757,7 +768,7 @@ void check_global(const struct actor *a, const struct emu_access *access)
     const struct record record = record_of(a, 0, one ? access->lanes : access->lanes & -access->lanes, 0);
     t.record = record_reuse(t.g, a->warp, &record);
     for (uint32_t left = access->lanes; left; left = one ? 0 : left & (left - 1)) {
-        const unsigned lane = (unsigned)__builtin_ctz(left);
+        const unsigned lane = one ? reader_of(a, access) : (unsigned)__builtin_ctz(left);
         span(&t, (uint64_t)(uintptr_t)emu_access_host(access, lane), access->bytes, lane);
     }
 }

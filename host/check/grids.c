@@ -193,7 +193,7 @@ static const struct site *site_at(const struct sites *sites, const struct global
 /* Atomics and other strong operations of .gpu scope do not race with each other. */
 static bool both_strong(const struct site *a, const struct site *b)
 {
-    return a->strong && b->strong && a->scope == SCOPE_GPU && b->scope == SCOPE_GPU;
+    return a->strong && b->strong && a->scope == SCOPE_GPU && b->scope == SCOPE_GPU && site_same_size(a, b);
 }
 
 static bool any_release(const struct sites *sites)

@@ -86,6 +86,11 @@ static bool scopes_reach(const struct actor *a, const struct earlier *e)
     return a->strong && other->strong && a->scope >= least && other->scope >= least;
 }
 
+static bool same_size(const struct actor *a, const struct earlier *e)
+{
+    return site_same_size(&a->check->sites.list[a->site], &a->check->sites.list[e->site]);
+}
+
 /* Volatile used for data, as warp-synchronous code did before lanes could part ways: the model calls it no
    data race, since volatile is relaxed, but the read may find the old value as well as the new. A read that a
    loop asks again until it likes the value is a flag. */
@@ -98,7 +103,7 @@ static bool volatile_data(const struct actor *a, const struct earlier *e)
 
 bool check_morally_strong(const struct actor *a, const struct earlier *e)
 {
-    return scopes_reach(a, e) && !volatile_data(a, e);
+    return scopes_reach(a, e) && same_size(a, e) && !volatile_data(a, e);
 }
 
 /* --- same values */
@@ -192,9 +197,9 @@ static enum clab_hazard_kind kind_of(const struct actor *a, unsigned lane, const
         return e->write && !a->write ? CLAB_HAZARD_RACE_SCOPE : CLAB_HAZARD_NARROW_SCOPE;
     }
     if (e->agent >= CHECK_WARP_AGENTS) {
-        return !e->write ? CLAB_HAZARD_ASYNC_SOURCE
-               : a->copy ? CLAB_HAZARD_ASYNC_OVERWRITE
-                         : CLAB_HAZARD_ASYNC_READ_EARLY;
+        return !e->write             ? CLAB_HAZARD_ASYNC_SOURCE
+               : a->copy && a->write ? CLAB_HAZARD_ASYNC_OVERWRITE
+                                     : CLAB_HAZARD_ASYNC_READ_EARLY;
     }
     if (a->copy && a->write) {
         return e->fresh ? CLAB_HAZARD_ASYNC_READ_EARLY : CLAB_HAZARD_ASYNC_OVERWRITE;
@@ -231,7 +236,8 @@ static const char *missing_of(const struct actor *a, enum clab_hazard_kind kind,
     case CLAB_HAZARD_NARROW_SCOPE:
         return NARROW_ARRIVE;
     case CLAB_HAZARD_ASYNC_READ_EARLY:
-        return a->copy ? "no wait for the copy comes before the read: here it ran before the copy was issued"
+        return a->copy && a->write
+                   ? "no wait for the copy comes before the read: here it ran before the copy was issued"
                : e->agent >= CHECK_MBAR_AGENT ? "no successful wait on the mbarrier phase in which the copy "
                                                 "completes comes before the access"
                : bulk_group ? "no cp.async.bulk.wait_group for the copy's group comes before the access"
@@ -270,6 +276,10 @@ static const char *missing_of(const struct actor *a, enum clab_hazard_kind kind,
                      "two accesses"
                    : "volatile orders nothing: no barrier, and no flag with fences, stands between the store "
                      "and the read";
+    }
+    if (scopes_reach(a, e) && !same_size(a, e)) {
+        return "strong operations of two sizes on one place race like weak ones: they must overlap "
+               "completely";
     }
     if (e->cluster == a->cl->index && e->agent == a->warp->self.agent) {
         return "no bar.warp.sync (__syncwarp) that includes both lanes stands between the two accesses";

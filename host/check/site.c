@@ -37,6 +37,7 @@ static void memory(struct site *site, const struct ptx_insn *insn)
     site->strong =
         site->atomic || site->is_volatile || site->acquire || site->release || ptx_has(insn, PTX_MOD_RELAXED);
     site->scope = scope_of(insn, SCOPE_GPU, &site->has_scope);
+    site->bytes = insn->n_types ? (uint8_t)emu_lane_bytes((enum ptx_type)insn->types[insn->n_types - 1]) : 0;
 }
 
 /* Registers that hold something made from a loaded value. */
@@ -124,6 +125,13 @@ static void fill(struct site *site)
     case PTX_ST_BULK:
         site->store = true;
         site->action = "store";
+        memory(site, insn);
+        break;
+    case PTX_ST_ASYNC_RELEASE:
+    case PTX_RED_ASYNC_RELEASE:
+        site->store = insn->row == PTX_ST_ASYNC_RELEASE;
+        site->atomic = !site->store;
+        site->action = site->store ? "store" : "atomic";
         memory(site, insn);
         break;
     case PTX_MEMBAR:
