@@ -238,6 +238,31 @@ CHECK_APART static void event_seen(struct check *check, const struct emu_cta *em
     }
 }
 
+/* The commonest event: whole warps at a barrier that passes on nothing but times. Takes no memory, as
+   access_quick. */
+static inline bool event_quick(struct check *check, const struct emu_cta *emu_cta,
+                               const struct emu_warp *emu_warp, const struct emu_op *op,
+                               const struct emu_event *event)
+{
+    struct check_cluster *cl = check_cluster_of(emu_cta->cluster);
+    if (!cl) {
+        return false;
+    }
+    if (event->kind == EMU_EVENT_BARRIER_COMPLETE) {
+        return check_barrier_quick(check_cta_of(cl, emu_cta), (uint32_t)event->value);
+    }
+    if (event->kind != EMU_EVENT_BARRIER_ARRIVE || !event->wait) {
+        return false;
+    }
+    struct check_warp *warp = check_warp_of(emu_warp);
+    const uint32_t site = site_known(&check->sites, emu_warp->fragment->frame->code, op->insn);
+    if (!site || warp->aligned_site || (warp->present & ~warp->exited & ~event->lanes)) {
+        return false;
+    }
+    check_barrier_arrive(check, warp, event, site);
+    return true;
+}
+
 static void on_event(void *user, const struct emu_cta *emu_cta, const struct emu_warp *emu_warp,
                      const struct emu_op *op, const struct emu_event *event)
 {
@@ -247,6 +272,9 @@ static void on_event(void *user, const struct emu_cta *emu_cta, const struct emu
         if (event->kind == EMU_EVENT_CLUSTER_END) {
             check_cluster_end(check, emu_cta->cluster);
         }
+        return;
+    }
+    if (event_quick(check, emu_cta, emu_warp, op, event)) {
         return;
     }
     if (CHECK_ATTEMPT(attempt)) {

@@ -50,8 +50,8 @@ struct page {
     bool written;
 };
 
-/* Memory that the pages of a shadow and their reads lie in: huge pages of the host, since a gather goes from one
-   to another with every lane. */
+/* Memory that the pages of a shadow and their reads lie in: huge pages of the host, since a gather goes from
+   one to another with every lane. */
 struct slab {
     struct slab *next;
     size_t bytes;

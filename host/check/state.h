@@ -374,6 +374,8 @@ void check_fence(struct check *check, struct check_warp *warp, uint32_t lanes, c
 void check_barrier_arrive(struct check *check, struct check_warp *warp, const struct emu_event *event,
                           uint32_t site);
 void check_barrier_complete(struct check *check, struct check_cta *cta, uint32_t id);
+/* The same for a whole CTA with nothing but times to pass on; takes no memory. False: nothing is done. */
+bool check_barrier_quick(struct check_cta *cta, uint32_t id);
 void check_cluster_arrive(struct check *check, struct check_warp *warp, uint32_t lanes, uint32_t site);
 void check_cluster_complete(struct check *check, struct check_cluster *cl);
 void check_cluster_wait(struct check *check, struct check_warp *warp, uint32_t lanes);
