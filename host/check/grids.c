@@ -24,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/demangle.h"
 #include "check/check.h"
 #include "check/global.h"
 
@@ -233,18 +234,18 @@ static void report(struct check *check, const struct footprint *f, enum clab_haz
     check_party(check, &h->parties[0], cluster, agent, lanes, site, NULL);
     check_party_past(&f->shape, &f->sites, &h->parties[1], r->cluster, r->agent, lanes_of(r, theirs),
                      r->site);
+    char kernel[160];
+    clab_demangle(f->kernel, kernel, sizeof kernel);
     h->within = CLAB_WITHIN_GRID;
     check_place_global(check, h, address, 4);
     if (kind == CLAB_HAZARD_DEPENDENT_EARLY) {
-        check_say(
-            h->missing, sizeof h->missing,
-            "%.160s (launch %u) let its dependents start early, and no griddepcontrol.wait of this launch "
-            "comes before the access",
-            f->kernel, f->launch);
+        check_say(h->missing, sizeof h->missing,
+                  "%s (launch %u) let its dependents start early, and no griddepcontrol.wait of this launch "
+                  "comes before the access",
+                  kernel, f->launch);
     } else {
         check_say(h->missing, sizeof h->missing,
-                  "nothing orders this launch after %.160s (launch %u): " NOTHING_ORDERS, f->kernel,
-                  f->launch);
+                  "nothing orders this launch after %s (launch %u): " NOTHING_ORDERS, kernel, f->launch);
     }
 }
 
@@ -662,7 +663,7 @@ CHECK_APART static void grids_end(struct check *check)
     f->dependents = check->dependents;
     f->seed = check->seed;
     f->bytes = bytes_of(f->shadow);
-    snprintf(f->kernel, sizeof f->kernel, "%s", check->run->code->function->name);
+    check_symbol(f->kernel, sizeof f->kernel, check->run->code->function->name);
     f->next = past.newest;
     past.newest = f;
     atomic_fetch_add(&past.n, 1);

@@ -450,6 +450,8 @@ void check_party_cta(struct check *check, struct clab_hazard_party *party, uint6
 void check_within(struct clab_hazard *hazard);
 void check_place_shared(struct check *check, struct clab_hazard *hazard, const struct check_cta *actor,
                         const struct check_cta *owner, uint32_t offset, uint32_t bytes);
+/* The name as it is, or, when there is no room for it, in its readable form, shortened (base/demangle.h). */
+void check_symbol(char *out, size_t bytes, const char *name);
 void check_place_global(struct check *check, struct clab_hazard *hazard, uint64_t address, uint32_t bytes);
 void check_barrier_state(struct clab_hazard *hazard, const struct mbarrier *mbarrier);
 void check_say(char *to, size_t size, const char *format, ...) CLAB_PRINTF(3, 4);

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/demangle.h"
+
 #define SOURCE_LIMIT_BYTES (UINT64_C(1) << 26)
 
 struct paint {
@@ -129,8 +131,10 @@ static void add_address(const json_t *hazard, bool owned, struct clab_str *out)
 {
     const json_t *address = json_object_get(hazard, "address"), *rank = json_object_get(address, "rank");
     const char *symbol = text_of(address, "symbol");
+    char readable[128];
     if (symbol[0] != '\0')
-        clab_str_addf(out, "%s+%lld", symbol, number_of(address, "offset"));
+        clab_str_addf(out, "%s+%lld", clab_demangle(symbol, readable, sizeof readable),
+                      number_of(address, "offset"));
     else
         clab_str_addf(out, "0x%llx", (unsigned long long)number_of(address, "value"));
     if (owned && json_is_integer(rank))
