@@ -72,9 +72,8 @@ static const struct emu_op *bar_whole(struct emu_warp *warp, const struct emu_op
     cta->barriers_active |= op->d;
     barrier->arrived += EMU_LANES;
     barrier->waiting = waiting;
-    EMU_HOOK(cta->run, event, cta, warp, op,
-             &(struct emu_event){
-                 .kind = EMU_EVENT_BARRIER_ARRIVE, .lanes = EMU_ALL, .wait = true, .value = op->u8[0]});
+    EMU_HOOK_ORDER(warp, op,
+                   {.kind = EMU_EVENT_BARRIER_ARRIVE, .lanes = EMU_ALL, .wait = true, .value = op->u8[0]});
     barrier->whole_warps |= bit;
     cta->ready &= ~bit;
     warp->progress++;
@@ -177,8 +176,8 @@ static const struct emu_op *fence(struct emu_warp *warp, const struct emu_op *op
 {
     (void)warp;
     atomic_thread_fence(memory_order_seq_cst);
-    EMU_HOOK(warp->cta->run, event, warp->cta, warp, op,
-             &(struct emu_event){.kind = EMU_EVENT_FENCE, .lanes = warp->exec, .value = op->imm});
+    EMU_HOOK_ORDER(warp, op,
+                   {.kind = EMU_EVENT_FENCE, .lanes = warp->exec, .value = op->imm, .wait = op->u8[0]});
     return op + 1;
 }
 
@@ -209,7 +208,9 @@ EMU_EMITTER(emu_fence_map)
 /* fence, fence.proxy, fence.mbarrier_init, membar. */
 EMU_EMITTER(emu_fence)
 {
-    emu_push(emit, fence, fence)->imm = insn->row;
+    struct emu_op *op = emu_push(emit, fence, fence);
+    op->imm = insn->row;
+    op->u8[0] = insn->row == PTX_MEMBAR || ptx_has(insn, PTX_MOD_SC); /* membar is fence.sc (PTX ISA 9.0) */
     if (EMU_HOOKS) {
         emu_push_unguarded(emit, emu_give_way, NULL);
     }

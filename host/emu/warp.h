@@ -182,7 +182,14 @@ struct emu_cluster {
     bool bounded;             /* some thread may be in a wait that can time out */
     uint64_t progress;        /* as thread->progress, raised also by completions */
     void *observed;           /* an observer's own state */
-    bool outside;             /* while observed: something that other clusters may see was done (hook.h) */
+    struct emu_held {         /* a store that others see late (held.c) */
+        struct emu_warp *warp;
+        unsigned char *at;
+        uint32_t bytes, lane, loads; /* lane: its bit */
+        bool armed, active; /* it is being executed; its place shows the old value, `data` is the new one */
+        unsigned char data[16];
+    } held;
+    bool outside; /* while observed: something that other clusters may see was done (hook.h) */
     struct emu_cluster *next;
 };
 
