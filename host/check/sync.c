@@ -164,7 +164,8 @@ void check_synchronise(struct check *check, struct check_warp *warp, const struc
             flag_acquire(warp, flag, lanes, site);
             continue;
         }
-        if (!site->atomic) {
+        /* While others may still see the old value they may see what came with it (emu/held.c). */
+        if (!site->atomic && !warp->cta->cta->cluster->held.armed) {
             forget(flag);
         }
         EACH_GROUP(g, warp, lanes)

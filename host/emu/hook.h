@@ -114,8 +114,9 @@ struct emu_hooks {
 /* held.c: stores that others see late. */
 void emu_held_access(const struct emu_warp *warp, const struct emu_access *access);
 void emu_held_event(struct emu_cluster *cluster, const struct emu_warp *warp, const struct emu_event *event);
-/* After a strong operation. True while one of the warp's stores is held: others should have their turn. */
-bool emu_held_begin(const struct emu_warp *warp);
+/* After a strong operation: whose turn it should be, while one of the warp's stores is held. */
+enum emu_held_turn { EMU_HELD_NONE, EMU_HELD_GO_ON /* to its next load */, EMU_HELD_YIELD /* others' */ };
+enum emu_held_turn emu_held_begin(const struct emu_warp *warp);
 
 /* For files that are compiled once: looks at run time. What other clusters may see is noted for the schedule
    of observed launches (sched_seeded.c). */
