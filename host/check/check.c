@@ -225,6 +225,18 @@ CHECK_APART static void event_seen(struct check *check, const struct emu_cta *em
     case EMU_EVENT_FENCE:
         check_fence(check, warp, event->lanes, &check->sites.list[site], event->address);
         break;
+    case EMU_EVENT_TENSOR_MAP: {
+        const bool shared = event->value == CLAB_SPACE_SHARED;
+        const struct emu_access access = {.kind = event->wait ? EMU_ACCESS_STORE : EMU_ACCESS_LOAD,
+                                          .shape = EMU_SHAPE_ONE,
+                                          .space = (enum clab_space_id)event->value,
+                                          .lanes = event->lanes,
+                                          .bytes = CHECK_TENSOR_MAP_BYTES,
+                                          .owner = shared ? emu_cta : NULL,
+                                          .at = (const unsigned char *)(uintptr_t)event->address};
+        access_seen(check, emu_warp, op, &access);
+        break;
+    }
     case EMU_EVENT_GRID_DEPENDENCY:
         check_grid_dependency(check, warp, event->lanes, site);
         break;

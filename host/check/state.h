@@ -36,7 +36,8 @@ struct check_commits {             /* asynchronous groups of one warp */
     uint32_t read_time[EMU_LANES], read_site[EMU_LANES]; /* bulk: last copy out of the CTA's shared memory */
 };
 
-#define CHECK_RECENT 4u
+#define CHECK_RECENT           4u
+#define CHECK_TENSOR_MAP_BYTES 128u
 
 struct check_warp {
     struct check_cta *cta;

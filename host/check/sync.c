@@ -10,8 +10,6 @@
 
 #include "check/state.h"
 
-#define TENSOR_MAP_BYTES 128u
-
 static struct flag *flag_get(struct check *check, struct check_cluster *cl, const struct emu_access *access,
                              uint64_t address, bool make)
 {
@@ -194,7 +192,7 @@ static void map_acquire(struct check *check, struct check_warp *warp, uint32_t l
     EACH_GROUP(g, warp, lanes)
     {
         struct earlier e;
-        for (uint32_t at = 0; at < TENSOR_MAP_BYTES; at += 4) {
+        for (uint32_t at = 0; at < CHECK_TENSOR_MAP_BYTES; at += 4) {
             if (!check_global_writer(check, address + at, &e)) {
                 continue;
             }

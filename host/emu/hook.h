@@ -61,8 +61,10 @@ enum emu_event_kind {
     EMU_EVENT_COPY_DONE,            /* warp NULL; copy `id` */
     EMU_EVENT_CLC_ANSWER,           /* warp NULL; copy `id`; wait: granted */
     EMU_EVENT_CLC_QUERY,            /* lanes ask a response; value: lanes whose response says granted */
-    EMU_EVENT_FENCE,           /* by the instruction; address: the tensor map that it names, if it does; wait:
-                                  sequentially           consistent */
+    EMU_EVENT_FENCE,      /* by the instruction; address: the tensor map that it names, if it does; wait:
+                             sequentially           consistent */
+    EMU_EVENT_TENSOR_MAP, /* a tensor map is read, or with `wait` written, at host address `address`; value:
+                             its space; not counted as an access */
     EMU_EVENT_GRID_DEPENDENCY, /* griddepcontrol, by the instruction */
     EMU_EVENT_COLLECTIVE       /* value: member mask; wait: `lanes` came and others are missing; else all of
                                   `lanes` have met */

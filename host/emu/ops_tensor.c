@@ -251,7 +251,7 @@ static const struct emu_op *replace_any(struct emu_warp *warp, const struct emu_
                                : plan->wide                  ? EMU_ROW(uint64_t, warp, plan->value_row)[lane]
                                                              : EMU_ROW(uint32_t, warp, plan->value_row)[lane];
         if (map != told) {
-            emu_access_tell(warp, op, lane, space, map, EMU_TENSOR_MAP_BYTES, EMU_STORE);
+            emu_access_tell_map(warp, op, lane, space, map, true);
             told = map;
         }
         replace(map, plan->field, plan->ordinal, value);
@@ -327,8 +327,8 @@ static const struct emu_op *cp_fenceproxy_any(struct emu_warp *warp, const struc
     if (!to) {
         return NULL;
     }
-    emu_access_tell(warp, op, lane, CLAB_SPACE_SHARED, from.at, EMU_TENSOR_MAP_BYTES, EMU_LOAD);
-    emu_access_tell(warp, op, lane, space, to, EMU_TENSOR_MAP_BYTES, EMU_STORE);
+    emu_access_tell_map(warp, op, lane, CLAB_SPACE_SHARED, from.at, false);
+    emu_access_tell_map(warp, op, lane, space, to, true);
     memcpy(to, from.at, EMU_TENSOR_MAP_BYTES);
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     emu_progress(warp);
