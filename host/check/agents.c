@@ -2,7 +2,7 @@
 
    The lanes of a warp that know the same are one group; nearly always there is one. A group splits when some
    of its lanes learn something that the others do not (an acquire by one lane), and groups merge when their
-   lanes meet at a warp-level operation or a barrier. Two relations are kept apart: `exec`, what has been
+   lanes meet at bar.warp.sync or a barrier. Two relations are kept apart: `exec`, what has been
    executed, which every synchronising operation passes on, and `mem`, what is visible, which needs a release
    and an acquire. */
 #include <stdlib.h>
@@ -205,6 +205,31 @@ void check_warp_meet(struct check_warp *warp, uint32_t lanes, uint32_t time)
         struct known *known = k ? &into->exec : &into->mem;
         clock_add(&known->more, warp->self.cluster, CHECK_KEY_AGENT + warp->self.agent, told, time);
     }
+}
+
+void check_warp_executed(struct check_warp *warp, uint32_t lanes, uint32_t time)
+{
+    if (warp->n_groups == 1) {
+        if (check_lanes(warp, lanes) == UINT32_MAX) {
+            warp->groups[0].exec.warp_time = time;
+        }
+        return;
+    }
+    struct tidings tidings = {0};
+    check_split(warp, lanes);
+    EACH_GROUP(g, warp, lanes)
+    {
+        struct clock *clock = known_tell(&g->exec, &warp->self, check_lanes(warp, lanes), time);
+        clock_join_ref(&tidings.exec, clock);
+        clock_drop(clock);
+    }
+    const uint32_t started = started_of(tidings.exec, warp->self.cluster);
+    EACH_GROUP(g, warp, lanes)
+    {
+        known_join(&g->exec, &warp->self, tidings.exec);
+        g->started |= started;
+    }
+    check_tidings_drop(&tidings);
 }
 
 void check_lanes_exit(struct check_warp *warp, uint32_t lanes)

@@ -121,6 +121,7 @@ CHECK_APART static void access_seen(struct check *check, const struct emu_warp *
                                     .write = access->kind != EMU_ACCESS_LOAD,
                                     .reduces = access->kind == EMU_ACCESS_ATOMIC,
                                     .strong = site->strong,
+                                    .map = site->tensor,
                                     .scope = (enum check_scope)site->scope};
         if (owner) {
             check_shared(&actor, owner, &part);
@@ -222,8 +223,20 @@ CHECK_APART static void event_seen(struct check *check, const struct emu_cta *em
         check_clc_query(check, warp, event, site);
         break;
     case EMU_EVENT_FENCE:
-        check_fence(check, warp, event->lanes, &check->sites.list[site]);
+        check_fence(check, warp, event->lanes, &check->sites.list[site], event->address);
         break;
+    case EMU_EVENT_TENSOR_MAP: {
+        const bool shared = event->value == CLAB_SPACE_SHARED;
+        const struct emu_access access = {.kind = event->wait ? EMU_ACCESS_STORE : EMU_ACCESS_LOAD,
+                                          .shape = EMU_SHAPE_ONE,
+                                          .space = (enum clab_space_id)event->value,
+                                          .lanes = event->lanes,
+                                          .bytes = CHECK_TENSOR_MAP_BYTES,
+                                          .owner = shared ? emu_cta : NULL,
+                                          .at = (const unsigned char *)(uintptr_t)event->address};
+        access_seen(check, emu_warp, op, &access);
+        break;
+    }
     case EMU_EVENT_GRID_DEPENDENCY:
         check_grid_dependency(check, warp, event->lanes, site);
         break;
@@ -237,6 +250,31 @@ CHECK_APART static void event_seen(struct check *check, const struct emu_cta *em
     }
 }
 
+/* The commonest event: whole warps at a barrier that passes on nothing but times. Takes no memory, as
+   access_quick. */
+static inline bool event_quick(struct check *check, const struct emu_cta *emu_cta,
+                               const struct emu_warp *emu_warp, const struct emu_op *op,
+                               const struct emu_event *event)
+{
+    struct check_cluster *cl = check_cluster_of(emu_cta->cluster);
+    if (!cl) {
+        return false;
+    }
+    if (event->kind == EMU_EVENT_BARRIER_COMPLETE) {
+        return check_barrier_quick(check_cta_of(cl, emu_cta), (uint32_t)event->value);
+    }
+    if (event->kind != EMU_EVENT_BARRIER_ARRIVE || !event->wait) {
+        return false;
+    }
+    struct check_warp *warp = check_warp_of(emu_warp);
+    const uint32_t site = site_known(&check->sites, emu_warp->fragment->frame->code, op->insn);
+    if (!site || warp->aligned_site || (warp->present & ~warp->exited & ~event->lanes)) {
+        return false;
+    }
+    check_barrier_arrive(check, warp, event, site);
+    return true;
+}
+
 static void on_event(void *user, const struct emu_cta *emu_cta, const struct emu_warp *emu_warp,
                      const struct emu_op *op, const struct emu_event *event)
 {
@@ -246,6 +284,9 @@ static void on_event(void *user, const struct emu_cta *emu_cta, const struct emu
         if (event->kind == EMU_EVENT_CLUSTER_END) {
             check_cluster_end(check, emu_cta->cluster);
         }
+        return;
+    }
+    if (event_quick(check, emu_cta, emu_warp, op, event)) {
         return;
     }
     if (CHECK_ATTEMPT(attempt)) {
@@ -259,6 +300,26 @@ static void on_event(void *user, const struct emu_cta *emu_cta, const struct emu
     check_attempt_end(&attempt);
 }
 
+/* st.async and red.async of .gpu or .sys scope: a strong store or reduction that releases. That it lands
+   later is of no use to anybody who may not see it at once. */
+CHECK_APART static void transfer_seen(struct check *check, const struct emu_warp *emu_warp,
+                                      const struct emu_op *op, const struct emu_transfer *transfer)
+{
+    const uint32_t number = site_of(&check->sites, emu_warp->fragment->frame->code, op->insn);
+    const struct site *site = &check->sites.list[number];
+    if (transfer->kind != EMU_TRANSFER_STORE || !site->release) {
+        check_transfer(check, emu_warp, number, transfer);
+        return;
+    }
+    const struct emu_access access = {.kind = site->store ? EMU_ACCESS_STORE : EMU_ACCESS_ATOMIC,
+                                      .shape = EMU_SHAPE_ONE,
+                                      .space = CLAB_SPACE_GLOBAL,
+                                      .lanes = UINT32_C(1) << transfer->lane,
+                                      .bytes = (uint32_t)transfer->global_bytes,
+                                      .at = (const unsigned char *)(uintptr_t)transfer->global};
+    access_seen(check, emu_warp, op, &access);
+}
+
 static void on_transfer(void *user, const struct emu_warp *emu_warp, const struct emu_op *op,
                         const struct emu_transfer *transfer)
 {
@@ -268,8 +329,7 @@ static void on_transfer(void *user, const struct emu_warp *emu_warp, const struc
         return;
     }
     if (CHECK_ATTEMPT(attempt)) {
-        check_transfer(check, emu_warp, site_of(&check->sites, emu_warp->fragment->frame->code, op->insn),
-                       transfer);
+        transfer_seen(check, emu_warp, op, transfer);
     } else {
         give_up(check);
     }

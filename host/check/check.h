@@ -18,17 +18,23 @@ struct check_task {
     uint64_t stream, number;
     bool programmatic; /* may start before the task before it has ended (programmatic stream serialization) */
     bool everything;   /* nobody can say: all that came before counts as known */
+    uint32_t node;     /* of a graph's launch: which of its nodes, from 1; 0: none, or they count as one */
+    const uint64_t *before; /* a bit for each node that is done before this one; lives as long as the task */
     size_t n;
     struct check_known known[];
 };
-/* What a copy or set by the driver touches: rows of `width` bytes, `pitch` bytes apart. */
+/* What a copy, a set or an allocation by the driver touches: rows of `width` bytes, `pitch` bytes apart. */
 struct check_range {
     uint64_t address, pitch, width, rows;
-    bool write;
+    bool write, allocates;
 };
-/* A copy or set that has run as `task`: compared with launches, and kept for later ones, like a launch. At
-   most two ranges. */
+/* A copy, set or allocation in stream order that has run as `task`: compared with what ran before, and kept
+   for what comes later, like a launch. At most two ranges. */
 void check_driver_access(const struct check_task *task, const struct check_range *ranges, unsigned n);
+/* Memory that is freed in stream order, as `task`, just before it is: compared with what ran before. */
+void check_driver_free(const struct check_task *task, uint64_t address, uint64_t bytes);
+/* A copy or set by the driver that found its memory freed. */
+void check_driver_gone(uint64_t address);
 /* From now on every launch to come knows these. */
 void check_launches_known(const struct check_known *known, size_t n);
 /* From now on every launch to come knows all that came before. */

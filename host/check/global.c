@@ -21,6 +21,8 @@
 
 #define MOST        (UINT32_C(1) << 26) /* records: their numbers share a word with a lane and a tag */
 #define READS       1024u               /* of a page, before they enter its cells */
+#define READS_FIRST 16u                 /* and four times as many whenever there are more */
+#define SLAB_BYTES  ((size_t)2 << 20)   /* but for a first, small one */
 #define SWEEP_FIRST (UINT32_C(1) << 16) /* records; fewer are not worth a sweep */
 #define PAGE_BYTES  (1u << PAGE_SHIFT)
 #define LINE_BYTES  (1u << LINE_SHIFT)
@@ -48,9 +50,10 @@ void check_shadow_free(struct global_shadow *g)
     if (!g) {
         return;
     }
-    for (size_t i = 0; i < g->n_used; i++) {
-        free(g->used[i].page->reads);
-        free(g->used[i].page);
+    while (g->slabs) {
+        struct slab *slab = g->slabs;
+        g->slabs = slab->next;
+        munmap(slab, slab->bytes);
     }
     if (g->pages) {
         munmap(g->pages, g->reserved);
@@ -69,13 +72,79 @@ void check_global_free(struct check *check)
     check->global = NULL;
 }
 
+static void slab_new(struct global_shadow *g)
+{
+    const size_t bytes = g->slabs ? SLAB_BYTES : SLAB_BYTES / 32;
+    unsigned char *raw =
+        mmap(NULL, 2 * bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (raw == MAP_FAILED) {
+        check_give_up();
+    }
+    unsigned char *start = raw + (-(uintptr_t)raw & (bytes - 1)), *end = raw + 2 * bytes;
+    if (start > raw) {
+        munmap(raw, (size_t)(start - raw));
+    }
+    munmap(start + bytes, (size_t)(end - start) - bytes);
+#if defined(MADV_HUGEPAGE)
+    if (bytes == SLAB_BYTES) {
+        (void)madvise(start, bytes, MADV_HUGEPAGE); /* without it all is only slower */
+    }
+#endif
+    struct slab *slab = (void *)start;
+    *slab = (struct slab){g->slabs, bytes};
+    g->slabs = slab;
+    g->slab_at = start + 64;
+    g->slab_left = bytes - 64;
+}
+
+/* Zeroed, at a cache line; at most 8 KiB. */
+static void *slab_take(struct global_shadow *g, size_t bytes)
+{
+    bytes = (bytes + 63) & ~(size_t)63;
+    if (g->slab_left < bytes) {
+        slab_new(g);
+    }
+    void *memory = g->slab_at;
+    g->slab_at += bytes;
+    g->slab_left -= bytes;
+    return memory;
+}
+
+/* Which list of free arrays; the first arrays are not given back, they are small. */
+static unsigned reads_class(uint32_t capacity)
+{
+    return capacity == 4 * READS_FIRST ? 0 : capacity == 16 * READS_FIRST ? 1 : 2;
+}
+
+static void reads_grow(struct global_shadow *g, struct page *page)
+{
+    const uint32_t capacity = page->reads_capacity ? 4 * page->reads_capacity : READS_FIRST;
+    void **list = capacity > READS_FIRST ? &g->free_reads[reads_class(capacity)] : NULL;
+    struct read *grown = list ? *list : NULL;
+    if (grown) {
+        memcpy(list, grown, sizeof *list);
+    } else {
+        grown = slab_take(g, capacity * sizeof *grown);
+    }
+    if (page->n_reads) {
+        memcpy(grown, page->reads, page->n_reads * sizeof *grown);
+    }
+    if (page->reads_capacity > READS_FIRST) {
+        list = &g->free_reads[reads_class(page->reads_capacity)];
+        memcpy(page->reads, list, sizeof *list);
+        *list = page->reads;
+    }
+    page->reads = grown;
+    page->reads_capacity = capacity;
+}
+
 static struct page *page_new(struct global_shadow *g, uint64_t number)
 {
     if (g->n_used == g->used_capacity) {
         g->used_capacity = g->used_capacity ? 2 * g->used_capacity : 256;
         g->used = check_grow(g->used, g->used_capacity * sizeof *g->used);
     }
-    struct page *page = check_alloc(sizeof *page);
+    struct page *page = slab_take(g, sizeof *page);
     g->used[g->n_used++] = (struct used_page){number, page};
     return g->pages[number] = page;
 }
@@ -574,6 +643,26 @@ struct gcell check_shadow_at(const struct global_shadow *g, const struct page *p
     return (struct gcell){reference_at(g, line->w, address), reference_at(g, r, address)};
 }
 
+bool check_global_writer(struct check *check, uint64_t address, struct earlier *out)
+{
+    struct global_shadow *g = check->global;
+    const uint64_t number = (address - g->base) >> PAGE_SHIFT;
+    const struct page *page = number < g->n_pages ? g->pages[number] : NULL;
+    const uint32_t w = page ? check_shadow_at(g, page, address).w : 0;
+    if (!w) {
+        return false;
+    }
+    const struct record *r = &g->records[w >> 5];
+    *out = (struct earlier){.cluster = r->cluster,
+                            .agent = r->agent,
+                            .time = r->time,
+                            .lane = w & 31,
+                            .site = r->site,
+                            .several = r->shift == 0 && (r->lanes & (r->lanes - 1)),
+                            .write = true};
+    return true;
+}
+
 static inline void read_put(struct global_shadow *g, struct page *page, uint64_t address, uint64_t bytes,
                             uint32_t reference)
 {
@@ -581,8 +670,7 @@ static inline void read_put(struct global_shadow *g, struct page *page, uint64_t
         if (page->n_reads == READS) {
             reads_enter(g, page, address & ~(uint64_t)(PAGE_BYTES - 1));
         } else {
-            page->reads_capacity = page->reads_capacity ? 4 * page->reads_capacity : 16;
-            page->reads = check_grow(page->reads, page->reads_capacity * sizeof *page->reads);
+            reads_grow(g, page);
         }
     }
     page->reads[page->n_reads++] =
@@ -707,6 +795,17 @@ static void whole_lines(struct touching *t, uint64_t start)
     }
 }
 
+/* The lane that stands for all that read one place: not the one that wrote it. */
+static unsigned reader_of(const struct actor *a, const struct emu_access *access)
+{
+    const unsigned first = (unsigned)__builtin_ctz(access->lanes);
+    const uint32_t others = access->lanes & (access->lanes - 1);
+    struct earlier e;
+    const bool its = others && check_global_writer(a->check, (uint64_t)(uintptr_t)access->at, &e) &&
+                     e.agent == a->agent && e.cluster == a->cl->index && e.lane == first;
+    return its ? (unsigned)__builtin_ctz(others) : first;
+}
+
 void check_global(const struct actor *a, const struct emu_access *access)
 {
     struct touching t = {.a = a, .g = a->check->global, .bytes = access->bytes};
@@ -737,7 +836,7 @@ void check_global(const struct actor *a, const struct emu_access *access)
     const struct record record = record_of(a, 0, one ? access->lanes : access->lanes & -access->lanes, 0);
     t.record = record_reuse(t.g, a->warp, &record);
     for (uint32_t left = access->lanes; left; left = one ? 0 : left & (left - 1)) {
-        const unsigned lane = (unsigned)__builtin_ctz(left);
+        const unsigned lane = one ? reader_of(a, access) : (unsigned)__builtin_ctz(left);
         span(&t, (uint64_t)(uintptr_t)emu_access_host(access, lane), access->bytes, lane);
     }
 }

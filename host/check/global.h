@@ -50,6 +50,13 @@ struct page {
     bool written;
 };
 
+/* Memory that the pages of a shadow and their reads lie in: huge pages of the host, since a gather goes from
+   one to another with every lane. */
+struct slab {
+    struct slab *next;
+    size_t bytes;
+};
+
 struct global_shadow {
     const struct emu_space *space;
     uint64_t base;
@@ -69,6 +76,10 @@ struct global_shadow {
         struct page *page;
     } * used; /* pages that have lines; `pages` is no heap memory */
     size_t n_used, used_capacity;
+    struct slab *slabs;
+    unsigned char *slab_at;
+    size_t slab_left;
+    void *free_reads[3]; /* arrays of 64, 256 and 1024, linked through their start */
 };
 
 /* grids.c */

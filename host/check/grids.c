@@ -8,16 +8,23 @@
    when the grid before has executed griddepcontrol.launch_dependents. UNVERIFIED: without that instruction a
    dependent grid sees all that the one before it did.
 
-   Copies and sets by the driver take part in the same way, with the ranges that they touch.
+   Copies and sets by the driver take part in the same way, with the ranges that they touch; so do allocations
+   in stream order, which come before every use, and what frees in stream order, which comes after. Whatever
+   ran first, the verdict is the same: who comes later is compared with all before that it does not know, and
+   memory that was freed too early is one kind of hazard, whether it is the access that finds it gone or the
+   free that finds the access.
+
+   Nodes of one graph launch are ordered by its edges.
 
    Two grids that synchronise through flags of their own, with a release in the one and an acquire in the
-   other, are passed over. Kernels of one graph launch count as ordered. */
+   other, are passed over. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/demangle.h"
 #include "check/check.h"
 #include "check/global.h"
 
@@ -36,16 +43,19 @@ struct footprint {
     char kernel[256];
     uint32_t launch;
     uint64_t stream, number, seed;
+    uint32_t node;
     bool dependents, in_use; /* in_use: `prior` of the launch that runs */
     bool spoilt;             /* memory was out while its shadow was looked at: only to be freed */
     size_t bytes;
     struct check_range ranges[2]; /* instead of a shadow: a copy or set by the driver */
     unsigned n_ranges;
+    bool frees; /* its range was freed while `launch` ran: for that launch's end only */
 };
 
 static struct {
     pthread_mutex_t lock;
     struct footprint *newest;
+    uint32_t running; /* the launch that runs; 0 none */
     _Atomic unsigned n;
 } past = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -131,8 +141,9 @@ CHECK_APART static void memory_freed(uint64_t address, uint64_t bytes)
     for (struct footprint *f = past.newest; f; f = f->next) {
         struct global_shadow *g = f->spoilt ? NULL : f->shadow;
         const uint64_t end = address + bytes;
-        for (unsigned i = 0; i < f->n_ranges; i++) {
-            if (f->ranges[i].address - address < bytes) {
+        for (unsigned i = 0; i < (f->frees ? 0 : f->n_ranges); i++) {
+            if (f->ranges[i].address - address < bytes ||
+                address - f->ranges[i].address < f->ranges[i].width) {
                 f->ranges[i].rows = 0;
             }
         }
@@ -171,6 +182,9 @@ void check_memory_freed(uint64_t address, uint64_t bytes)
 
 /* --- two launches */
 
+#define NOTHING_ORDERS \
+    "neither one stream, nor an event that is waited for, nor a synchronisation of the host"
+
 static const struct site *site_at(const struct sites *sites, const struct global_shadow *g,
                                   uint32_t reference)
 {
@@ -180,7 +194,7 @@ static const struct site *site_at(const struct sites *sites, const struct global
 /* Atomics and other strong operations of .gpu scope do not race with each other. */
 static bool both_strong(const struct site *a, const struct site *b)
 {
-    return a->strong && b->strong && a->scope == SCOPE_GPU && b->scope == SCOPE_GPU;
+    return a->strong && b->strong && a->scope == SCOPE_GPU && b->scope == SCOPE_GPU && site_same_size(a, b);
 }
 
 static bool any_release(const struct sites *sites)
@@ -220,20 +234,18 @@ static void report(struct check *check, const struct footprint *f, enum clab_haz
     check_party(check, &h->parties[0], cluster, agent, lanes, site, NULL);
     check_party_past(&f->shape, &f->sites, &h->parties[1], r->cluster, r->agent, lanes_of(r, theirs),
                      r->site);
+    char kernel[160];
+    clab_demangle(f->kernel, kernel, sizeof kernel);
     h->within = CLAB_WITHIN_GRID;
     check_place_global(check, h, address, 4);
     if (kind == CLAB_HAZARD_DEPENDENT_EARLY) {
-        check_say(
-            h->missing, sizeof h->missing,
-            "%.160s (launch %u) let its dependents start early, and no griddepcontrol.wait of this launch "
-            "comes before the access",
-            f->kernel, f->launch);
+        check_say(h->missing, sizeof h->missing,
+                  "%s (launch %u) let its dependents start early, and no griddepcontrol.wait of this launch "
+                  "comes before the access",
+                  kernel, f->launch);
     } else {
-        check_say(
-            h->missing, sizeof h->missing,
-            "nothing orders this launch after %.160s (launch %u): neither one stream, nor an event that it "
-            "waits for, nor a synchronisation of the host",
-            f->kernel, f->launch);
+        check_say(h->missing, sizeof h->missing,
+                  "nothing orders this launch after %s (launch %u): " NOTHING_ORDERS, kernel, f->launch);
     }
 }
 
@@ -359,9 +371,14 @@ static uint32_t in_range(struct global_shadow *g, const struct check_range *rang
     return 0;
 }
 
-static const char *verb(const struct check_range *range)
+#define FREE "free in stream order"
+
+/* What the driver does to a range, as a noun and what follows it. */
+static const char *act(const struct check_range *range)
 {
-    return range->write ? "writes" : "reads";
+    return range->allocates ? "allocation of the memory (in stream order)"
+           : range->write   ? "copy or set by the driver that writes there"
+                            : "copy by the driver that reads there";
 }
 
 /* A launch that ends, against a copy or set before it. */
@@ -375,22 +392,23 @@ static void compare_ranges(struct check *check, const struct footprint *f)
         }
         const struct record *r = &check->global->records[mine >> 5];
         struct clab_hazard *h =
-            check_report(check, CLAB_HAZARD_RACE_LAUNCHES, r->site, SITE_OF_PAST, f->ranges[i].write);
+            check_report(check, f->frees ? CLAB_HAZARD_USE_AFTER_FREE : CLAB_HAZARD_RACE_LAUNCHES, r->site,
+                         SITE_OF_PAST, f->ranges[i].write);
         if (h) {
             check_party(check, &h->parties[0], r->cluster, r->agent, lanes_of(r, mine), r->site, NULL);
             h->within = CLAB_WITHIN_GRID;
             check_place_global(check, h, at, 4);
-            check_say(
-                h->missing, sizeof h->missing,
-                "nothing orders this launch after a copy or set by the driver that %s there: neither one "
-                "stream, nor an event that it waits for, nor a synchronisation of the host",
-                verb(&f->ranges[i]));
+            check_say(h->missing, sizeof h->missing, "nothing orders this launch and the %s: " NOTHING_ORDERS,
+                      f->frees ? FREE : act(&f->ranges[i]));
         }
     }
 }
 
 static bool ordered(const struct check_task *task, const struct footprint *f)
 {
+    if (f->stream == task->stream && f->number == task->number && f->node && task->node) {
+        return f->node == task->node || (task->before[f->node / 64] >> (f->node % 64) & 1);
+    }
     return task->everything || (f->stream == task->stream && f->number <= task->number) ||
            is_known(f, task->known, task->n);
 }
@@ -413,48 +431,107 @@ static void keep_room(void)
     }
 }
 
-static void driver_report(const struct footprint *f, const struct check_range *range, uint32_t theirs,
-                          uint64_t at)
+/* Of no launch that runs. */
+static struct clab_hazard *driver_hazard(enum clab_hazard_kind kind, const char *kernel, uint64_t at)
 {
-    const struct record *r = &f->shadow->records[theirs >> 5];
     struct clab_hazard *h = check_alloc(sizeof *h);
-    h->kind = CLAB_HAZARD_RACE_LAUNCHES;
-    h->severity = clab_hazard_severity_of(h->kind);
+    h->kind = kind;
+    h->severity = clab_hazard_severity_of(kind);
     h->within = CLAB_WITHIN_GRID;
     h->space = CLAB_SPACE_GLOBAL;
     h->has_address = 1;
     h->address = at;
     h->bytes = 4;
-    h->launch = f->launch;
     h->count = 1;
+    snprintf(h->kernel, sizeof h->kernel, "%s", kernel);
+    return h;
+}
+
+static void driver_report(const struct footprint *f, enum clab_hazard_kind kind, const char *what,
+                          uint32_t theirs, uint64_t at)
+{
+    const struct record *r = &f->shadow->records[theirs >> 5];
+    struct clab_hazard *h = driver_hazard(kind, f->kernel, at);
+    h->launch = f->launch;
     h->seed = f->seed;
-    snprintf(h->kernel, sizeof h->kernel, "%s", f->kernel);
     check_party_past(&f->shape, &f->sites, &h->parties[0], r->cluster, r->agent, lanes_of(r, theirs),
                      r->site);
-    check_say(h->missing, sizeof h->missing,
-              "nothing orders a later copy or set by the driver that %s there after this launch: neither one "
-              "stream, nor an event that it waits for, nor a synchronisation of the host",
-              verb(range));
+    check_say(h->missing, sizeof h->missing, "nothing orders this launch and the %s: " NOTHING_ORDERS, what);
     check_add(h);
     free(h);
 }
 
-CHECK_APART static void driver_access(const struct check_task *task, const struct check_range *ranges,
-                                      unsigned n)
+/* Two operations of the driver. */
+static void driver_pair(enum clab_hazard_kind kind, const char *what, const struct check_range *earlier,
+                        uint64_t at)
 {
-    for (const struct footprint *f = past.newest; f; f = f->next) {
-        for (unsigned i = 0; f->shadow && !f->spoilt && !ordered(task, f) && i < n; i++) {
-            uint64_t at;
-            const uint32_t theirs = in_range(f->shadow, &ranges[i], &at);
-            if (theirs && check_kind_enabled(CLAB_HAZARD_RACE_LAUNCHES)) {
-                driver_report(f, &ranges[i], theirs, at);
+    struct clab_hazard *h = driver_hazard(kind, "the driver", at);
+    check_say(h->missing, sizeof h->missing, "nothing orders the %s and the %s: " NOTHING_ORDERS,
+              act(earlier), what);
+    check_add(h);
+    free(h);
+}
+
+/* The first address that both touch; 0 none. */
+static uint64_t overlap(const struct check_range *a, const struct check_range *b)
+{
+    const struct check_range *few = a->rows <= b->rows ? a : b, *many = few == a ? b : a;
+    for (uint64_t row = 0; row < few->rows; row++) {
+        const uint64_t start = few->address + row * few->pitch, end = start + few->width;
+        uint64_t k = start > many->address && many->pitch ? (start - many->address) / many->pitch : 0;
+        for (k = k < many->rows ? k : many->rows - (many->rows > 0); k < many->rows; k++) {
+            const uint64_t from = many->address + k * many->pitch;
+            if (from >= end) {
+                break;
+            }
+            if (start < from + many->width && many->width) {
+                return from > start ? from : start;
             }
         }
     }
+    return 0;
+}
+
+static void against_ranges(const struct footprint *f, const struct check_range *range,
+                           enum clab_hazard_kind kind, const char *what)
+{
+    for (unsigned k = 0; k < f->n_ranges; k++) {
+        const uint64_t at = range->write || f->ranges[k].write ? overlap(range, &f->ranges[k]) : 0;
+        if (at) {
+            driver_pair(kind, what, &f->ranges[k], at);
+            return;
+        }
+    }
+}
+
+/* Against all before that it does not know. */
+static void driver_compare(const struct check_task *task, const struct check_range *ranges, unsigned n,
+                           enum clab_hazard_kind kind, const char *what)
+{
+    for (const struct footprint *f = past.newest; f; f = f->next) {
+        if (f->spoilt || f->frees || ordered(task, f) || !check_kind_enabled(kind)) {
+            continue;
+        }
+        for (unsigned i = 0; i < n; i++) {
+            uint64_t at;
+            const uint32_t theirs = f->shadow ? in_range(f->shadow, &ranges[i], &at) : 0;
+            if (theirs) {
+                driver_report(f, kind, what ? what : act(&ranges[i]), theirs, at);
+            } else if (!f->shadow) {
+                against_ranges(f, &ranges[i], kind, what ? what : act(&ranges[i]));
+            }
+        }
+    }
+}
+
+static struct footprint *driver_keep(const struct check_task *task, const struct check_range *ranges,
+                                     unsigned n)
+{
     keep_room();
     struct footprint *f = check_alloc(sizeof *f);
     f->stream = task->stream;
     f->number = task->number;
+    f->node = task->node;
     f->bytes = sizeof *f;
     for (unsigned i = 0; i < n && i < 2; i++) {
         f->ranges[f->n_ranges++] = ranges[i];
@@ -462,6 +539,63 @@ CHECK_APART static void driver_access(const struct check_task *task, const struc
     f->next = past.newest;
     past.newest = f;
     atomic_fetch_add(&past.n, 1);
+    return f;
+}
+
+CHECK_APART static void driver_access(const struct check_task *task, const struct check_range *ranges,
+                                      unsigned n)
+{
+    driver_compare(task, ranges, n, CLAB_HAZARD_RACE_LAUNCHES, NULL);
+    driver_keep(task, ranges, n);
+}
+
+CHECK_APART static void driver_free(const struct check_task *task, const struct check_range *range)
+{
+    driver_compare(task, range, 1, CLAB_HAZARD_USE_AFTER_FREE, FREE);
+    if (past.running) { /* it may have been there already, and leaves no fault then */
+        struct footprint *f = driver_keep(task, range, 1);
+        f->frees = true;
+        f->launch = past.running;
+    }
+}
+
+void check_driver_free(const struct check_task *task, uint64_t address, uint64_t bytes)
+{
+    struct check_attempt attempt;
+    const struct check_range range = {address, bytes, bytes, 1, true, false};
+    if (!task) {
+        return;
+    }
+    pthread_mutex_lock(&past.lock);
+    if (CHECK_ATTEMPT(attempt)) {
+        driver_free(task, &range);
+    } else {
+        spoil();
+    }
+    check_attempt_end(&attempt);
+    pthread_mutex_unlock(&past.lock);
+}
+
+CHECK_APART static void driver_gone(uint64_t address)
+{
+    struct clab_hazard *h = driver_hazard(CLAB_HAZARD_USE_AFTER_FREE, "the driver", address);
+    check_say(h->missing, sizeof h->missing, "a copy or set by the driver finds its memory freed");
+    check_add(h);
+    free(h);
+}
+
+void check_driver_gone(uint64_t address)
+{
+    struct check_attempt attempt;
+    if (!check_hooks() || !check_kind_enabled(CLAB_HAZARD_USE_AFTER_FREE)) {
+        return;
+    }
+    if (CHECK_ATTEMPT(attempt)) {
+        driver_gone(address);
+    } else {
+        check_lost();
+    }
+    check_attempt_end(&attempt);
 }
 
 void check_driver_access(const struct check_task *task, const struct check_range *ranges, unsigned n)
@@ -480,11 +614,12 @@ void check_driver_access(const struct check_task *task, const struct check_range
 void check_grids_begin(struct check *check)
 {
     const struct check_task *task = check->task;
-    if (!task || !task->programmatic || !atomic_load(&past.n)) {
+    if (!task) {
         return;
     }
     pthread_mutex_lock(&past.lock);
-    for (struct footprint *f = past.newest; f; f = f->next) {
+    past.running = check->launch;
+    for (struct footprint *f = task->programmatic ? past.newest : NULL; f; f = f->next) {
         if (f->stream == task->stream && f->number + 1 == task->number && f->dependents && !f->spoilt) {
             f->in_use = true;
             check->prior = f;
@@ -497,12 +632,23 @@ void check_grids_begin(struct check *check)
 CHECK_APART static void grids_end(struct check *check)
 {
     for (struct footprint *f = past.newest; f; f = f->next) {
-        if (!f->spoilt && !ordered(check->task, f)) {
+        const bool other_free = f->frees && f->launch != check->launch;
+        if (!f->spoilt && !other_free && !ordered(check->task, f)) {
             if (f->shadow) {
                 compare(check, f);
             } else {
                 compare_ranges(check, f);
             }
+        }
+    }
+    for (struct footprint **at = &past.newest; *at;) {
+        struct footprint *f = *at;
+        if (f->frees && f->launch == check->launch) {
+            *at = f->next;
+            footprint_free(f);
+            atomic_fetch_sub(&past.n, 1);
+        } else {
+            at = &f->next;
         }
     }
     keep_room();
@@ -513,10 +659,11 @@ CHECK_APART static void grids_end(struct check *check)
     f->launch = check->launch;
     f->stream = check->task->stream;
     f->number = check->task->number;
+    f->node = check->task->node;
     f->dependents = check->dependents;
     f->seed = check->seed;
     f->bytes = bytes_of(f->shadow);
-    snprintf(f->kernel, sizeof f->kernel, "%s", check->run->code->function->name);
+    check_symbol(f->kernel, sizeof f->kernel, check->run->code->function->name);
     f->next = past.newest;
     past.newest = f;
     atomic_fetch_add(&past.n, 1);
@@ -531,6 +678,7 @@ void check_grids_end(struct check *check)
         return;
     }
     pthread_mutex_lock(&past.lock);
+    past.running = 0;
     if (check->prior) {
         check->prior->in_use = false;
         check->prior = NULL;

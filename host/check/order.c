@@ -152,11 +152,11 @@ void clock_add(struct clock **inout, uint64_t cluster, uint32_t part, uint32_t l
     }
 }
 
-void clock_join_global(struct clock **inout, const struct clock *more)
+void clock_join_proxy(struct clock **inout, const struct clock *more, uint64_t proxy)
 {
     for (uint32_t i = 0; more && i < more->n; i++) {
         const struct clock_entry *e = &more->e[i];
-        const uint64_t key = e->key | CHECK_PROXY_GLOBAL << 16;
+        const uint64_t key = e->key | proxy << 16;
         if (!*inout || !covers(*inout, key, e->lanes, e->time)) {
             insert(inout, key, e->lanes, e->time);
         }

@@ -35,6 +35,9 @@
 /* Set in the cluster of a key: what the async proxy may see of global memory (plain keys: of shared memory).
  */
 #define CHECK_PROXY_GLOBAL (UINT64_C(1) << 46)
+/* Likewise: what fences made visible to the tensormap proxy, and what a releasing fence has offered to it. */
+#define CHECK_PROXY_MAP      (UINT64_C(1) << 44)
+#define CHECK_PROXY_RELEASED (UINT64_C(1) << 43)
 
 /* The cluster of a key that stands for the grids before, once griddepcontrol.wait has waited for them: known
    up to 1. */
@@ -63,8 +66,8 @@ void clocks_end(void);
 void clock_join(struct clock **inout, const struct clock *more);
 /* The same; takes over the pointer itself when *inout is NULL or already knows nothing else. */
 void clock_join_ref(struct clock **inout, struct clock *more);
-/* The same with CHECK_PROXY_GLOBAL set in every key of `more`. */
-void clock_join_global(struct clock **inout, const struct clock *more);
+/* The same with one of the above set in every key of `more`. */
+void clock_join_proxy(struct clock **inout, const struct clock *more, uint64_t proxy);
 void clock_add(struct clock **inout, uint64_t cluster, uint32_t part, uint32_t lanes, uint32_t time);
 bool clock_knows(const struct clock *clock, uint64_t cluster, uint32_t agent, uint32_t lanes, uint32_t time);
 

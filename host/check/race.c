@@ -37,6 +37,9 @@ uint32_t check_earlier_lanes(const struct check *check, const struct earlier *e)
    as is done everywhere. */
 static bool fenced(const struct actor *a, const struct earlier *e, uint32_t lanes)
 {
+    if (a->map) { /* of a tensor map: through the proxy of its own */
+        return !e->write || clock_knows(a->proxy, e->cluster | CHECK_PROXY_MAP, e->agent, lanes, e->time);
+    }
     return !a->async_proxy || !(e->write || a->clc) || e->agent >= CHECK_CP_AGENT + CHECK_WARP_AGENTS ||
            clock_knows(a->proxy, e->cluster | (a->in_global ? CHECK_PROXY_GLOBAL : 0), e->agent, lanes,
                        e->time);
@@ -83,6 +86,11 @@ static bool scopes_reach(const struct actor *a, const struct earlier *e)
     return a->strong && other->strong && a->scope >= least && other->scope >= least;
 }
 
+static bool same_size(const struct actor *a, const struct earlier *e)
+{
+    return site_same_size(&a->check->sites.list[a->site], &a->check->sites.list[e->site]);
+}
+
 /* Volatile used for data, as warp-synchronous code did before lanes could part ways: the model calls it no
    data race, since volatile is relaxed, but the read may find the old value as well as the new. A read that a
    loop asks again until it likes the value is a flag. */
@@ -95,7 +103,7 @@ static bool volatile_data(const struct actor *a, const struct earlier *e)
 
 bool check_morally_strong(const struct actor *a, const struct earlier *e)
 {
-    return scopes_reach(a, e) && !volatile_data(a, e);
+    return scopes_reach(a, e) && same_size(a, e) && !volatile_data(a, e);
 }
 
 /* --- same values */
@@ -189,9 +197,9 @@ static enum clab_hazard_kind kind_of(const struct actor *a, unsigned lane, const
         return e->write && !a->write ? CLAB_HAZARD_RACE_SCOPE : CLAB_HAZARD_NARROW_SCOPE;
     }
     if (e->agent >= CHECK_WARP_AGENTS) {
-        return !e->write ? CLAB_HAZARD_ASYNC_SOURCE
-               : a->copy ? CLAB_HAZARD_ASYNC_OVERWRITE
-                         : CLAB_HAZARD_ASYNC_READ_EARLY;
+        return !e->write             ? CLAB_HAZARD_ASYNC_SOURCE
+               : a->copy && a->write ? CLAB_HAZARD_ASYNC_OVERWRITE
+                                     : CLAB_HAZARD_ASYNC_READ_EARLY;
     }
     if (a->copy && a->write) {
         return e->fresh ? CLAB_HAZARD_ASYNC_READ_EARLY : CLAB_HAZARD_ASYNC_OVERWRITE;
@@ -218,13 +226,18 @@ static const char *missing_of(const struct actor *a, enum clab_hazard_kind kind,
     const bool bulk_group = e->agent >= CHECK_READ_AGENT && e->agent < CHECK_MBAR_AGENT;
     switch (kind) {
     case CLAB_HAZARD_PROXY_FENCE:
+        if (a->map) {
+            return "no fence.proxy.tensormap::generic.acquire of the tensor map, after a .release or "
+                   "tensormap.cp_fenceproxy, stands between the change of the tensor map and the copy";
+        }
         return "no fence.proxy.async stands between the ordinary store and the asynchronous copy";
     case CLAB_HAZARD_CLC_RESPONSE_REUSED:
         return "nothing orders the last use of the response before the request that overwrites it";
     case CLAB_HAZARD_NARROW_SCOPE:
         return NARROW_ARRIVE;
     case CLAB_HAZARD_ASYNC_READ_EARLY:
-        return a->copy ? "no wait for the copy comes before the read: here it ran before the copy was issued"
+        return a->copy && a->write
+                   ? "no wait for the copy comes before the read: here it ran before the copy was issued"
                : e->agent >= CHECK_MBAR_AGENT ? "no successful wait on the mbarrier phase in which the copy "
                                                 "completes comes before the access"
                : bulk_group ? "no cp.async.bulk.wait_group for the copy's group comes before the access"
@@ -263,6 +276,10 @@ static const char *missing_of(const struct actor *a, enum clab_hazard_kind kind,
                      "two accesses"
                    : "volatile orders nothing: no barrier, and no flag with fences, stands between the store "
                      "and the read";
+    }
+    if (scopes_reach(a, e) && !same_size(a, e)) {
+        return "strong operations of two sizes on one place race like weak ones: they must overlap "
+               "completely";
     }
     if (e->cluster == a->cl->index && e->agent == a->warp->self.agent) {
         return "no bar.warp.sync (__syncwarp) that includes both lanes stands between the two accesses";

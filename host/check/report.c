@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/demangle.h"
 #include "check/check.h"
 #include "check/state.h"
 #include "emu/machine.h"
@@ -55,7 +56,7 @@ struct clab_hazard *check_report(struct check *check, enum clab_hazard_kind kind
     h->count = 1;
     h->seed = check->seed;
     h->launch = check->launch;
-    snprintf(h->kernel, sizeof h->kernel, "%s", check->run->code->function->name);
+    check_symbol(h->kernel, sizeof h->kernel, check->run->code->function->name);
     return h;
 }
 
@@ -178,13 +179,23 @@ void check_within(struct clab_hazard *h)
 
 /* --- symbols */
 
+void check_symbol(char *out, size_t bytes, const char *name)
+{
+    const size_t n = strlen(name);
+    if (n < bytes) {
+        memcpy(out, name, n + 1);
+    } else {
+        clab_demangle(name, out, bytes);
+    }
+}
+
 static void shared_symbol(struct check *check, struct clab_hazard *h, uint32_t offset)
 {
     const struct emu_image *image = check->run->code->image;
     uint32_t inside = 0;
     const struct ptx_var *var = emu_image_shared_at(image, offset - EMU_SHARED_FIRST, &inside);
     if (var) {
-        snprintf(h->symbol, sizeof h->symbol, "%s", var->name);
+        check_symbol(h->symbol, sizeof h->symbol, var->name);
         h->symbol_offset = inside;
     }
 }
@@ -217,7 +228,7 @@ void check_place_global(struct check *check, struct clab_hazard *h, uint64_t add
         const struct ptx_var *var = ptx->vars[i];
         if (var->space == PTX_SPACE_GLOBAL && emu_module_place(module, var, &start) &&
             address - start < var->bytes) {
-            snprintf(h->symbol, sizeof h->symbol, "%s", var->name);
+            check_symbol(h->symbol, sizeof h->symbol, var->name);
             h->symbol_offset = address - start;
             return;
         }

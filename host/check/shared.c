@@ -105,7 +105,8 @@ static inline void against(const struct actor *a, const struct place *p, uint64_
         }
         const struct site *site = &a->check->sites.list[(uint32_t)(epoch >> 1) & 0x3fff];
         /* Any scope includes the CTA; volatile data is race.c's to judge. */
-        if (same_cta && a->strong && site->strong && !site->is_volatile) {
+        if (same_cta && a->strong && site->strong && !site->is_volatile &&
+            site_same_size(site, &a->check->sites.list[a->site])) {
             return;
         }
     }

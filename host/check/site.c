@@ -37,6 +37,7 @@ static void memory(struct site *site, const struct ptx_insn *insn)
     site->strong =
         site->atomic || site->is_volatile || site->acquire || site->release || ptx_has(insn, PTX_MOD_RELAXED);
     site->scope = scope_of(insn, SCOPE_GPU, &site->has_scope);
+    site->bytes = insn->n_types ? (uint8_t)emu_lane_bytes((enum ptx_type)insn->types[insn->n_types - 1]) : 0;
 }
 
 /* Registers that hold something made from a loaded value. */
@@ -126,6 +127,13 @@ static void fill(struct site *site)
         site->action = "store";
         memory(site, insn);
         break;
+    case PTX_ST_ASYNC_RELEASE:
+    case PTX_RED_ASYNC_RELEASE:
+        site->store = insn->row == PTX_ST_ASYNC_RELEASE;
+        site->atomic = !site->store;
+        site->action = site->store ? "store" : "atomic";
+        memory(site, insn);
+        break;
     case PTX_MEMBAR:
     case PTX_FENCE:
         site->action = "fence";
@@ -157,6 +165,12 @@ static void fill(struct site *site)
         site->fence_release = insn->row == PTX_FENCE_PROXY_ASYNC_RELEASE;
         site->proxy_shared = insn->n_spaces == 0 || insn->spaces[0] != PTX_SPACE_GLOBAL;
         site->proxy_global = insn->n_spaces == 0 || insn->spaces[0] == PTX_SPACE_GLOBAL;
+        break;
+    case PTX_FENCE_PROXY_TENSORMAP_ACQUIRE:
+    case PTX_FENCE_PROXY_TENSORMAP_RELEASE:
+        site->action = "proxy fence";
+        site->map_acquire = insn->row == PTX_FENCE_PROXY_TENSORMAP_ACQUIRE;
+        site->map_release = !site->map_acquire;
         break;
     case PTX_BAR_SYNC:
     case PTX_BAR_ARRIVE:
@@ -247,6 +261,7 @@ static void fill(struct site *site)
             site->acquire = site->acquire && site->load;
         } else if (class[0] == 'A' && class[1] == 'S') { /* ASYNC */
             site->action = "copy";
+            site->tensor = strstr(syntax, "bulk.tensor") != NULL;
             site->strong = ptx_has(insn, PTX_MOD_REDUCE) || syntax[0] == 'r'; /* cp.reduce, red.async */
             site->scope = SCOPE_GPU;
         } else if (strcmp(class, "TEXTURE") == 0) { /* tex, tld4 */

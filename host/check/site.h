@@ -18,14 +18,25 @@ struct site {
     bool strong, acquire, release, is_volatile;
     bool polls; /* a volatile load in a loop that branches on its value */
     bool cp_async;
-    bool read_only; /* a load by a path that need not see what the grid itself has written */
-    uint8_t scope;  /* enum check_scope */
-    bool has_scope; /* written, not the default */
-    bool aligned;   /* wants the whole warp */
+    bool read_only;                /* a load by a path that need not see what the grid itself has written */
+    uint8_t scope;                 /* enum check_scope */
+    uint8_t bytes;                 /* of one scalar of a strong operation; 0 unknown */
+    bool has_scope;                /* written, not the default */
+    bool aligned;                  /* wants the whole warp */
+    bool tensor;                   /* reads a tensor map */
+    bool map_acquire, map_release; /* fence.proxy.tensormap */
     bool proxy_async, proxy_shared, proxy_global, mbarrier_init, fence_acquire, fence_release;
     bool remote;     /* of shared::cluster */
     bool bulk, read; /* commit and wait of bulk groups; .read */
 };
+
+/* Strong operations of one place must be of one size, or they race like weak ones (PTX ISA 9.0, "Morally
+   strong operations": they overlap completely). Lenient below 4 bytes: libcu++ makes its small atomics out of
+   words. */
+static inline bool site_same_size(const struct site *a, const struct site *b)
+{
+    return a->bytes == b->bytes || a->bytes < 4 || b->bytes < 4;
+}
 
 struct sites {
     uint16_t **numbers; /* by code->index, then instruction; NULL until met */

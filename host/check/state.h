@@ -36,7 +36,8 @@ struct check_commits {             /* asynchronous groups of one warp */
     uint32_t read_time[EMU_LANES], read_site[EMU_LANES]; /* bulk: last copy out of the CTA's shared memory */
 };
 
-#define CHECK_RECENT 4u
+#define CHECK_RECENT           4u
+#define CHECK_TENSOR_MAP_BYTES 128u
 
 struct check_warp {
     struct check_cta *cta;
@@ -275,6 +276,8 @@ static inline uint32_t check_now(struct check_cluster *cl)
 
 /* Lanes of one warp meet: each knows afterwards what all knew, and what all did up to `time`. */
 void check_warp_meet(struct check_warp *warp, uint32_t lanes, uint32_t time);
+/* The same without what is visible: each knows what the others have executed. */
+void check_warp_executed(struct check_warp *warp, uint32_t lanes, uint32_t time);
 void check_lanes_exit(struct check_warp *warp, uint32_t lanes);
 /* After the last cluster ended. */
 void check_clusters_free(struct check *check);
@@ -296,6 +299,15 @@ void check_tidings_drop(struct tidings *tidings);
 void check_access(struct check *check, const struct emu_warp *warp, const struct emu_op *op,
                   const struct emu_access *access);
 
+/* An earlier access that a shadow remembers. */
+struct earlier {
+    uint64_t cluster;
+    uint32_t agent, time, lane, site;
+    bool several; /* other lanes of that warp too */
+    bool write;
+    bool fresh; /* a read of what was never written */
+};
+
 /* Who acts on memory, for the shadows. */
 struct actor {
     struct check *check;
@@ -310,6 +322,7 @@ struct actor {
     bool write, strong, reduces;
     bool async_proxy;
     bool copy, clc;
+    bool map;       /* the copy's look at its tensor map */
     bool in_global; /* the access is to global memory */
     enum check_scope scope;
 };
@@ -326,17 +339,11 @@ void check_shared_mark(struct check_cta *owner, uint32_t offset, uint32_t agent,
 void check_shared_init(struct check_cta *cta);
 void check_global(const struct actor *actor, const struct emu_access *access);
 void check_global_range(const struct actor *actor, unsigned lane, uint64_t address, uint64_t bytes);
+/* Who wrote the word last, in this launch. */
+bool check_global_writer(struct check *check, uint64_t address, struct earlier *out);
 void check_global_new(struct check *check);
 void check_global_free(struct check *check);
 
-/* An earlier access that a shadow remembers. */
-struct earlier {
-    uint64_t cluster;
-    uint32_t agent, time, lane, site;
-    bool several; /* other lanes of that warp too */
-    bool write;
-    bool fresh; /* a read of what was never written */
-};
 /* The lanes of an earlier access: one, or all that its warp has. */
 uint32_t check_earlier_lanes(const struct check *check, const struct earlier *earlier);
 bool check_ordered(const struct actor *actor, unsigned lane, const struct earlier *earlier);
@@ -361,11 +368,15 @@ void check_cta_exit(struct check *check, struct check_cta *cta);
 
 void check_synchronise(struct check *check, struct check_warp *warp, const struct emu_access *access,
                        const struct site *site, uint32_t site_id, bool before);
-void check_fence(struct check *check, struct check_warp *warp, uint32_t lanes, const struct site *site);
+/* `address`: the tensor map that it names, if it does. */
+void check_fence(struct check *check, struct check_warp *warp, uint32_t lanes, const struct site *site,
+                 uint64_t address);
 
 void check_barrier_arrive(struct check *check, struct check_warp *warp, const struct emu_event *event,
                           uint32_t site);
 void check_barrier_complete(struct check *check, struct check_cta *cta, uint32_t id);
+/* The same for a whole CTA with nothing but times to pass on; takes no memory. False: nothing is done. */
+bool check_barrier_quick(struct check_cta *cta, uint32_t id);
 void check_cluster_arrive(struct check *check, struct check_warp *warp, uint32_t lanes, uint32_t site);
 void check_cluster_complete(struct check *check, struct check_cluster *cl);
 void check_cluster_wait(struct check *check, struct check_warp *warp, uint32_t lanes);
@@ -440,6 +451,8 @@ void check_party_cta(struct check *check, struct clab_hazard_party *party, uint6
 void check_within(struct clab_hazard *hazard);
 void check_place_shared(struct check *check, struct clab_hazard *hazard, const struct check_cta *actor,
                         const struct check_cta *owner, uint32_t offset, uint32_t bytes);
+/* The name as it is, or, when there is no room for it, in its readable form, shortened (base/demangle.h). */
+void check_symbol(char *out, size_t bytes, const char *name);
 void check_place_global(struct check *check, struct clab_hazard *hazard, uint64_t address, uint32_t bytes);
 void check_barrier_state(struct clab_hazard *hazard, const struct mbarrier *mbarrier);
 void check_say(char *to, size_t size, const char *format, ...) CLAB_PRINTF(3, 4);

@@ -162,7 +162,8 @@ void check_synchronise(struct check *check, struct check_warp *warp, const struc
             flag_acquire(warp, flag, lanes, site);
             continue;
         }
-        if (!site->atomic) {
+        /* While others may still see the old value they may see what came with it (emu/held.c). */
+        if (!site->atomic && !warp->cta->cta->cluster->held.armed) {
             forget(flag);
         }
         EACH_GROUP(g, warp, lanes)
@@ -183,9 +184,39 @@ static void init_fences(struct check_warp *warp, uint32_t lanes)
     }
 }
 
-void check_fence(struct check *check, struct check_warp *warp, uint32_t lanes, const struct site *site)
+/* Lets the tensormap proxy see what the lanes know to have been written to a tensor map, and offered to that
+   proxy: by tensormap.cp_fenceproxy, or by a releasing fence after the write. PTX ISA 9.0, "fence". */
+static void map_acquire(struct check *check, struct check_warp *warp, uint32_t lanes, uint64_t address)
 {
-    (void)check;
+    check_split(warp, lanes);
+    EACH_GROUP(g, warp, lanes)
+    {
+        struct earlier e;
+        for (uint32_t at = 0; at < CHECK_TENSOR_MAP_BYTES; at += 4) {
+            if (!check_global_writer(check, address + at, &e)) {
+                continue;
+            }
+            const uint32_t theirs = check_earlier_lanes(check, &e);
+            const struct ptx_insn *insn = site_insn(&check->sites.list[e.site]);
+            const bool own = e.cluster == warp->self.cluster;
+            const bool known = own ? known_covers(&g->mem, &warp->self, e.agent, theirs, e.time) ||
+                                         (e.agent == warp->self.agent && !(theirs & ~lanes))
+                                   : clock_knows(g->mem.more, e.cluster, e.agent, theirs, e.time);
+            if (known && ((insn && insn->row == PTX_TENSORMAP_CP_FENCEPROXY) ||
+                          clock_knows(g->proxy, e.cluster | CHECK_PROXY_RELEASED, e.agent, theirs, e.time))) {
+                clock_add(&g->proxy, e.cluster | CHECK_PROXY_MAP, CHECK_KEY_AGENT + e.agent, theirs, e.time);
+            }
+        }
+    }
+}
+
+void check_fence(struct check *check, struct check_warp *warp, uint32_t lanes, const struct site *site,
+                 uint64_t address)
+{
+    if (site->map_acquire) {
+        map_acquire(check, warp, lanes, address);
+        return;
+    }
     const uint32_t time = check_tick(warp->cta->cluster);
     if (site->mbarrier_init || site->proxy_async) {
         init_fences(warp, lanes);
@@ -203,7 +234,7 @@ void check_fence(struct check *check, struct check_warp *warp, uint32_t lanes, c
                 g->pending[s] = NULL;
             }
         }
-        if (!site->fence_release && !site->proxy_async) {
+        if (!site->fence_release && !site->proxy_async && !site->map_release) {
             continue;
         }
         struct clock *all = known_tell(&g->mem, &warp->self, check_lanes(warp, g->lanes & lanes), time);
@@ -211,7 +242,10 @@ void check_fence(struct check *check, struct check_warp *warp, uint32_t lanes, c
             clock_join_ref(&g->proxy, all);
         }
         if (site->proxy_async && site->proxy_global) {
-            clock_join_global(&g->proxy, all);
+            clock_join_proxy(&g->proxy, all, CHECK_PROXY_GLOBAL);
+        }
+        if (site->map_release) {
+            clock_join_proxy(&g->proxy, all, CHECK_PROXY_RELEASED);
         }
         for (unsigned s = 0; site->fence_release && s <= site->scope; s++) {
             clock_drop(g->fenced[s]);

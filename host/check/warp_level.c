@@ -1,5 +1,7 @@
 /* Warp-level operations: their member masks and who takes part. PTX ISA 9.0, "shfl.sync", "vote.sync",
-   "elect.sync", "bar.warp.sync". All of them order memory among the lanes that meet. */
+   "elect.sync", "bar.warp.sync". Only the last orders memory among the lanes that meet; of the others one
+   knows afterwards what has been executed (CUDA C++ Programming Guide 13.0, "Warp Vote Functions", "Warp
+   Shuffle Functions": they do not imply a memory barrier). */
 #include "check/state.h"
 
 static void report(struct check *check, struct check_warp *warp, enum clab_hazard_kind kind, uint32_t lanes,
@@ -91,5 +93,10 @@ void check_collective(struct check *check, const struct emu_warp *emu_warp, stru
                    "source lanes %08x do not take part, so that their value is undefined", sources);
         }
     }
-    check_warp_meet(warp, lanes, check_tick(warp->cta->cluster));
+    const uint32_t time = check_tick(warp->cta->cluster);
+    if (insn && insn->row == PTX_BAR_WARP_SYNC) {
+        check_warp_meet(warp, lanes, time);
+    } else {
+        check_warp_executed(warp, lanes, time);
+    }
 }

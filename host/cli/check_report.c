@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/demangle.h"
 #include "cli/check.h"
 #include "lab/hazards.h"
 #include "lab/wire.h"
@@ -162,7 +163,9 @@ static void print_entry(const struct clab_check_report *report, const json_t *en
     struct clab_str subject = {0}, again = {0};
     const char *variant = clab_json_text(entry, "variant", "");
     const json_t *rows = json_object_get(entry, "rows");
-    clab_str_add(&subject, clab_json_text(entry, "subject", variant));
+    char readable[256];
+    clab_str_add(&subject,
+                 clab_demangle(clab_json_text(entry, "subject", variant), readable, sizeof readable));
     for (size_t i = 0; i < json_array_size(rows); i++)
         clab_str_addf(&subject, "%s%s", i == 0 ? " (cluster " : ", ",
                       json_string_value(json_array_get(rows, i)));

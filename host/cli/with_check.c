@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/demangle.h"
 #include "base/str.h"
 #include "base/temporary.h"
 #include "check/hazard.h"
@@ -81,7 +82,9 @@ static size_t report(struct clab_cli *cli, const char *path, const char *again, 
         }
         size_t *sum = strcmp(clab_json_text(hazard, "severity", ""), "mild") == 0 ? &milder : &hazards;
         ++*sum;
-        clab_hazard_print(hazard, clab_json_text(hazard, "kernel", ""), again, 0, colour, &out);
+        char kernel[256];
+        clab_demangle(clab_json_text(hazard, "kernel", ""), kernel, sizeof kernel);
+        clab_hazard_print(hazard, kernel, again, 0, colour, &out);
     }
     clab_str_addf(&out, "clusterlab: %zu launch%s checked", launches, launches == 1 ? "" : "es");
     if (hazards + milder == 0 && launches != 0)

@@ -277,6 +277,17 @@ void emu_access_tell(const struct emu_warp *warp, const struct emu_op *op, unsig
     emu_hook_access(warp, op, &access);
 }
 
+void emu_access_tell_map(const struct emu_warp *warp, const struct emu_op *op, unsigned lane,
+                         enum clab_space_id space, const unsigned char *at, bool write)
+{
+    emu_hook_event(warp->cta, warp, op,
+                   &(struct emu_event){.kind = EMU_EVENT_TENSOR_MAP,
+                                       .lanes = UINT32_C(1) << lane,
+                                       .address = (uint64_t)(uintptr_t)at,
+                                       .value = (uint64_t)space,
+                                       .wait = write});
+}
+
 /* Tells observers of lanes that may be in several spaces and CTAs: one call for each of those. */
 static void tell_each(const struct emu_warp *warp, const struct emu_op *op, uint32_t lanes,
                       const enum clab_space_id spaces[EMU_LANES], unsigned size, enum emu_access_mode mode,

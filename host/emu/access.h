@@ -70,6 +70,9 @@ unsigned char *emu_access_range(struct emu_warp *warp, const struct emu_op *op, 
 void emu_access_tell(const struct emu_warp *warp, const struct emu_op *op, unsigned lane,
                      enum clab_space_id space, const unsigned char *at, uint32_t bytes,
                      enum emu_access_mode mode);
+/* The same for a tensor map, whose accesses are not counted. */
+void emu_access_tell_map(const struct emu_warp *warp, const struct emu_op *op, unsigned lane,
+                         enum clab_space_id space, const unsigned char *at, bool write);
 /* The same as emu_access_lane for all lanes of warp->exec; `wide` rows hold 64-bit addresses, others 32-bit;
    `offset` is added. Counts the lanes. */
 enum emu_lanes_kind emu_access_each(struct emu_warp *warp, const struct emu_op *op, enum emu_reach reach,

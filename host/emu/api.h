@@ -378,6 +378,7 @@ enum api_work_kind {
     API_WORK_WAIT, /* graphs; in streams only for other processes' records, the rest become dependencies */
     API_WORK_FREE,
     API_WORK_ALLOC, /* graphs only */
+    API_WORK_NEW,   /* memory has been allocated in stream order: for the hazard checker */
     API_WORK_BATCH, /* stream memory operations in order; graphs only */
     API_WORK_WRITE_VALUE,
     API_WORK_WAIT_VALUE,
@@ -523,6 +524,7 @@ struct api_event {
     bool was_captured;         /* last recorded in a capture that has ended */
     struct api_stream *stream; /* of the last record; a reference is held */
     uint64_t issued;           /* its task */
+    struct api_order order;    /* what that task knew */
     uint64_t generation;
     uint64_t time_ns;
     struct api_shared_event *shared; /* of several processes (api_share_event.c); NULL: of this one */
@@ -549,12 +551,16 @@ void api_shared_event_wait(const struct api_event *event, uint64_t number, const
 /* Orders between tasks (api_order.c), for the hazard checker; nothing is done while launches are not checked.
    With the lock. */
 struct api_work;
-/* The next task of `stream` comes after task `issued` of `on`. */
-void api_order_after(struct api_stream *stream, const struct api_stream *on, uint64_t issued);
+/* The next task of `stream` comes after task `issued` of `on`. `then`: what that task knew; NULL: what the
+   stream knows now. */
+void api_order_after(struct api_stream *stream, const struct api_stream *on, uint64_t issued,
+                     const struct api_order *then);
+/* What the stream's last task knew, for later; *out is made anew. */
+void api_order_keep(struct api_order *out, const struct api_stream *stream);
 /* The order of a task that is submitted now; heap, NULL when none is kept. */
 struct check_task *api_order_task(struct api_stream *stream, uint64_t number, const struct api_work *work);
 /* The host knows task `issued` of `on` to be done; what comes before `task`; all. */
-void api_order_host_after(const struct api_stream *on, uint64_t issued);
+void api_order_host_after(const struct api_stream *on, uint64_t issued, const struct api_order *then);
 void api_order_host_after_task(const struct check_task *task);
 void api_order_host_after_all(void);
 void api_order_fini(struct api_order *order);
@@ -584,7 +590,8 @@ CUresult api_stream_default(struct api_context *context, struct api_stream **out
 /* Makes the next task of `stream` wait for the event's last record. */
 CUresult api_stream_wait_event(struct api_stream *stream, struct api_event *event);
 /* Makes the next task of `stream` wait for that task of `on`. */
-CUresult api_stream_wait_task(struct api_stream *stream, struct api_stream *on, uint64_t issued);
+CUresult api_stream_wait_task(struct api_stream *stream, struct api_stream *on, uint64_t issued,
+                              const struct api_order *then);
 CUresult api_event_record(struct api_event *event, struct api_stream *stream, bool external);
 /* The event is recorded by the task that `stream` gets next. */
 void api_event_place(struct api_event *event, struct api_stream *stream);

@@ -63,7 +63,7 @@ void api_contexts_end(struct api_context *context)
     api_greens_end(context);
     for (struct api_stream *stream = context->streams, *next; stream != NULL; stream = next) {
         next = stream->next;
-        api_order_host_after(stream, stream->issued); /* once this returns */
+        api_order_host_after(stream, stream->issued, NULL); /* once this returns */
         api_stream_destroy(stream);
     }
     api_signal_change();

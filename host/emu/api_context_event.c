@@ -34,7 +34,7 @@ CUresult CUDAAPI cuCtxRecordEvent(CUcontext hCtx, CUevent hEvent)
     for (struct api_stream *stream = context->streams; stream != NULL && result == CUDA_SUCCESS;
          stream = stream->next)
         if (stream != context->legacy && !api_stream_idle(stream))
-            result = api_stream_wait_task(context->legacy, stream, stream->issued);
+            result = api_stream_wait_task(context->legacy, stream, stream->issued, NULL);
     if (result == CUDA_SUCCESS)
         result = api_event_record(event, context->legacy, false);
     return api_result(result);

@@ -15,6 +15,7 @@ void api_event_release(struct api_event *event)
         api_stream_release(event->stream);
     if (event->shared != NULL)
         api_shared_event_free(event);
+    api_order_fini(&event->order);
     free(event->nodes);
     free(event);
 }
@@ -72,6 +73,7 @@ CUresult api_event_record(struct api_event *event, struct api_stream *stream, bo
     work.event.shared = shared;
     const uint64_t number = event->issued;
     const CUresult result = api_submit(stream, &work, API_ASYNC);
+    api_order_keep(&event->order, stream);
     if (stream->issued < number) /* there was no memory for it: nobody is to wait for it */
         api_event_unplace(event, stream, shared);
     return result;
@@ -98,7 +100,8 @@ CUresult api_stream_wait_event(struct api_stream *stream, struct api_event *even
         struct api_work work = {.kind = API_WORK_WAIT, .event = {event, 0, last}};
         return api_submit(stream, &work, API_ASYNC);
     }
-    return event->stream == NULL ? CUDA_SUCCESS : api_stream_wait_task(stream, event->stream, event->issued);
+    return event->stream == NULL ? CUDA_SUCCESS
+                                 : api_stream_wait_task(stream, event->stream, event->issued, &event->order);
 }
 
 struct api_event *api_event_new(struct api_context *context, unsigned flags)
@@ -193,7 +196,7 @@ CUresult CUDAAPI cuEventQuery(CUevent hEvent)
     if (!complete(event))
         return api_answer(CUDA_ERROR_NOT_READY);
     if (event->stream != NULL && !is_foreign(event))
-        api_order_host_after(event->stream, event->issued);
+        api_order_host_after(event->stream, event->issued, &event->order);
     return api_leave();
 }
 
@@ -222,11 +225,14 @@ CUresult CUDAAPI cuEventSynchronize(CUevent hEvent)
     if (stream == NULL)
         return api_leave();
     stream->refs++;
+    event->refs++;
     struct api_context *context = event->context;
     api_pin(context);
     while (stream->completed < issued)
         api_wait_for_change();
-    api_order_host_after(stream, issued);
+    const bool same = event->stream == stream && event->issued == issued;
+    api_order_host_after(stream, issued, same ? &event->order : NULL);
+    api_event_release(event);
     api_stream_release(stream);
     api_pools_settle();
     if (context->sticky != CUDA_SUCCESS)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "check/check.h"
 #include "emu/condition.h"
 
 /* A child graph's step is followed by the child's; a conditional node's step by a marker for each of its
@@ -35,6 +36,7 @@ struct api_step {
 struct api_exec {
     struct api_step *steps;
     size_t n_steps;
+    uint64_t *before; /* n_steps rows, heap: what is before each; NULL until the hazard checker wants it */
     unsigned refs;
     struct api_retainer retained;
     struct api_condition **conditions; /* references are held */
@@ -64,6 +66,7 @@ void api_exec_release(struct api_exec *exec)
         api_condition_release(exec->conditions[i]);
     free(exec->conditions);
     free(exec->steps);
+    free(exec->before);
     api_retainer_fini(&exec->retained);
     free(exec);
 }
@@ -89,8 +92,92 @@ static void wait_for_event(struct api_context *context, struct api_event *event)
     api_unlock();
 }
 
-static CUresult run_steps(struct api_context *context, struct api_step *first, const struct api_step *end,
-                          struct clab_error *error);
+/* --- the order of steps, for the hazard checker: a row of bits for each step, which are before it */
+
+#define MOST_ORDERED 4096u /* steps; those of larger graphs count as ordered */
+
+static size_t row_words(const struct api_exec *exec)
+{
+    return exec->n_steps / 64 + 1; /* bits are numbered from 1 */
+}
+
+static void bits_add(uint64_t *row, size_t first, size_t count)
+{
+    for (size_t i = first; i < first + count; i++)
+        row[i / 64] |= UINT64_C(1) << (i % 64);
+}
+
+/* The steps from `first` to `end`, one graph's, after all that `outer` says (NULL: nothing). */
+static void order_level(const struct api_exec *exec, size_t first, size_t end, const uint64_t *outer,
+                        size_t *places)
+{
+    const size_t words = row_words(exec);
+    size_t n = 0, *level = places + first;
+    for (size_t i = first; i < end; i += 1 + exec->steps[i].n_inside) {
+        const struct api_step *step = &exec->steps[i];
+        uint64_t *row = exec->before + i * words;
+        level[n++] = i;
+        if (outer != NULL)
+            memcpy(row, outer, words * sizeof *row);
+        for (size_t k = 0; k < step->n_from; k++) {
+            const size_t from = level[step->from[k].place - 1]; /* they are numbered from 1 */
+            for (size_t w = 0; w < words; w++)
+                row[w] |= exec->before[from * words + w];
+            bits_add(row, from + 1, 1 + exec->steps[from].n_inside);
+        }
+        if (step->n_inside == 0)
+            continue;
+        if (step->type != CU_GRAPH_NODE_TYPE_CONDITIONAL) {
+            order_level(exec, i + 1, i + 1 + step->n_inside, row, places);
+            continue;
+        }
+        for (size_t body = i + 1; body < i + 1 + step->n_inside; body += 1 + exec->steps[body].n_inside)
+            order_level(exec, body + 1, body + 1 + exec->steps[body].n_inside, row, places);
+    }
+}
+
+/* Nothing is done when memory is out: the steps count as ordered. With the lock. */
+static void order_steps(struct api_exec *exec)
+{
+    if (exec->before != NULL || exec->n_steps > MOST_ORDERED)
+        return;
+    size_t *places = calloc(exec->n_steps + 1, sizeof *places);
+    exec->before = calloc(exec->n_steps + 1, row_words(exec) * sizeof *exec->before);
+    if (places != NULL && exec->before != NULL) {
+        order_level(exec, 0, exec->n_steps, NULL, places);
+    } else {
+        free(exec->before);
+        exec->before = NULL;
+    }
+    free(places);
+}
+
+/* Runs one step, as a task of its own among those of the graph. */
+static CUresult run_step(struct api_context *context, const struct api_exec *exec, struct api_step *step,
+                         struct clab_error *error)
+{
+    struct api_thread *thread = api_thread();
+    const struct check_task *whole = thread->task;
+    struct check_task *task = NULL;
+    if (whole != NULL && exec->before != NULL) {
+        const size_t bytes = sizeof *task + whole->n * sizeof task->known[0];
+        const size_t place = (size_t)(step - exec->steps);
+        task = malloc(bytes);
+        if (task != NULL) {
+            memcpy(task, whole, bytes);
+            task->node = (uint32_t)place + 1;
+            task->before = exec->before + place * row_words(exec);
+            thread->task = task;
+        }
+    }
+    const CUresult result = api_work_run(context, &step->work, error);
+    thread->task = whole;
+    free(task);
+    return result;
+}
+
+static CUresult run_steps(struct api_context *context, const struct api_exec *exec, struct api_step *first,
+                          const struct api_step *end, struct clab_error *error);
 
 static bool has_kernel(const struct api_step *first, const struct api_step *end)
 {
@@ -101,7 +188,8 @@ static bool has_kernel(const struct api_step *first, const struct api_step *end)
 }
 
 /* Asks the condition and runs what it chooses; a loop asks again. */
-static CUresult run_conditional(struct api_context *context, struct api_step *step, struct clab_error *error)
+static CUresult run_conditional(struct api_context *context, const struct api_exec *exec,
+                                struct api_step *step, struct clab_error *error)
 {
     CUresult result = CUDA_SUCCESS;
     do {
@@ -119,17 +207,17 @@ static CUresult run_conditional(struct api_context *context, struct api_step *st
                            "could change the condition");
             return CUDA_ERROR_LAUNCH_TIMEOUT; /* as of kernels that hang (api_work.c) */
         }
-        result = run_steps(context, body + 1, body + 1 + body->n_inside, error);
+        result = run_steps(context, exec, body + 1, body + 1 + body->n_inside, error);
     } while (step->decides == CU_GRAPH_COND_TYPE_WHILE && result == CUDA_SUCCESS && !context->cancel);
     return result;
 }
 
-static CUresult run_steps(struct api_context *context, struct api_step *first, const struct api_step *end,
-                          struct clab_error *error)
+static CUresult run_steps(struct api_context *context, const struct api_exec *exec, struct api_step *first,
+                          const struct api_step *end, struct clab_error *error)
 {
     for (struct api_step *step = first; step < end && !context->cancel; step++) {
         if (step->type == CU_GRAPH_NODE_TYPE_CONDITIONAL) {
-            CUresult result = run_conditional(context, step, error);
+            CUresult result = run_conditional(context, exec, step, error);
             if (result != CUDA_SUCCESS)
                 return result;
             step += step->n_inside;
@@ -141,7 +229,7 @@ static CUresult run_steps(struct api_context *context, struct api_step *first, c
             wait_for_event(context, step->work.event.event);
             continue;
         }
-        CUresult result = api_work_run(context, &step->work, error);
+        CUresult result = run_step(context, exec, step, error);
         if (result != CUDA_SUCCESS)
             return result;
     }
@@ -156,7 +244,12 @@ CUresult api_exec_run(struct api_context *context, struct api_exec *exec, struct
         if (exec->conditions[i]->assign)
             emu_condition_assign(machine, exec->conditions[i]->handle, exec->conditions[i]->initial);
     }
-    CUresult result = run_steps(context, exec->steps, exec->steps + exec->n_steps, error);
+    if (api_thread()->task != NULL) {
+        api_lock();
+        order_steps(exec);
+        api_unlock();
+    }
+    CUresult result = run_steps(context, exec, exec->steps, exec->steps + exec->n_steps, error);
     for (size_t i = 0; i < exec->n_conditions; i++)
         emu_condition_open(machine, exec->conditions[i]->handle, false);
     return result;
@@ -632,9 +725,13 @@ static CUresult submit(const char *call, CUgraphExec handle, CUstream hStream, b
     }
     const uint64_t before = stream->issued;
     result = api_submit(stream, &work, API_ASYNC);
-    for (size_t i = 0; run && stream->issued == before && i < instance->exec->n_steps; i++)
-        if (instance->exec->steps[i].work.kind == API_WORK_RECORD)
-            api_event_unplace(instance->exec->steps[i].work.event.event, stream, 0);
+    for (size_t i = 0; run && i < instance->exec->n_steps; i++)
+        if (instance->exec->steps[i].work.kind == API_WORK_RECORD) {
+            struct api_event *event = instance->exec->steps[i].work.event.event;
+            api_order_keep(&event->order, stream);
+            if (stream->issued == before)
+                api_event_unplace(event, stream, 0);
+        }
     return api_result(result);
 }
 

@@ -478,7 +478,7 @@ CUresult CUDAAPI cuGreenCtxRecordEvent(CUgreenCtx hCtx, CUevent hEvent)
     for (struct api_stream *stream = green->green.primary->streams; stream != NULL && result == CUDA_SUCCESS;
          stream = stream->next)
         if (stream->green == &green->green && stream != legacy && !api_stream_idle(stream))
-            result = api_stream_wait_task(legacy, stream, stream->issued);
+            result = api_stream_wait_task(legacy, stream, stream->issued, NULL);
     if (result == CUDA_SUCCESS)
         result = api_event_record(event, legacy, false);
     return api_result(result);

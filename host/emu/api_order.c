@@ -4,7 +4,7 @@
    stream, by task numbers, and one for the host: all its threads count as one. Kept only while launches are
    checked; tasks from before have left no shadow that an order could matter to.
 
-   Lenient: the order of an event is that of its stream at the wait, but for the stream's own tasks; whatever
+   Lenient: whatever
    follows a wait for a value in memory counts as ordered after everything; so does all when memory is out. */
 #include "check/check.h"
 #include "emu/api.h"
@@ -46,20 +46,34 @@ void api_order_fini(struct api_order *order)
     *order = (struct api_order){0};
 }
 
-/* What follows task `issued` of `on` knows. */
-static void join(struct api_order *to, const struct api_stream *on, uint64_t issued)
+static void join(struct api_order *to, const struct api_order *more)
 {
-    to->everything |= on->order.everything;
-    for (size_t i = 0; i < on->order.n; i++)
-        add(to, on->order.known[i].stream, on->order.known[i].number);
+    to->everything |= more->everything;
+    for (size_t i = 0; i < more->n; i++)
+        add(to, more->known[i].stream, more->known[i].number);
+}
+
+/* What follows task `issued` of `on` knows; `then`: what that task knew, NULL: what the stream knows now. */
+static void join_task(struct api_order *to, const struct api_stream *on, uint64_t issued,
+                      const struct api_order *then)
+{
+    join(to, then != NULL ? then : &on->order);
     if (issued > 0)
         add(to, on->id, issued);
 }
 
-void api_order_after(struct api_stream *stream, const struct api_stream *on, uint64_t issued)
+void api_order_after(struct api_stream *stream, const struct api_stream *on, uint64_t issued,
+                     const struct api_order *then)
 {
     if (!off() && stream != on)
-        join(&stream->order, on, issued);
+        join_task(&stream->order, on, issued, then);
+}
+
+void api_order_keep(struct api_order *out, const struct api_stream *stream)
+{
+    api_order_fini(out);
+    if (!off())
+        join(out, &stream->order);
 }
 
 struct check_task *api_order_task(struct api_stream *stream, uint64_t number, const struct api_work *work)
@@ -85,11 +99,11 @@ struct check_task *api_order_task(struct api_stream *stream, uint64_t number, co
     return task;
 }
 
-void api_order_host_after(const struct api_stream *on, uint64_t issued)
+void api_order_host_after(const struct api_stream *on, uint64_t issued, const struct api_order *then)
 {
     if (off())
         return;
-    join(&host, on, issued);
+    join_task(&host, on, issued, then);
     /* A task that is still to run, or runs, was submitted before the host knew. */
     for (const struct api_stream *other = on->context != NULL ? on->context->streams : NULL; other != NULL;
          other = other->next)

@@ -490,7 +490,10 @@ static CUresult allocate(const char *call, CUdeviceptr *dptr, size_t bytes, CUme
         pool->used_high_bytes = pool->used_bytes;
     reserve(pool, UINT64_MAX);
     *dptr = allocation->base;
-    return api_leave();
+    if (check_hooks() == NULL)
+        return api_leave();
+    struct api_work work = {.kind = API_WORK_NEW, .memory = {.address = allocation->base, .bytes = bytes}};
+    return api_result(api_submit(stream, &work, API_ASYNC)); /* its failure is the context's */
 }
 
 CUresult CUDAAPI cuMemAllocAsync(CUdeviceptr *dptr, size_t bytesize, CUstream hStream)

@@ -90,9 +90,10 @@ static bool dependency_add(struct api_dependency **list, size_t *count, struct a
     return true;
 }
 
-CUresult api_stream_wait_task(struct api_stream *stream, struct api_stream *on, uint64_t issued)
+CUresult api_stream_wait_task(struct api_stream *stream, struct api_stream *on, uint64_t issued,
+                              const struct api_order *then)
 {
-    api_order_after(stream, on, issued);
+    api_order_after(stream, on, issued, then);
     if (stream == on || dependency_add(&stream->waits, &stream->n_waits, on, issued))
         return CUDA_SUCCESS;
     return api_set_error(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a dependency");
@@ -105,7 +106,7 @@ static bool add_legacy_order(struct api_stream *stream)
     if (stream->legacy) {
         for (struct api_stream *other = context->streams; other != NULL; other = other->next)
             if (other != stream && (other->flags & CU_STREAM_NON_BLOCKING) == 0) {
-                api_order_after(stream, other, other->issued);
+                api_order_after(stream, other, other->issued, NULL);
                 if (!dependency_add(&stream->waits, &stream->n_waits, other, other->issued))
                     return false;
             }
@@ -113,7 +114,7 @@ static bool add_legacy_order(struct api_stream *stream)
     }
     if ((stream->flags & CU_STREAM_NON_BLOCKING) != 0)
         return true;
-    api_order_after(stream, context->legacy, context->legacy->issued);
+    api_order_after(stream, context->legacy, context->legacy->issued, NULL);
     return dependency_add(&stream->waits, &stream->n_waits, context->legacy, context->legacy->issued);
 }
 
@@ -241,6 +242,7 @@ static bool is_short(const struct api_work *work)
 {
     switch (work->kind) {
     case API_WORK_EMPTY:
+    case API_WORK_NEW:
     case API_WORK_RECORD:
     case API_WORK_FREE:
     case API_WORK_WRITE_VALUE:
@@ -304,7 +306,7 @@ CUresult api_submit(struct api_stream *stream, struct api_work *work, enum api_m
         api_wait_for_change();
     run_head(stream);
     if (mode == API_SYNC)
-        api_order_host_after(stream, task->number);
+        api_order_host_after(stream, task->number, NULL);
     CUresult result = task->result;
     free(task);
     api_stream_release(stream);
@@ -325,7 +327,7 @@ CUresult api_stream_wait(struct api_stream *stream)
             break;
         api_wait_for_change();
     }
-    api_order_host_after(stream, until);
+    api_order_host_after(stream, until, NULL);
     CUresult result = CUDA_SUCCESS;
     if (stream->context == context && context->sticky != CUDA_SUCCESS)
         result = api_copy_error(context->sticky, &context->fault);

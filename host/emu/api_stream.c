@@ -221,8 +221,8 @@ CUresult CUDAAPI cuStreamQuery(CUstream hStream)
     if (stream->legacy)
         for (struct api_stream *other = stream->context->streams; other != NULL; other = other->next)
             if ((other->flags & CU_STREAM_NON_BLOCKING) == 0)
-                api_order_host_after(other, other->issued);
-    api_order_host_after(stream, stream->issued);
+                api_order_host_after(other, other->issued, NULL);
+    api_order_host_after(stream, stream->issued, NULL);
     return api_leave();
 }
 

@@ -147,10 +147,12 @@ static CUresult free_memory(uint64_t address)
 {
     api_lock();
     struct api_allocation *allocation = api_allocation_find(address);
-    if (allocation != NULL && allocation->base == address && allocation->frees_to_pass > 0)
+    if (allocation != NULL && allocation->base == address && allocation->frees_to_pass > 0) {
         allocation->frees_to_pass--;
-    else if (allocation != NULL && allocation->base == address)
+    } else if (allocation != NULL && allocation->base == address) {
+        check_driver_free(api_thread()->task, allocation->base, allocation->bytes);
         api_allocation_free(allocation);
+    }
     api_unlock();
     return CUDA_SUCCESS;
 }
@@ -221,15 +223,22 @@ static void tell_checker(const struct api_work *work)
     if (task == NULL)
         return;
     if (work->kind == API_WORK_SET) {
-        ranges[n++] = (struct check_range){work->set.address, work->set.pitch,
-                                           work->set.width * work->set.element_bytes, work->set.height, true};
+        ranges[n++] = (struct check_range){work->set.address,
+                                           work->set.pitch,
+                                           work->set.width * work->set.element_bytes,
+                                           work->set.height,
+                                           true,
+                                           false};
     } else {
         const struct api_copy *copy = &work->copy;
         for (int i = 0; i < 2; i++) {
             const struct api_copy_side *where = i == 0 ? &copy->to : &copy->from;
+            if (!where->device) /* the program's own memory: its allocator reuses it unseen */
+                continue;
             const bool in_row = copy->depth == 1 || where->slice_pitch == copy->height * where->pitch;
-            ranges[n++] = (struct check_range){where->address, where->pitch, copy->width,
-                                               in_row ? copy->height * copy->depth : copy->height, i == 0};
+            ranges[n++] = (struct check_range){
+                where->address, where->pitch, copy->width, in_row ? copy->height * copy->depth : copy->height,
+                i == 0,         false};
         }
     }
     check_driver_access(task, ranges, n);
@@ -306,6 +315,7 @@ static CUresult run(struct api_context *context, struct api_work *work, struct c
             api_shared_event_wait(work->event.event, work->event.shared, &context->cancel);
         break;
     case API_WORK_EMPTY:
+    case API_WORK_NEW:
         break;
     }
     return CUDA_SUCCESS;
@@ -314,8 +324,16 @@ static CUresult run(struct api_context *context, struct api_work *work, struct c
 CUresult api_work_run(struct api_context *context, struct api_work *work, struct clab_error *error)
 {
     CUresult result = run(context, work, error);
-    if (work->kind == API_WORK_COPY || work->kind == API_WORK_SET)
+    if ((work->kind == API_WORK_COPY || work->kind == API_WORK_SET) && result == CUDA_SUCCESS)
         tell_checker(work);
+    else if ((work->kind == API_WORK_COPY || work->kind == API_WORK_SET) && error != NULL &&
+             error->has_address)
+        check_driver_gone(error->address);
+    else if (work->kind == API_WORK_NEW && api_thread()->task != NULL)
+        check_driver_access(api_thread()->task,
+                            &(struct check_range){work->memory.address, work->memory.bytes,
+                                                  work->memory.bytes, 1, true, true},
+                            1);
     emu_machine_progress(api_device()->machine); /* a kernel may have waited for it */
     return result;
 }

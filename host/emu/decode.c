@@ -71,7 +71,15 @@ static bool polls(const struct ptx_insn *insn)
                                     ptx_has(insn, PTX_MOD_RELAXED)));
 }
 
-static uint8_t classify(const struct ptx_insn *insn)
+/* After which observed code may give way to others (ops_memory.c, ops_atomic.c, ops_barrier.c). */
+static bool gives_way(const struct ptx_insn *insn)
+{
+    return class_is(insn, "ATOMIC") || class_is(insn, "FENCE") ||
+           (class_is(insn, "MEMORY") && (ptx_has(insn, PTX_MOD_VOLATILE) || ptx_has(insn, PTX_MOD_RELAXED) ||
+                                         ptx_has(insn, PTX_MOD_ACQUIRE) || ptx_has(insn, PTX_MOD_RELEASE)));
+}
+
+static uint8_t classify(const struct ptx_insn *insn, bool observed)
 {
     static const char *const simple[] = {"ALU", "FLOAT", "MOVE", "MEMORY", "ATOMIC", "FENCE"};
     uint8_t flags = 0;
@@ -80,6 +88,9 @@ static uint8_t classify(const struct ptx_insn *insn)
     }
     for (size_t i = 0; i < sizeof simple / sizeof *simple; i++) {
         flags |= class_is(insn, simple[i]) ? BLOCK_SIMPLE : 0;
+    }
+    if (observed && gives_way(insn)) { /* which a region in place cannot */
+        flags = 0;
     }
     if (polls(insn)) {
         flags |= BLOCK_POLLS;
@@ -90,13 +101,13 @@ static uint8_t classify(const struct ptx_insn *insn)
     return flags;
 }
 
-static void classify_blocks(const struct ptx_function *function, struct flow *flow)
+static void classify_blocks(const struct ptx_function *function, struct flow *flow, bool observed)
 {
     for (uint32_t b = 0; b < flow->cfg.n_blocks; b++) {
         const struct ptx_block *block = &flow->cfg.blocks[b];
         uint8_t all = BLOCK_SIMPLE, any = 0;
         for (uint32_t i = 0; i < block->count; i++) {
-            const uint8_t flags = classify(&function->insns[block->first + i]);
+            const uint8_t flags = classify(&function->insns[block->first + i], observed);
             all &= flags;
             any |= flags & (BLOCK_POLLS | BLOCK_WORKS);
         }
@@ -447,7 +458,7 @@ static clab_status decode_body(struct emu_emit *emit)
     if (!inplace || !emit->code->op_of || !emu_emit_init(emit)) {
         return emu_emit_error(emit, CLAB_NO_MEMORY, "out of memory while decoding '%s'", function->name);
     }
-    classify_blocks(function, &flow);
+    classify_blocks(function, &flow, emit->image->set->hooks);
     number_dominators(&flow);
     weigh_loops(&flow, function);
     place_joins(function, &flow, inplace);

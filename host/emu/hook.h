@@ -61,10 +61,13 @@ enum emu_event_kind {
     EMU_EVENT_COPY_DONE,            /* warp NULL; copy `id` */
     EMU_EVENT_CLC_ANSWER,           /* warp NULL; copy `id`; wait: granted */
     EMU_EVENT_CLC_QUERY,            /* lanes ask a response; value: lanes whose response says granted */
-    EMU_EVENT_FENCE,                /* by the instruction */
-    EMU_EVENT_GRID_DEPENDENCY,      /* griddepcontrol, by the instruction */
-    EMU_EVENT_COLLECTIVE /* value: member mask; wait: `lanes` came and others are missing; else all of
-                            `lanes` have met */
+    EMU_EVENT_FENCE,      /* by the instruction; address: the tensor map that it names, if it does; wait:
+                             sequentially           consistent */
+    EMU_EVENT_TENSOR_MAP, /* a tensor map is read, or with `wait` written, at host address `address`; value:
+                             its space; not counted as an access */
+    EMU_EVENT_GRID_DEPENDENCY, /* griddepcontrol, by the instruction */
+    EMU_EVENT_COLLECTIVE       /* value: member mask; wait: `lanes` came and others are missing; else all of
+                                  `lanes` have met */
 };
 struct emu_event {
     enum emu_event_kind kind;
@@ -110,6 +113,13 @@ struct emu_hooks {
                      const struct emu_transfer *transfer);
 };
 
+/* held.c: stores that others see late. */
+void emu_held_access(const struct emu_warp *warp, const struct emu_access *access);
+void emu_held_event(struct emu_cluster *cluster, const struct emu_warp *warp, const struct emu_event *event);
+/* After a strong operation: whose turn it should be, while one of the warp's stores is held. */
+enum emu_held_turn { EMU_HELD_NONE, EMU_HELD_GO_ON /* to its next load */, EMU_HELD_YIELD /* others' */ };
+enum emu_held_turn emu_held_begin(const struct emu_warp *warp);
+
 /* For files that are compiled once: looks at run time. What other clusters may see is noted for the schedule
    of observed launches (sched_seeded.c). */
 static inline void emu_hook_access(const struct emu_warp *warp, const struct emu_op *op,
@@ -118,6 +128,7 @@ static inline void emu_hook_access(const struct emu_warp *warp, const struct emu
     const struct emu_hooks *hooks = warp->cta->run->hooks;
     if (hooks && hooks->access) {
         warp->cta->cluster->outside |= access->space == CLAB_SPACE_GLOBAL;
+        emu_held_access(warp, access);
         hooks->access(hooks->user, warp, op, access);
     }
 }
@@ -126,6 +137,7 @@ static inline void emu_hook_event(const struct emu_cta *cta, const struct emu_wa
 {
     const struct emu_hooks *hooks = cta->run->hooks;
     if (hooks && hooks->event) {
+        emu_held_event(cta->cluster, warp, event);
         cta->cluster->outside |=
             event->kind != EMU_EVENT_BARRIER_ARRIVE && event->kind != EMU_EVENT_BARRIER_COMPLETE;
         hooks->event(hooks->user, cta, warp, op, event);
@@ -150,12 +162,24 @@ static inline void emu_hook_transfer(const struct emu_warp *warp, const struct e
         }                                              \
     } while (0)
 #define EMU_HOOK_ACCESS(warp, op, ...) emu_hook_access(warp, op, __VA_ARGS__)
+/* An event of what orders memory. */
+#define EMU_HOOK_ORDER(warp, op, ...)                                          \
+    do {                                                                       \
+        const struct emu_event event_ = __VA_ARGS__;                           \
+        if ((warp)->cta->run->hooks) {                                         \
+            emu_held_event((warp)->cta->cluster, (warp), &event_);             \
+        }                                                                      \
+        EMU_HOOK((warp)->cta->run, event, (warp)->cta, (warp), (op), &event_); \
+    } while (0)
 #else
 #define EMU_HOOK(run, member, ...) \
     do {                           \
     } while (0)
 #define EMU_HOOK_ACCESS(warp, op, ...) \
     do {                               \
+    } while (0)
+#define EMU_HOOK_ORDER(warp, op, ...) \
+    do {                              \
     } while (0)
 #endif
 

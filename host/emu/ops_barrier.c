@@ -72,9 +72,8 @@ static const struct emu_op *bar_whole(struct emu_warp *warp, const struct emu_op
     cta->barriers_active |= op->d;
     barrier->arrived += EMU_LANES;
     barrier->waiting = waiting;
-    EMU_HOOK(cta->run, event, cta, warp, op,
-             &(struct emu_event){
-                 .kind = EMU_EVENT_BARRIER_ARRIVE, .lanes = EMU_ALL, .wait = true, .value = op->u8[0]});
+    EMU_HOOK_ORDER(warp, op,
+                   {.kind = EMU_EVENT_BARRIER_ARRIVE, .lanes = EMU_ALL, .wait = true, .value = op->u8[0]});
     barrier->whole_warps |= bit;
     cta->ready &= ~bit;
     warp->progress++;
@@ -177,15 +176,41 @@ static const struct emu_op *fence(struct emu_warp *warp, const struct emu_op *op
 {
     (void)warp;
     atomic_thread_fence(memory_order_seq_cst);
-    EMU_HOOK(warp->cta->run, event, warp->cta, warp, op,
-             &(struct emu_event){.kind = EMU_EVENT_FENCE, .lanes = warp->exec, .value = op->imm});
+    EMU_HOOK_ORDER(warp, op,
+                   {.kind = EMU_EVENT_FENCE, .lanes = warp->exec, .value = op->imm, .wait = op->u8[0]});
     return op + 1;
+}
+
+/* fence.proxy.tensormap::generic.acquire: a names the tensor map. */
+static const struct emu_op *fence_map(struct emu_warp *warp, const struct emu_op *op)
+{
+    atomic_thread_fence(memory_order_seq_cst);
+    for (uint32_t left = EMU_HOOKS ? warp->exec : 0; left; left &= left - 1) {
+        EMU_HOOK(
+            warp->cta->run, event, warp->cta, warp, op,
+            &(struct emu_event){.kind = EMU_EVENT_FENCE,
+                                .lanes = left & -left,
+                                .address = EMU_ROW(uint64_t, warp, op->a)[__builtin_ctz(left)] + op->imm});
+    }
+    return op + 1;
+}
+
+EMU_EMITTER(emu_fence_map)
+{
+    int64_t offset = 0;
+    const uint32_t row = emu_address(emit, &insn->operands[0], &offset);
+    struct emu_op *op = emu_push(emit, fence_map, fence_map);
+    op->a = row;
+    op->imm = (uint64_t)offset;
+    return CLAB_OK;
 }
 
 /* fence, fence.proxy, fence.mbarrier_init, membar. */
 EMU_EMITTER(emu_fence)
 {
-    emu_push(emit, fence, fence)->imm = insn->row;
+    struct emu_op *op = emu_push(emit, fence, fence);
+    op->imm = insn->row;
+    op->u8[0] = insn->row == PTX_MEMBAR || ptx_has(insn, PTX_MOD_SC); /* membar is fence.sc (PTX ISA 9.0) */
     if (EMU_HOOKS) {
         emu_push_unguarded(emit, emu_give_way, NULL);
     }

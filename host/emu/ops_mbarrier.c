@@ -37,13 +37,13 @@ static inline void tell(struct emu_warp *warp, const struct emu_op *op, unsigned
                         bool wait)
 {
     (void)warp, (void)op, (void)lane, (void)kind, (void)place, (void)value, (void)wait;
-    EMU_HOOK(warp->cta->run, event, warp->cta, warp, op,
-             &(struct emu_event){.kind = kind,
-                                 .lanes = UINT32_C(1) << lane,
-                                 .rank = place->cta->rank,
-                                 .wait = wait,
-                                 .address = place->address & ((UINT32_C(1) << EMU_RANK_SHIFT) - 1),
-                                 .value = value});
+    EMU_HOOK_ORDER(warp, op,
+                   {.kind = kind,
+                    .lanes = UINT32_C(1) << lane,
+                    .rank = place->cta->rank,
+                    .wait = wait,
+                    .address = place->address & ((UINT32_C(1) << EMU_RANK_SHIFT) - 1),
+                    .value = value});
 }
 
 /* What an instruction does with one lane's object; NULL, or what is wrong. */

@@ -237,6 +237,7 @@ static void replace(unsigned char *map, enum ptx_mod field, uint32_t ordinal, ui
 static const struct emu_op *replace_any(struct emu_warp *warp, const struct emu_op *op)
 {
     const struct replace_plan *plan = op->extra;
+    const unsigned char *told = NULL; /* lanes that change one field of one map do it once, for observers */
     for (uint32_t left = warp->exec; left; left &= left - 1) {
         const unsigned lane = (unsigned)__builtin_ctz(left);
         const uint64_t address = EMU_ROW(uint64_t, warp, plan->row)[lane] + plan->imm;
@@ -249,6 +250,10 @@ static const struct emu_op *replace_any(struct emu_warp *warp, const struct emu_
         const uint64_t value = plan->value_row == EMU_NO_ROW ? plan->value
                                : plan->wide                  ? EMU_ROW(uint64_t, warp, plan->value_row)[lane]
                                                              : EMU_ROW(uint32_t, warp, plan->value_row)[lane];
+        if (map != told) {
+            emu_access_tell_map(warp, op, lane, space, map, true);
+            told = map;
+        }
         replace(map, plan->field, plan->ordinal, value);
     }
     emu_progress(warp);
@@ -322,6 +327,8 @@ static const struct emu_op *cp_fenceproxy_any(struct emu_warp *warp, const struc
     if (!to) {
         return NULL;
     }
+    emu_access_tell_map(warp, op, lane, CLAB_SPACE_SHARED, from.at, false);
+    emu_access_tell_map(warp, op, lane, space, to, true);
     memcpy(to, from.at, EMU_TENSOR_MAP_BYTES);
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     emu_progress(warp);

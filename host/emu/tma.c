@@ -94,6 +94,7 @@ static bool map_read(struct emu_warp *warp, const struct emu_op *op, unsigned la
     if (!at) {
         return false;
     }
+    emu_access_tell_map(warp, op, lane, space, at, false);
     memcpy(words, at, sizeof words);
     const char *wrong = emu_tensor_map_decode(words, out);
     if (wrong) {

@@ -127,11 +127,13 @@ const struct emu_op *emu_yield(struct emu_warp *warp, const struct emu_op *pc)
 const struct emu_op *emu_give_way(struct emu_warp *warp, const struct emu_op *op)
 {
     const struct emu_run *run = warp->cta->run;
+    const enum emu_held_turn held = emu_held_begin(warp);
     const uint32_t of_four =
         run->machine->options.seed % 2 ? 2 : 3; /* even seeds mix finely (sched_seeded.c) */
     /* Not inside a region that runs in place: its lanes are no fragment. */
     if (warp->progress >= GIVE_WAY_UNTIL || !run->hooks || !run->hooks->one_thread ||
-        warp->exec != warp->fragment->mask || emu_random(warp->cta->cluster) % 4 >= of_four) {
+        warp->exec != warp->fragment->mask || held == EMU_HELD_GO_ON ||
+        (held == EMU_HELD_NONE && emu_random(warp->cta->cluster) % 4 >= of_four)) {
         return op + 1;
     }
     emu_progress(warp); /* whoever has only been interrupted does not poll */

@@ -153,6 +153,8 @@ struct emu_async {
     uint32_t insn, warp, lane;
 };
 
+#define EMU_MOST_HELD 3u
+
 struct emu_cluster {
     struct emu_thread *thread;
     struct emu_run *run;
@@ -182,7 +184,18 @@ struct emu_cluster {
     bool bounded;             /* some thread may be in a wait that can time out */
     uint64_t progress;        /* as thread->progress, raised also by completions */
     void *observed;           /* an observer's own state */
-    bool outside;             /* while observed: something that other clusters may see was done (hook.h) */
+    struct emu_held {         /* stores that others see late (held.c) */
+        struct emu_warp *warp;
+        uint32_t lane, loads; /* whose, as a bit; loads that went ahead */
+        uint32_t n;
+        bool armed; /* one more is being executed */
+        struct emu_held_store {
+            unsigned char *at; /* shows the old value; `data` is the new one */
+            uint32_t bytes;
+            unsigned char data[16];
+        } stores[EMU_MOST_HELD + 1];
+    } held;
+    bool outside; /* while observed: something that other clusters may see was done (hook.h) */
     struct emu_cluster *next;
 };
 

@@ -190,8 +190,8 @@ static clab_status rows_new(struct clab_run_state *run, struct clab_error *error
     return CLAB_OK;
 }
 
-/* The architecture to compile a variant for: the device's number, with the suffix that the variant asks for.
- */
+/* The architecture to compile a variant for: the device's number, with the suffix that the variant asks for,
+   else with that of an emulated device's name. */
 static void choose_arch(const struct clab_run_state *run, const struct clab_run_variant *variant, char *arch,
                         size_t bytes)
 {
@@ -205,6 +205,8 @@ static void choose_arch(const struct clab_run_state *run, const struct clab_run_
         snprintf(arch, bytes, "sm_%da", number);
     else if (wanted != NULL && wanted->reach == CLAB_REACH_FAMILY)
         snprintf(arch, bytes, "sm_%df", number);
+    else if (strncmp(run->session->device, "emu:", 4) == 0)
+        snprintf(arch, bytes, "%s", run->session->device + 4);
     else
         snprintf(arch, bytes, "sm_%d", number);
 }

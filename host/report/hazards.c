@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/demangle.h"
+
 #define SOURCE_LIMIT_BYTES (UINT64_C(1) << 26)
 
 struct paint {
@@ -125,30 +127,15 @@ static void add_party(const struct paint *paint, const json_t *party, int number
     }
 }
 
-const char *clab_variable_name(const char *symbol, char *name, size_t bytes)
-{
-    const size_t end = strlen(symbol);
-    for (size_t at = strncmp(symbol, "_Z", 2) == 0 ? 2 : end; at < end; at++) {
-        if (!isdigit((unsigned char)symbol[at]) || isdigit((unsigned char)symbol[at - 1]))
-            continue;
-        char *rest;
-        const unsigned long length = strtoul(symbol + at, &rest, 10), left = strlen(rest);
-        if (length > 0 && (length == left || (length + 1 == left && rest[length] == 'E'))) {
-            snprintf(name, bytes, "%.*s", (int)length, rest);
-            return name;
-        }
-    }
-    return symbol;
-}
-
 /* "tile+8 of rank 1, shared memory, 4 bytes". */
 static void add_address(const json_t *hazard, bool owned, struct clab_str *out)
 {
     const json_t *address = json_object_get(hazard, "address"), *rank = json_object_get(address, "rank");
-    char name[64];
-    const char *symbol = clab_variable_name(text_of(address, "symbol"), name, sizeof name);
+    const char *symbol = text_of(address, "symbol");
+    char readable[128];
     if (symbol[0] != '\0')
-        clab_str_addf(out, "%s+%lld", symbol, number_of(address, "offset"));
+        clab_str_addf(out, "%s+%lld", clab_demangle(symbol, readable, sizeof readable),
+                      number_of(address, "offset"));
     else
         clab_str_addf(out, "0x%llx", (unsigned long long)number_of(address, "value"));
     if (owned && json_is_integer(rank))

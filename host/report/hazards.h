@@ -15,11 +15,6 @@
 void clab_hazard_print(const json_t *hazard, const char *subject, const char *again, unsigned cluster_ctas,
                        bool colour, struct clab_str *out);
 
-/* The variable's own name in a symbol that the C++ compiler made ("part" of _ZZ15softmax_clusterE4part, of
-   which it is a local; Itanium C++ ABI, 5.1 "External Names"): `symbol` itself where it is none, else
-   name[0..bytes). Returns which. */
-const char *clab_variable_name(const char *symbol, char *name, size_t bytes);
-
 /* Reads a suppression file (its format: README.md) as a list for the calls below (new reference). CLAB_USAGE
    with file and line for what is no suppression. */
 clab_status clab_suppressions_read(const char *path, json_t **out_list, struct clab_error *error);

@@ -1,6 +1,7 @@
 /* Suppression files. A line is a kind of hazard (or *), then what must hold of it, then a reason:
      race-same-value kernel=histogram symbol=flag   # every thread stores 1
-   All of a line's conditions must hold. Blank lines and lines that begin with # say nothing. */
+   All of a line's conditions must hold. kernel and symbol: as in the PTX, or in readable form, ns::k<4>,
+   which may hold no blanks. Blank lines and lines that begin with # say nothing. */
 #include "report/hazards.h"
 
 #include <errno.h>
@@ -8,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/demangle.h"
 #include "check/hazard.h"
 
 #define FILE_LIMIT_BYTES (1u << 20)
@@ -150,17 +152,22 @@ static bool is_text(const json_t *item, const char *key, const char *text)
     return wanted == NULL || (text != NULL && strcmp(wanted, text) == 0);
 }
 
+/* A symbol is named as in the PTX, or as the report prints it. */
+static bool is_symbol(const json_t *item, const char *key, const char *symbol)
+{
+    char readable[256];
+    return is_text(item, key, symbol) || is_text(item, key, clab_demangle(symbol, readable, sizeof readable));
+}
+
 const json_t *clab_suppression_find(json_t *list, const json_t *hazard, const char *variant)
 {
-    char name[64];
-    const char *symbol = text_of(json_object_get(hazard, "address"), "symbol"),
-               *shown = clab_variable_name(symbol, name, sizeof name);
+    const char *symbol = text_of(json_object_get(hazard, "address"), "symbol");
     for (size_t i = 0; i < json_array_size(list); i++) {
         json_t *item = json_array_get(list, i);
         const char *kind = text_of(item, "kind");
         if ((strcmp(kind, "*") == 0 || strcmp(kind, text_of(hazard, "kind")) == 0) &&
-            is_text(item, "variant", variant) && is_text(item, "kernel", text_of(hazard, "kernel")) &&
-            (is_text(item, "symbol", symbol) || is_text(item, "symbol", shown)) && at_place(item, hazard)) {
+            is_text(item, "variant", variant) && is_symbol(item, "kernel", text_of(hazard, "kernel")) &&
+            is_symbol(item, "symbol", symbol) && at_place(item, hazard)) {
             json_object_set_new(item, "used",
                                 json_integer(json_integer_value(json_object_get(item, "used")) + 1));
             return item;

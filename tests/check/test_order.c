@@ -162,7 +162,7 @@ static void random_against_table(void **unused)
                               entry->time);
                 }
             }
-            clock_join_global(&clocks[i], plain);
+            clock_join_proxy(&clocks[i], plain, CHECK_PROXY_GLOBAL);
             table_join(&tables[i], &global);
             clock_drop(plain);
             break;

@@ -1,0 +1,24 @@
+// bin_locks_ok: by a fence and an exchange.
+//
+// Needs:    CUDA C++17, sm_90
+// LAUNCH:   --grid 1 --block 64 --arg u32[64]:iota --arg u32[8]
+// EXPECT:   clean
+extern "C" __global__ void bin_locks_ok(const unsigned *in, unsigned *out)
+{
+    __shared__ unsigned lock[8], sum[8];
+    const unsigned t = threadIdx.x, bin = in[t] % 8;
+    if (t < 8)
+        lock[t] = sum[t] = 0;
+    __syncthreads();
+    for (bool done = false; !done;)
+        if (atomicCAS(&lock[bin], 0, 1) == 0) {
+            __threadfence_block();
+            sum[bin] += in[t];
+            __threadfence_block();
+            atomicExch(&lock[bin], 0);
+            done = true;
+        }
+    __syncthreads();
+    if (t < 8)
+        out[t] = sum[t];
+}

@@ -1,0 +1,19 @@
+// dynamic_tile: thread 0 takes the next tile and overwrites the number while slower warps have yet to read the last.
+//
+// Needs:    CUDA C++17, sm_90
+// LAUNCH:   --grid 2 --block 64 --arg u32[1]:0 --arg u32[1024]:iota --arg u32[1024]
+// EXPECT:   race-shared
+// ALLOW:    race-shared
+extern "C" __global__ void dynamic_tile(unsigned *next, const unsigned *in, unsigned *out)
+{
+    __shared__ unsigned tile;
+    for (;;) {
+        if (threadIdx.x == 0)
+            tile = atomicAdd(next, 1);
+        __syncthreads();
+        const unsigned mine = tile;
+        if (mine >= 16)
+            return;
+        out[mine * 64 + threadIdx.x] = in[mine * 64 + 63 - threadIdx.x];
+    }
+}

@@ -1,0 +1,37 @@
+// epilogue_over_stages_ok: after a barrier of the math warps.
+//
+// Needs:    CUDA C++17, sm_90
+// LAUNCH:   --grid 1 --block 96 --arg u32[512]:iota --arg u32[64]
+// EXPECT:   clean
+#include "../protocols/protocol.cuh"
+
+extern "C" __global__ void epilogue_over_stages_ok(const u32 *in, u32 *out)
+{
+    __shared__ alignas(128) u32 tile[2][64];
+    __shared__ u64 full[2], empty[2];
+    if (threadIdx.x < 2) {
+        bar_init(at(&full[threadIdx.x]), 1);
+        bar_init(at(&empty[threadIdx.x]), 2);
+    }
+    __syncthreads();
+    if (threadIdx.x < 64) {
+        u32 sum = 0;
+        for (u32 k = 0; k < 8; k++) {
+            bar_wait(at(&full[k % 2]), k / 2 % 2);
+            sum += tile[k % 2][threadIdx.x] + tile[k % 2][63 - threadIdx.x];
+            __syncwarp();
+            if (threadIdx.x % 32 == 0 && k < 6)
+                bar_arrive(at(&empty[k % 2]));
+        }
+        named_sync(1, 64);
+        tile[1][threadIdx.x] = sum;
+        named_sync(2, 64);
+        out[threadIdx.x] = tile[1][threadIdx.x ^ 33];
+    } else if (threadIdx.x == 64) {
+        for (u32 k = 0; k < 8; k++) {
+            bar_wait(at(&empty[k % 2]), k / 2 % 2 ^ 1);
+            bar_expect(at(&full[k % 2]), 256);
+            bulk_in(at(tile[k % 2]), in + k * 64, 256, at(&full[k % 2]));
+        }
+    }
+}

@@ -1,0 +1,20 @@
+// invoke_one: cg::invoke_one fills the table by one thread, and the group reads it at once.
+//
+// Needs:    CUDA C++17, sm_90
+// LAUNCH:   --grid 1 --block 64 --arg u32[64]:iota --arg u32[64]
+// EXPECT:   race-shared
+// ALLOW:    race-shared uninitialized
+#include <cooperative_groups.h>
+
+namespace cg = cooperative_groups;
+
+extern "C" __global__ void invoke_one(const unsigned *in, unsigned *out)
+{
+    __shared__ unsigned table[8];
+    auto block = cg::this_thread_block();
+    cg::invoke_one(block, [&] {
+        for (unsigned i = 0; i < 8; i++)
+            table[i] = in[i] * i;
+    });
+    out[threadIdx.x] = table[in[threadIdx.x] % 8];
+}

@@ -1,0 +1,27 @@
+// softmax_shared: the row's maximum and its sum use one shared array, and the first sum is stored before all have read the maximum.
+//
+// Needs:    CUDA C++17, sm_90
+// LAUNCH:   --grid 2 --block 128 --arg f32[256]:ones --arg f32[256]
+// EXPECT:   race-shared
+// A row a block: maximum, then the sum of exponentials, over four warps.
+extern "C" __global__ void softmax_shared(const float *in, float *out)
+{
+    __shared__ float part[4];
+    const unsigned t = threadIdx.x, warp = t / 32, lane = t % 32;
+    const float x = in[blockIdx.x * 128 + t];
+    float m = x;
+    for (int d = 16; d > 0; d /= 2)
+        m = fmaxf(m, __shfl_xor_sync(0xffffffff, m, d));
+    if (lane == 0)
+        part[warp] = m;
+    __syncthreads();
+    m = fmaxf(fmaxf(part[0], part[1]), fmaxf(part[2], part[3]));
+    const float e = __expf(x - m);
+    float s = e;
+    for (int d = 16; d > 0; d /= 2)
+        s += __shfl_xor_sync(0xffffffff, s, d);
+    if (lane == 0)
+        part[warp] = s;
+    __syncthreads();
+    out[blockIdx.x * 128 + t] = e / (part[0] + part[1] + part[2] + part[3]);
+}

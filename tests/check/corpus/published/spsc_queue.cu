@@ -1,0 +1,33 @@
+// spsc_queue: the consumer gives its place back with a relaxed store, so that its read may come after the next word.
+//
+// Needs:    CUDA C++17, sm_90
+// LAUNCH:   --grid 2 --block 32 --arg u32[8] --arg u32[2]:0 --arg u32[1]
+// EXPECT:   race-global
+#include <cuda/atomic>
+
+using word = cuda::atomic_ref<unsigned, cuda::thread_scope_device>;
+
+// One producer, one consumer, a ring of 8.
+extern "C" __global__ void spsc_queue(unsigned *ring, unsigned *ends, unsigned *out)
+{
+    if (threadIdx.x != 0)
+        return;
+    word head(ends[0]), tail(ends[1]);
+    if (blockIdx.x == 0) {
+        for (unsigned i = 0; i < 32; i++) {
+            while (i - tail.load(cuda::memory_order_acquire) == 8)
+                continue;
+            ring[i % 8] = i * i;
+            head.store(i + 1, cuda::memory_order_release);
+        }
+    } else {
+        unsigned sum = 0;
+        for (unsigned i = 0; i < 32; i++) {
+            while (head.load(cuda::memory_order_acquire) == i)
+                continue;
+            sum += ring[i % 8];
+            tail.store(i + 1, cuda::memory_order_relaxed);
+        }
+        *out = sum;
+    }
+}

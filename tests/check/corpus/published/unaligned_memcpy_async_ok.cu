@@ -1,0 +1,20 @@
+// unaligned_memcpy_async_ok: after consumer_wait and a barrier.
+//
+// Needs:    CUDA C++17, sm_90
+// LAUNCH:   --grid 1 --block 64 --arg u32[64]:iota --arg u32[64]
+// EXPECT:   clean
+#include <cuda/pipeline>
+
+extern "C" __global__ void unaligned_memcpy_async_ok(const unsigned *in, unsigned *out)
+{
+    __shared__ unsigned char bytes[192];
+    auto pipe = cuda::make_pipeline();
+    const unsigned char *from = reinterpret_cast<const unsigned char *>(in);
+    pipe.producer_acquire();
+    cuda::memcpy_async(bytes + 3 * threadIdx.x, from + 3 * threadIdx.x, 3, pipe);
+    pipe.producer_commit();
+    pipe.consumer_wait();
+    __syncthreads();
+    out[threadIdx.x] = bytes[191 - threadIdx.x];
+    pipe.consumer_release();
+}
