@@ -126,6 +126,8 @@ static CUresult launch(const char *call, const CUlaunchConfig *config, CUfunctio
     const unsigned char port = fires != NULL ? work.launch.fires_port : 0;
     if (result == CUDA_SUCCESS) {
         stream->refs++; /* for what follows the launch */
+        if (stream->capture == NULL)
+            emu_kernel_queued(work.launch.function->kernel);
         result = api_submit(stream, &work, API_ASYNC);
         if (result == CUDA_SUCCESS && fires != NULL)
             result = fire(stream, fires, port);

@@ -88,7 +88,7 @@ bool emu_memory_register(struct emu_machine *machine, void *host, uint64_t bytes
 bool emu_memory_unregister(struct emu_machine *machine, void *host);
 /* False when `address` is not the start of a live allocation. */
 bool emu_memory_free(struct emu_machine *machine, uint64_t address);
-/* Has a kernel called malloc since the heap was cleared? Then its size is settled. */
+/* Was a kernel queued that may call malloc, since the heap was cleared? Then its size is settled. */
 bool emu_memory_heap_in_use(const struct emu_machine *machine);
 /* Frees what kernels have left on their heap. */
 void emu_memory_heap_clear(struct emu_machine *machine);
@@ -169,6 +169,8 @@ struct emu_kernel_info {
     const uint32_t *param_offsets, *param_sizes;
 };
 void emu_kernel_info_get(const struct emu_kernel *kernel, struct emu_kernel_info *out_info);
+/* The kernel is queued: if its module calls malloc, the size of the heap is settled from now on. */
+void emu_kernel_queued(struct emu_kernel *kernel);
 
 /* --- launches: runs the whole grid before it returns, on the calling thread plus options->threads - 1
    others. Several launches may run at once from different threads (streams). */

@@ -23,8 +23,8 @@ struct emu_machine {
     _Atomic uint64_t last_ns;                /* latest %globaltimer of any launch so far */
     _Atomic uint64_t next_grid;              /* %gridid of the next launch, less one */
     _Atomic(struct emu_textures *) textures; /* NULL until there is one */
-    _Atomic bool heap_in_use;                /* kernels have called malloc */
-    _Atomic uint64_t heap_bytes;             /* that malloc in kernels has given, rounded up (builtin.c) */
+    _Atomic bool heap_in_use;                /* a kernel that may call malloc was launched */
+    _Atomic uint64_t heap_parts;             /* of the heap that malloc in kernels has given (builtin.c) */
     _Atomic uint32_t running; /* host threads, of all launches, that are not known to be stuck */
 };
 

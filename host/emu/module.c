@@ -29,6 +29,7 @@ struct emu_module {
     uint64_t const_bytes;
     uint32_t dynamic_align;
     uint32_t serial;
+    bool calls_malloc; /* declares it, without a definition */
     struct clab_arena arena;
 };
 
@@ -167,6 +168,7 @@ static clab_status vars_load(struct emu_module *module, struct clab_error *error
     }
     clab_status status = vars_place(module, ptx->vars, ptx->n_vars, &module->addresses, error);
     for (uint32_t f = 0; f < ptx->n_functions && status == CLAB_OK; f++) {
+        module->calls_malloc |= !ptx->functions[f]->defined && !strcmp(ptx->functions[f]->name, "malloc");
         if (ptx->functions[f]->n_vars) {
             status = vars_place(module, ptx->functions[f]->vars, ptx->functions[f]->n_vars,
                                 &module->function_addresses[f], error);
@@ -602,6 +604,13 @@ clab_status emu_module_kernel(struct emu_module *module, const char *name, struc
 void emu_kernel_info_get(const struct emu_kernel *kernel, struct emu_kernel_info *out_info)
 {
     *out_info = kernel->info;
+}
+
+void emu_kernel_queued(struct emu_kernel *kernel)
+{
+    if (kernel->module->calls_malloc) {
+        atomic_store(&kernel->module->machine->heap_in_use, true);
+    }
 }
 
 clab_status emu_kernel_image(struct emu_kernel *kernel, const char *isa, bool hooks, bool clocked,

@@ -2,8 +2,7 @@
 
    Without .level and .grad, level 0 of a mipmap is read: kernels have no implicit derivatives. UNVERIFIED:
    the level that .grad computes (log2 of the longer of the two gradients, in texels), the codes of txq's
-   fields (width to array_size, normalized_coords, filter and address modes: those of the driver API), what an
-   instruction of another geometry than its texture's does on a GPU (a fault here).
+   fields (width to array_size, normalized_coords, filter and address modes: those of the driver API).
 
    Leaves out: .2dms and .a2dms (no driver call makes such a texture), comparison with a depth, independent
    samplers, txq.channel_data_type and channel_order. */
@@ -262,7 +261,7 @@ static uint32_t field_of(const struct emu_texture *texture, enum ptx_mod field, 
     case PTX_MOD_HEIGHT:
         return texture->dims > 1 ? level_size(first->height, level) : 0;
     case PTX_MOD_DEPTH:
-        return texture->dims > 2 ? level_size(first->depth, level) : 0;
+        return texture->layered ? texture->layers : texture->dims > 2 ? level_size(first->depth, level) : 0;
     case PTX_MOD_ARRAY_SIZE:
         return texture->layered ? texture->layers : 0;
     case PTX_MOD_NUM_MIPMAP_LEVELS:
@@ -282,8 +281,10 @@ static uint32_t field_of(const struct emu_texture *texture, enum ptx_mod field, 
     }
 }
 
-/* Of what memory there is, textures and surfaces are asked alike: Slang asks a surface by txq. UNVERIFIED:
-   that it is so for every object (the manual's section "txq" speaks of textures only). */
+/* Of what memory there is, textures and surfaces are asked alike (Slang asks a surface by txq), and .depth of
+   layers is their number: txq.width, .height and .depth of surfaces and suq.width of textures, of arrays of
+   one, two, three dimensions and of layers of two: NVIDIA H200, driver 13.0, 2026-12-01. UNVERIFIED: .depth
+   of a texture's layers, and by suq. .array_size is the manual's; that driver refuses it. */
 static bool is_of_memory(enum ptx_mod field)
 {
     return field == PTX_MOD_WIDTH || field == PTX_MOD_HEIGHT || field == PTX_MOD_DEPTH ||

@@ -355,7 +355,7 @@ bool emu_memory_heap_in_use(const struct emu_machine *machine)
 void emu_memory_heap_clear(struct emu_machine *machine)
 {
     struct emu_space_private *p = machine->space->private;
-    atomic_store(&machine->heap_bytes, 0);
+    atomic_store(&machine->heap_parts, 0);
     atomic_store(&machine->heap_in_use, false);
     for (size_t i = 0;;) {
         pthread_mutex_lock(&p->lock);

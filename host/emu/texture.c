@@ -442,17 +442,15 @@ static unsigned cube_face(const float direction[3], float out[2])
     return face;
 }
 
-/* Is the instruction's geometry the object's? One of fewer dimensions reads an object whose others are 1:
-   Dr.Jit makes its one-dimensional textures arrays of height 1. UNVERIFIED: which texel a GPU reads (an H200
-   does not fault where geometries differ, driver 13.0, 2026-11-30). */
+/* Is the instruction's geometry the object's? Arrays of two dimensions, of whatever height and number of
+   layers, are read by one dimension in their first row and by two in their first layer: NVIDIA H200, driver
+   13.0, 2026-12-01 (Dr.Jit makes its one-dimensional textures arrays of height 1). Of three dimensions it
+   reads zeros by fewer, and by three of two; that is reported here. */
 static bool geometry_fits(const struct emu_fetch *fetch, const struct emu_texture *texture)
 {
-    if (fetch->layered != texture->layered || fetch->cube != texture->cube) {
-        return false;
-    }
-    return fetch->dims == texture->dims ||
-           (fetch->dims < texture->dims && !fetch->layered && !fetch->cube && texture->levels[0].depth == 1 &&
-            (fetch->dims == 2 || texture->levels[0].height == 1));
+    return (fetch->dims == texture->dims && fetch->layered == texture->layered &&
+            fetch->cube == texture->cube) ||
+           (fetch->dims <= 2 && !fetch->layered && !fetch->cube && texture->dims == 2 && !texture->cube);
 }
 
 bool emu_texture_fetch(const struct emu_space *space, const struct emu_texture *texture,

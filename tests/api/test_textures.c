@@ -1,6 +1,7 @@
 /* Arrays, mipmapped arrays, texture and surface objects, references; what kernels read and write through
  * them. */
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "api_test.h"
@@ -679,12 +680,55 @@ static void test_geometry(void **state)
     WANT(CUDA_ERROR_LAUNCH_FAILED, run("", tex_3d, texture, NULL));
 }
 
+/* One dimension of an array of two is its first row, one or two of layers the first layer's; fewer than three
+   of three end the kernel. */
 static void test_rows(void **state)
 {
     (void)state;
-    CUtexObject texture = texture_of(array_new(4, 2, 0, CU_AD_FORMAT_FLOAT, 1, 0), CU_TR_ADDRESS_MODE_CLAMP,
-                                     CU_TR_FILTER_MODE_POINT, 0);
-    WANT(CUDA_ERROR_LAUNCH_FAILED, run("", tex_1d, texture, NULL));
+    const CUarray rows = array_new(4, 2, 0, CU_AD_FORMAT_FLOAT, 1, 0),
+                  layers = array_new(4, 2, 3, CU_AD_FORMAT_FLOAT, 1, CUDA_ARRAY3D_LAYERED),
+                  volume = array_new(4, 2, 3, CU_AD_FORMAT_FLOAT, 1, 0);
+    float values[24];
+    for (unsigned i = 0; i < 24; i++)
+        values[i] = (float)i;
+    fill(rows, values, 16, 2, 1);
+    fill(layers, values, 16, 2, 3);
+    want_f(tex_1d, texture_of(rows, CU_TR_ADDRESS_MODE_CLAMP, CU_TR_FILTER_MODE_POINT, 0), AT(F(2.5)), 2);
+    want_f(tex_1d, texture_of(layers, CU_TR_ADDRESS_MODE_CLAMP, CU_TR_FILTER_MODE_POINT, 0), AT(F(2.5)), 2);
+    want_f(tex_2d, texture_of(layers, CU_TR_ADDRESS_MODE_CLAMP, CU_TR_FILTER_MODE_POINT, 0),
+           AT(F(2.5), F(1.5)), 6);
+    WANT(CUDA_ERROR_LAUNCH_FAILED,
+         run("", tex_2d, texture_of(volume, CU_TR_ADDRESS_MODE_CLAMP, CU_TR_FILTER_MODE_POINT, 0), NULL));
+}
+
+static void want_sizes(const char *query, size_t height, size_t depth, unsigned flags, bool is_surface,
+                       const int wanted[3])
+{
+    union word out[4];
+    CUsurfObject object = 0;
+    const CUarray array =
+        array_new(4, height, depth, CU_AD_FORMAT_FLOAT, 1, flags | CUDA_ARRAY3D_SURFACE_LDST);
+    const CUDA_RESOURCE_DESC resource = {.resType = CU_RESOURCE_TYPE_ARRAY, .res.array.hArray = array};
+    if (is_surface)
+        OK(cuSurfObjectCreate(&object, &resource));
+    else
+        object = texture_of(array, CU_TR_ADDRESS_MODE_CLAMP, CU_TR_FILTER_MODE_POINT, 0);
+    fetch(query, object, NULL, out);
+    for (unsigned i = 0; i < 3; i++)
+        assert_int_equal(out[i].i, wanted[i]);
+}
+
+/* Sizes of surfaces by txq, a texture's width by suq; .depth of layers is their number. */
+static void test_sizes(void **state)
+{
+    (void)state;
+    static const char txq[] = "txq.width.b32 %r0, [%h];\ntxq.height.b32 %r1, [%h];\ntxq.depth.b32 %r2, [%h];";
+    want_sizes(txq, 0, 0, 0, true, (const int[]){4, 0, 0});
+    want_sizes(txq, 2, 0, 0, true, (const int[]){4, 2, 0});
+    want_sizes(txq, 2, 3, 0, true, (const int[]){4, 2, 3});
+    want_sizes(txq, 2, 3, CUDA_ARRAY3D_LAYERED, true, (const int[]){4, 2, 3});
+    want_sizes("suq.width.b32 %r0, [%h];\nmov.b32 %r1, 0;\nmov.b32 %r2, 0;", 2, 3, CUDA_ARRAY3D_LAYERED,
+               false, (const int[]){4, 0, 0});
 }
 
 /* An array of height 1 read as one of one dimension (Dr.Jit), and a surface whose sizes txq asks for (Slang).
@@ -763,6 +807,7 @@ int main(void)
         TEST(test_unbound),
         TEST(test_geometry),
         TEST(test_rows),
+        TEST(test_sizes),
         TEST(test_row),
         TEST(test_surface_registers),
         TEST(test_surface_geometry),
