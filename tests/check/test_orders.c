@@ -48,7 +48,8 @@ static void order(CUstream first, CUstream second)
     OK(cuStreamWaitEvent(second, event, 0));
 }
 
-/* One round of a scenario: everything that it leaves must be of that kind, and something; NULL: nothing. */
+/* One round of a scenario, in a process that has had no other: everything that it leaves must be of that
+   kind, and something; NULL: nothing. */
 static void round_of(void (*scenario)(bool ordered), bool ordered, const char *kind, bool slow)
 {
     struct clab_hazard *hazards = NULL;
@@ -57,6 +58,7 @@ static void round_of(void (*scenario)(bool ordered), bool ordered, const char *k
     CUcontext context = NULL;
     size_t n = 0;
     slowly = slow;
+    OK(cuInit(0));
     OK(cuDevicePrimaryCtxRetain(&context, 0));
     OK(cuCtxSetCurrent(context));
     memcpy(&id, CLAB_CHANNEL_UUID, sizeof id);
@@ -73,24 +75,15 @@ static void round_of(void (*scenario)(bool ordered), bool ordered, const char *k
     scenario(ordered);
     cuCtxSynchronize(); /* a kernel or a copy that finds its memory gone ends the context */
     assert_int_equal(channel->hazards->take(&hazards, &n), 0);
-    for (size_t i = 0; i < n; i++)
-        if (kind == NULL || strcmp(clab_hazard_name(hazards[i].kind), kind) != 0)
-            fail_msg("%s in %s: %s", clab_hazard_name(hazards[i].kind), hazards[i].kernel,
-                     hazards[i].missing);
+    for (size_t i = 0; i < n; i++) {
+        const char *found = clab_hazard_name(hazards[i].kind);
+        assert_non_null(found);
+        if (kind == NULL || strcmp(found, kind) != 0)
+            fail_msg("%s in %s: %s", found, hazards[i].kernel, hazards[i].missing);
+    }
     if (kind != NULL && n == 0)
         fail_msg("nothing was found%s", slow ? ", with pauses" : "");
     free(hazards);
-    channel->hazards->enable(0);
-    without_context(NULL);
-}
-
-static void always(void (*scenario)(bool ordered), const char *kind)
-{
-    OK(cuInit(0));
-    for (int i = 0; i < ROUNDS; i++) {
-        round_of(scenario, false, kind, i % 2 == 1);
-        round_of(scenario, true, NULL, i % 2 == 1);
-    }
 }
 
 static void free_after_kernel(bool ordered)
@@ -301,35 +294,56 @@ static void captured(bool ordered)
     OK(cuEventDestroy(join));
 }
 
-#define TEST(scenario, kind)                  \
-    static void test_##scenario(void **state) \
-    {                                         \
-        (void)state;                          \
-        always(scenario, kind);               \
+/* A fault ends what contexts a process has for good: each round is a test in a process of its own. */
+struct round {
+    const struct scenario {
+        const char *name, *kind;
+        void (*run)(bool ordered);
+    } * scenario;
+    bool ordered, slow;
+    char name[64];
+};
+
+static void test_round(void **state)
+{
+    const struct round *round = *state;
+    round_of(round->scenario->run, round->ordered, round->ordered ? NULL : round->scenario->kind,
+             round->slow);
+}
+
+#define SCENARIO(name, kind) \
+    {                        \
+#name, kind, name    \
     }
-#define SCENARIOS                                \
-    TEST(free_after_kernel, "use-after-free")    \
-    TEST(free_before_kernel, "use-after-free")   \
-    TEST(free_after_copy, "use-after-free")      \
-    TEST(free_after_set, "use-after-free")       \
-    TEST(use_before_allocation, "race-launches") \
-    TEST(two_streams, "race-launches")           \
-    TEST(copy_after_kernel, "race-launches")     \
-    TEST(kernel_after_set, "race-launches")      \
-    TEST(host_after_kernel, "race-launches")     \
-    TEST(host_before_kernel, "race-launches")    \
-    TEST(two_copies, "race-launches")            \
-    TEST(copy_of_rows, "race-launches")          \
-    TEST(event_before_wait, "race-launches")     \
-    TEST(graph_nodes, "race-launches")           \
-    TEST(captured, "race-launches")
-SCENARIOS
+static const struct scenario scenarios[] = {SCENARIO(free_after_kernel, "use-after-free"),
+                                            SCENARIO(free_before_kernel, "use-after-free"),
+                                            SCENARIO(free_after_copy, "use-after-free"),
+                                            SCENARIO(free_after_set, "use-after-free"),
+                                            SCENARIO(use_before_allocation, "race-launches"),
+                                            SCENARIO(two_streams, "race-launches"),
+                                            SCENARIO(copy_after_kernel, "race-launches"),
+                                            SCENARIO(kernel_after_set, "race-launches"),
+                                            SCENARIO(host_after_kernel, "race-launches"),
+                                            SCENARIO(host_before_kernel, "race-launches"),
+                                            SCENARIO(two_copies, "race-launches"),
+                                            SCENARIO(copy_of_rows, "race-launches"),
+                                            SCENARIO(event_before_wait, "race-launches"),
+                                            SCENARIO(graph_nodes, "race-launches"),
+                                            SCENARIO(captured, "race-launches")};
+enum { SCENARIOS = sizeof scenarios / sizeof scenarios[0] };
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-#undef TEST
-#define TEST(scenario, kind) cmocka_unit_test(test_##scenario),
-        SCENARIOS};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    static struct round rounds[SCENARIOS * ROUNDS * 2];
+    static struct CMUnitTest tests[SCENARIOS * ROUNDS * 2];
+    for (int i = 0; i < SCENARIOS * ROUNDS * 2; i++) {
+        struct round *round = &rounds[i];
+        round->scenario = &scenarios[i / (ROUNDS * 2)];
+        round->ordered = i % 2 == 1;
+        round->slow = i / 2 % 2 == 1;
+        snprintf(round->name, sizeof round->name, "%s %d%s%s", round->scenario->name, i % (ROUNDS * 2) / 2,
+                 round->ordered ? ", ordered" : "", round->slow ? ", with pauses" : "");
+        tests[i] = (struct CMUnitTest){.name = round->name, .test_func = test_round, .initial_state = round};
+    }
+    return RUN_ALONE(tests);
 }

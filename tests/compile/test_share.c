@@ -170,8 +170,7 @@ struct asked {
 static void ask(struct asked *asked, const char *file, const char *const *entries, size_t entry_count,
                 const char *const *archs, size_t arch_count)
 {
-    const struct clab_compiler_options options = {.cache_dir = scratch_path("cache"), .workers = 2};
-    struct clab_compiler *compiler = clab_compiler_new(&options);
+    struct clab_compiler *compiler = scratch_compiler(2, 0);
     asked->count = 0;
     for (size_t i = 0; i < arch_count; i++)
         for (size_t k = 0; k < entry_count; k++)
@@ -364,13 +363,6 @@ static int set_up(void **state)
     return 0;
 }
 
-static int tear_down(void **state)
-{
-    (void)state;
-    scratch_remove();
-    return 0;
-}
-
 int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "--compile-worker") == 0)
@@ -378,15 +370,15 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_a_text_says),
         cmocka_unit_test(test_what_is_tried),
-        cmocka_unit_test_setup_teardown(test_what_names_small_floats, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_what_proves_it, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_what_names_small_floats, set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(test_what_proves_it, set_up, scratch_tear_down),
         cmocka_unit_test(test_another_target),
-        cmocka_unit_test_setup_teardown(test_one_compile_for_a_chip, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_an_expression_is_instantiated, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_name_that_is_not_clear, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_source_that_looks, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_instructions_of_one_target, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_headers_of_cuda, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_one_compile_for_a_chip, set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(test_an_expression_is_instantiated, set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(test_a_name_that_is_not_clear, set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(test_a_source_that_looks, set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(test_instructions_of_one_target, set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(test_headers_of_cuda, set_up, scratch_tear_down),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]); /* compile_share test_what* */

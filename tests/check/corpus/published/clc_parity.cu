@@ -2,7 +2,7 @@
 //
 // Needs:    CUDA C++17, sm_100
 // DEVICE:   emu:sm_100
-// LAUNCH:   --grid 3000 --block 64 --arg u32[3000]:0
+// LAUNCH:   --grid 6000 --block 64 --arg u32[6000]:0
 // EXPECT:   async-read-early|mbarrier-parity|clc-response-reused|deadlock
 // ALLOW:    mbarrier-count async-read-early mbarrier-parity clc-response-reused deadlock clc-after-decline proxy-fence mbarrier-ahead race-global race-same-value uninitialized async-exit clc-decode-declined
 #include "../protocols/protocol.cuh"

@@ -2,7 +2,7 @@
 //
 // Needs:    CUDA C++17, sm_100
 // DEVICE:   emu:sm_100
-// LAUNCH:   --grid 3000 --block 64 --arg u32[3000]:0
+// LAUNCH:   --grid 6000 --block 64 --arg u32[6000]:0
 // EXPECT:   clean
 #include "../protocols/protocol.cuh"
 
