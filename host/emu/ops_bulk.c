@@ -6,8 +6,12 @@
 
 static const struct emu_op *bulk_any(struct emu_warp *warp, const struct emu_op *op)
 {
+    const struct emu_bulk_plan *plan = op->extra;
+    if (plan->kind == EMU_BULK_SHARED_TO_SHARED && !emu_window_clustered(warp, op)) {
+        return NULL;
+    }
     for (uint32_t left = warp->exec; left; left &= left - 1) {
-        if (!emu_bulk_issue(warp, op, (unsigned)__builtin_ctz(left), op->extra)) {
+        if (!emu_bulk_issue(warp, op, (unsigned)__builtin_ctz(left), plan)) {
             return NULL;
         }
     }

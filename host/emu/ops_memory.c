@@ -495,10 +495,15 @@ EMU_EMITTER(emu_discard)
 }
 
 /* A policy is opaque to programs, and only .L2::cache_hint operands read it, which are ignored; its bits are
-   an H200's (driver 13.0, 2026-11-30): the priority of the fraction, that of the rest, and the fraction in
-   sixteenths less one. UNVERIFIED: fractions between two sixteenths (rounded up here), and the ranges of
-   createpolicy.range, which an H200 writes in a way that was not found out; 0 here. */
-#define POLICY_BASE UINT64_C(0x1000000000000000)
+   an H200's (NVIDIA H200, driver 13.0, 2026-12-01): the priority of the fraction, that of the rest, and the
+   fraction in sixteenths, rounded up, less one.
+
+   Of a range: blocks of 4 KiB or of the smallest power of two with which 128 hold the whole; how many of them
+   the primary size touches, 127 at most; the first one's number. UNVERIFIED: the first one's number, which
+   was 0 wherever an H200 was asked, a primary size of more than 64 blocks and a whole of 0 bytes (PTX
+   ISA 9.0, "createpolicy"; as the instructions that ptxas 13.0 makes of it compute them). */
+#define POLICY_BASE 0x10
+#define RANGE_BASE  0x18
 
 static inline uint64_t sixteenths(float fraction)
 {
@@ -506,10 +511,22 @@ static inline uint64_t sixteenths(float fraction)
     return (uint64_t)(many >= 16 ? 15 : many >= 1 ? (int)many - 1 : 0) << 52;
 }
 
+static inline uint64_t range_policy(uint64_t at, uint32_t primary, uint32_t whole, uint64_t top)
+{
+    const int bits = whole ? (int)ceilf((float)log2((double)(float)whole)) : 0;
+    const int shift = bits - 7 > 12 ? bits - 7 : 12;
+    const uint64_t end = at + (uint32_t)(primary - 1 + (UINT32_C(1) << shift));
+    const uint64_t first = at >> shift, blocks = (end >> shift) - first;
+    return whole == 0 ? (uint64_t)RANGE_BASE << 56
+                      : top << 56 | (uint64_t)(shift - 12) << 52 | (first & 127) << 44 |
+                            (blocks < 127 ? blocks : 127) << 37;
+}
+
 EMU_UNARY(policy_fraction, uint64_t, float, op->imm | sixteenths(x))
+EMU_TERNARY(policy_range, uint64_t, uint64_t, uint32_t, uint32_t, range_policy(x + op->imm, y, z, op->u8[0]))
 EMU_UNARY(policy_access, uint64_t, uint64_t, x)
 
-static uint64_t priority(unsigned mod)
+static unsigned priority(unsigned mod)
 {
     switch (mod) {
     case PTX_MOD_L2__EVICT_FIRST:
@@ -532,11 +549,10 @@ static bool is_priority(unsigned mod)
 EMU_EMITTER(emu_createpolicy)
 {
     const uint32_t d = emu_dest(emit, &insn->operands[0], PTX_B64);
-    uint64_t bits = 0;
-    unsigned found = 0;
+    unsigned bits = 0, found = 0;
     for (unsigned i = 0; i < insn->n_mods; i++)
         if (is_priority(insn->mods[i]))
-            bits |= priority(insn->mods[i]) << (found++ == 0 ? 57 : 56);
+            bits |= priority(insn->mods[i]) << (found++ == 0 ? 1 : 0);
     uint32_t a;
     struct emu_op *op;
     if (insn->row == PTX_CREATEPOLICY_CVT) {
@@ -546,10 +562,17 @@ EMU_EMITTER(emu_createpolicy)
         a = insn->n_operands > 1 ? emu_source(emit, &insn->operands[1], PTX_F32)
                                  : emu_constant(emit, PTX_F32, 0x3f800000);
         op = emu_push(emit, policy_fraction_full, policy_fraction_masked);
-        op->imm = POLICY_BASE | bits;
+        op->imm = (uint64_t)(POLICY_BASE | bits) << 56;
     } else {
-        a = emu_constant(emit, PTX_U64, 0);
-        op = emu_push(emit, policy_access_full, policy_access_masked);
+        int64_t offset = 0;
+        a = emu_address(emit, &insn->operands[1], &offset);
+        const uint32_t primary = emu_source(emit, &insn->operands[2], PTX_U32);
+        const uint32_t whole = emu_source(emit, &insn->operands[3], PTX_U32);
+        op = emu_push(emit, policy_range_full, policy_range_masked);
+        op->imm = (uint64_t)offset;
+        op->u8[0] = (uint8_t)(RANGE_BASE | bits);
+        op->b = primary;
+        op->c = whole;
     }
     op->a = a;
     op->d = d;

@@ -23,3 +23,17 @@ bool emu_window_lane(struct emu_warp *warp, const struct emu_op *op, unsigned la
     out->cta = out->at ? emu_cta_peer(warp->cta, out->address >> EMU_RANK_SHIFT) : NULL;
     return out->at != NULL;
 }
+
+bool emu_window_clustered(struct emu_warp *warp, const struct emu_op *op)
+{
+    const struct emu_launch *launch = warp->cta->run->launch;
+    if (launch->explicit_cluster || warp->cta->cluster->size > 1) {
+        return true;
+    }
+    emu_fault_kind_set(warp, EMU_FAULT_ILLEGAL_INSTRUCTION);
+    emu_fault(
+        warp, op, EMU_LANES, CLAB_FAULT, NULL, 0,
+        "the launch has no clusters: this instruction needs one, of one CTA at least, even to reach the "
+        "executing CTA's own memory");
+    return false;
+}

@@ -45,5 +45,10 @@ emu_window_operand(struct emu_emit *emit, const struct ptx_operand *operand, enu
 bool emu_window_lane(struct emu_warp *warp, const struct emu_op *op, unsigned lane,
                      const struct emu_window_operand *operand, bool own, uint32_t bytes, uint32_t align,
                      enum emu_access_mode mode, struct emu_window_place *out);
+/* st.async, red.async and copies from shared to shared::cluster are illegal instructions in a launch without
+   clusters, though they name the executing CTA; a cluster of one CTA will do (NVIDIA H200, driver 13.0,
+   2026-12-01: CUDA_ERROR_ILLEGAL_INSTRUCTION). Loads, stores, atomics and arrivals through mapa, and bulk
+   copies from global memory, are not. False after emu_fault. */
+bool emu_window_clustered(struct emu_warp *warp, const struct emu_op *op);
 
 #endif

@@ -38,6 +38,7 @@ static const char *launch_read(char *line, struct memory_file *out)
             return "LAUNCH has an unknown word";
         }
         *to = value;
+        out->clustered = out->clustered || to == &out->cluster;
     }
     return NULL;
 }

@@ -2,7 +2,7 @@
    memory_test.c (the emulator) and memory_gpu.c (a GPU). A file holds one entry and comment lines:
 
      // DEVICE: sm_100                     default sm_90
-     // LAUNCH: grid=2 block=64 cluster=2 smem=1024          default grid=1 block=32 cluster=1 smem=0
+     // LAUNCH: grid=2 block=64 cluster=2 smem=1024          default grid=1 block=32 smem=0, and no cluster
      // SEEDS: 8                           the emulator runs it with seeds 0 to 7; default 1
      // EXPECT: out[0..31] = 2 i + 5       i: index of the word; `= 7` is allowed too
      // FAULT: CUDA_ERROR_ILLEGAL_ADDRESS part of the message
@@ -25,7 +25,8 @@
 struct memory_file {
     char *text;
     char device[16];
-    uint32_t grid, block, cluster, shared_bytes, seeds;
+    uint32_t grid, block, cluster, shared_bytes, seeds; /* cluster 1 when none */
+    bool clustered;                                     /* LAUNCH gives a cluster, of 1 too */
 };
 
 /* NULL, or what is wrong. text is heap, and freed by memory_file_free. */

@@ -96,7 +96,7 @@ static CUresult gpu_launch(struct gpu *gpu, const struct memory_file *file)
         .blockDimZ = 1,
         .sharedMemBytes = file->shared_bytes,
         .attrs = &cluster,
-        .numAttrs = file->cluster > 1,
+        .numAttrs = file->clustered,
     };
     void *params[] = {&gpu->in, &gpu->out};
     const CUresult result = d->cuLaunchKernelEx(&config, gpu->function, params, NULL);

@@ -209,7 +209,7 @@ static void launch_once(struct emu_machine *machine, struct emu_kernel *kernel, 
         .grid = {run->file.grid, 1, 1},
         .block = {run->file.block, 1, 1},
         .cluster = {run->file.cluster, 1, 1},
-        .explicit_cluster = run->file.cluster > 1,
+        .explicit_cluster = run->file.clustered,
         .dynamic_shared_bytes = run->file.shared_bytes,
         .params = params,
     };
