@@ -315,7 +315,9 @@ static bool is_among(struct ptx_var *const *vars, uint32_t count, const char *na
 }
 
 /* A kernel's and a function's parameters are read only, what a function returns is written only. ptxas goes
-   by the name, and so includes a .param variable of the body that hides one of them. */
+   by the name, and so includes a .param variable of the body that hides one of them. What writes or reads any
+   other .param variable of the body has no guard (ptxas 13.0, and the driver of an H200 on 2026-12-01:
+   "Illegal to predicate instruction 'st.param' with operand …"); the call itself may have one. */
 static bool parameter_fits(struct ptx_attempt *attempt, unsigned index, const struct ptx_operand *symbol)
 {
     const struct ptx_var *var = symbol->var;
@@ -326,6 +328,13 @@ static bool parameter_fits(struct ptx_attempt *attempt, unsigned index, const st
         return refuse(attempt, index, "a parameter cannot be written");
     if (attempt->row == PTX_LD && is_among(function->returns, function->n_returns, var->name))
         return refuse(attempt, index, "a returned value cannot be read");
+    if (attempt->insn->has_guard && !is_among(function->params, function->n_params, var->name) &&
+        !is_among(function->returns, function->n_returns, var->name)) {
+        char why[200];
+        snprintf(why, sizeof why, "'%s' with '%.100s', a parameter of calls, cannot be predicated",
+                 attempt->row == PTX_ST ? "st.param" : "ld.param", var->name);
+        return refuse(attempt, index, why);
+    }
     return true;
 }
 

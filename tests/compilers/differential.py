@@ -4,8 +4,8 @@
 usage: differential.py CLUSTERLAB [--kinds K,...] [--first SEED] [--count N] [--compilers C,...] [--keep DIR] [--list DIR]
                        [--jobs N] [--budget SECONDS]
 
-Kinds: threads, whole, floats (csmith_program.py), atomics, print (atomic_program.py), flow, half, warp, ptx (files of these
-names). A program is one C++
+Kinds: threads, whole, floats (csmith_program.py), atomics, print (atomic_program.py), half, half_undivided, half_loose
+(half_program.py; the last one only for the stand-in: a GPU may fuse), flow, warp, ptx (files of these names). A program is one C++
 source on runtime.h. What it computes is known from the host (g++ -O0 -fwrapv), of warp and ptx from the generator itself;
 NVRTC and clang make PTX of it, which the stand-in driver runs, and every word must agree. What a compiler refuses, or what
 runs too long on the host, counts as left out. A difference is printed with the line that repeats it; --keep keeps the source
@@ -64,6 +64,8 @@ KINDS = {
     "floats": Kind(lambda seed: (csmith_program.program(seed, "threads", floats=True), None), needs=("g++", "csmith")),
     "flow": Kind(lambda seed: (flow_program.program(seed), None)),
     "half": Kind(lambda seed: (half_program.program(seed), None), by=("nvrtc",), needs=("g++", "cuda_fp16.h")),
+    "half_undivided": Kind(lambda seed: (half_program.program(seed, division=False), None), by=("nvrtc",), needs=("g++", "cuda_fp16.h")),
+    "half_loose": Kind(lambda seed: (half_program.program(seed, loose=True), None), by=("nvrtc",), needs=("g++", "cuda_fp16.h")),
     "atomics": Kind(lambda seed: (atomic_program.program(seed), None), by=("nvrtc",)),
     "print": Kind(lambda seed: (atomic_program.printing(seed), None), threads=1, by=("nvrtc",)),
     "warp": Kind(warp_program.program, by=("nvrtc",), needs=()),

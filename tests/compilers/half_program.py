@@ -1,12 +1,17 @@
 """Arithmetic of f16, bf16 and their pairs, with CUDA's own headers on both sides: they define each operation for the host too,
 exactly. Conversions, comparisons, select by sign, loops with data-dependent trips; atomics of halves in shared memory.
+
+Sums and products are the headers' _rn functions: add, sub and mul without .rn may become one fused operation (PTX ISA 9.0,
+9.7.4.1 "add"), and ptxas 13.0 and the driver of an H200 make them one (2026-12-01: of twelve programs without _rn four left
+other words, exactly those that fma in place of a mul with the add or sub behind it gives); `loose` leaves the _rn away.
 """
 import random
 
 
 class Maker:
-    def __init__(self, rng, kind):
-        self.rng, self.kind = rng, kind
+    def __init__(self, rng, kind, division=True, loose=False):
+        self.rng, self.kind, self.rounds = rng, kind, "" if loose else "_rn"
+        self.division = "div" if division else f"mul{self.rounds}"
         self.one, self.two = ("__half", "__half2") if kind == "half" else ("__nv_bfloat16", "__nv_bfloat162")
         self.to, self.back = ("__float2half_rn", "__half2float") if kind == "half" else ("__float2bfloat16_rn", "__bfloat162float")
 
@@ -18,7 +23,8 @@ class Maker:
         a, b = self.scalar(depth - 1), self.scalar(depth - 1)
         what = rng.randrange(9)
         if what < 4:
-            return f"__h{['add', 'sub', 'mul', 'div'][what]}({a}, {b})"
+            plain = [f"{name}{self.rounds}" for name in ("add", "sub", "mul")]
+            return f"__h{[*plain, self.division][what]}({a}, {b})"
         if what == 4:
             return f"__h{rng.choice(['min', 'max'])}({a}, {b})"
         if what == 5:
@@ -39,7 +45,7 @@ class Maker:
         a, b = self.pair(depth - 1), self.pair(depth - 1)
         what = rng.randrange(8)
         if what < 3:
-            return f"__h{['add2', 'sub2', 'mul2'][what]}({a}, {b})"
+            return f"__h{['add2', 'sub2', 'mul2'][what]}{self.rounds}({a}, {b})"
         if what == 3:
             return f"__h{rng.choice(['min2', 'max2'])}({a}, {b})"
         if what == 4:
@@ -68,10 +74,10 @@ class Maker:
         return "mix_all();"
 
 
-def program(seed):
+def program(seed, division=True, loose=False):
     rng = random.Random(seed)
     kind = rng.choice(["half", "bfloat"])
-    maker = Maker(rng, kind)
+    maker = Maker(rng, kind, division, loose)
     body = "\n    ".join(maker.statement(2) for _ in range(rng.randint(5, 14)))
     one, two = maker.one, maker.two
     low = "__low2float" if kind == "half" else "__low2float"

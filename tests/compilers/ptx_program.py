@@ -223,9 +223,15 @@ class Maker:
             which = rng.choice(["by_param", "by_reg"])
             if which == "by_reg":
                 return guard, f"call ({t}), by_reg, ({x}, {h});", put(t, call)
+            # What passes parameters cannot have a guard, the call can: every second guarded call is branched around.
+            self.slot += 1
             g = f"@{'!' if guard[1] else ''}{guard[0]} " if guard else ""
-            text = (f"{{ .param .b32 pr; .param .align 8 .b8 pa[8];\n    {g}st.param.b32 [pa], {x};\n    {g}st.param.b16 [pa+4], {h};\n"
-                    f"    {g}call (pr), by_param, (pa);\n    {g}ld.param.b32 {t}, [pr]; }}")  # fmt: skip
+            around = guard is not None and self.slot % 2 == 0
+            before = f"@{'' if guard[1] else '!'}{guard[0]} bra AROUND{self.slot};\n    " if around else ""
+            behind = f"\nAROUND{self.slot}:" if around else ""
+            take = f"ld.param.b32 scratch, [pr]; }}\n    {g}mov.u32 {t}, scratch;" if guard and not around else f"ld.param.b32 {t}, [pr]; }}"
+            text = (f"{before}{{ .param .b32 pr; .param .align 8 .b8 pa[8];\n    st.param.b32 [pa], {x};\n    st.param.b16 [pa+4], {h};\n"
+                    f"    {'' if around else g}call (pr), by_param, (pa);\n    {take}{behind}")  # fmt: skip
             return "inside", text, lambda s: put(t, call)(s) if guard is None or bool(s[guard[0]]) != guard[1] else None
         p = self.reg("p")
         return guard, f"slct.u{max(bits, 32)}.s32 {d if bits > 16 else 'r0'}, {at if bits > 16 else 'r1'}, {bt if bits > 16 else 'r2'}, r3;", (

@@ -2,17 +2,22 @@
 """Runs PTX programs of differential.py through a CUDA driver, the stand-in or a GPU's.
 
 usage: run_ptx.py DRIVER PTX ENTRY THREADS WORDS     one program: prints what it left in `out`, in one line
-       run_ptx.py DRIVER LIST                        lines of PTX ENTRY THREADS EXPECTED-FILE, relative to LIST: status 1 when
-                                                     one differs
+       run_ptx.py DRIVER LIST [JOBS]                 lines of PTX ENTRY THREADS EXPECTED-FILE, relative to LIST: each in a
+                                                     process of its own, JOBS at a time (1); status 1 when one differs
 
 The entry takes the address of `out` (u32, WORDS of them, zero) and a seed, 0; one CTA of THREADS threads runs it, with 64 KiB
-of stack each.
+of stack each. Of a program that differs, the first words that do are shown: index, what it left, what it must leave.
 """
+import concurrent.futures
 import ctypes
 import os
+import signal
+import subprocess
 import sys
 
 STACK_BYTES = 65536
+SECONDS = 300
+SHOWN = 20
 
 
 class Driver:
@@ -54,32 +59,61 @@ class Driver:
         return list(host)
 
 
-def main():
-    driver = Driver(sys.argv[1])
-    if len(sys.argv) == 6:
-        print(*driver.run(sys.argv[2], sys.argv[3], int(sys.argv[4]), int(sys.argv[5])))
-        return 0
-    folder, same, bad = os.path.dirname(os.path.abspath(sys.argv[2])), 0, 0
-    with open(sys.argv[2], encoding="ascii") as lines:
-        for line in lines:
-            ptx, entry, threads, expected = line.split()
-            with open(os.path.join(folder, expected), encoding="ascii") as file:
-                wanted = [int(word) for word in file.read().split()]
-            try:
-                got = driver.run(os.path.join(folder, ptx), entry, int(threads), len(wanted))
-            except RuntimeError as failure:
-                print(f"{ptx}: {failure}")
-                bad += 1
-                if "cuCtxSynchronize" in str(failure) or "cuLaunchKernel" in str(failure):
-                    break  # the context is lost
-                continue
-            where = [i for i, (a, b) in enumerate(zip(got, wanted)) if a != b]
-            if where:
-                print(f"{ptx}: {len(where)} of {len(wanted)} words differ, the first is {where[0]}")
-            bad += bool(where)
-            same += not where
+def verdict(command, wanted):
+    """What one program did, by a command that prints its words: "" when they are the wanted ones."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, errors="replace", check=False)
+    except subprocess.TimeoutExpired:
+        return f"no end after {SECONDS} s"
+    if done.returncode < 0:
+        return f"ended by {signal.Signals(-done.returncode).name} {done.stderr.strip()}".rstrip()
+    if done.returncode:
+        return done.stderr.strip() or f"status {done.returncode}"
+    got = [int(word) for word in done.stdout.split()]
+    if len(got) != len(wanted):
+        return f"{len(got)} words, not {len(wanted)}"
+    where = [i for i, (a, b) in enumerate(zip(got, wanted)) if a != b]
+    if not where:
+        return ""
+    lines = [f"{len(where)} of {len(wanted)} words differ, the first is {where[0]}"]
+    lines += [f"  word {i}: got {got[i]:08x}, wanted {wanted[i]:08x}" for i in where[:SHOWN]]
+    return "\n".join(lines)
+
+
+def row(driver, folder, line):
+    ptx, entry, threads, expected = line.split()
+    with open(os.path.join(folder, expected), encoding="ascii") as file:
+        wanted = [int(word) for word in file.read().split()]
+    command = [sys.executable, os.path.abspath(__file__), driver, os.path.join(folder, ptx), entry, threads, str(len(wanted))]
+    return ptx, verdict(command, wanted)
+
+
+def run_list(driver, path, jobs):
+    folder, same, bad = os.path.dirname(os.path.abspath(path)), 0, 0
+    with open(path, encoding="ascii") as file:
+        lines = [line for line in file if line.strip()]
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        for ptx, what in pool.map(lambda line: row(driver, folder, line), lines):
+            if what:
+                print(f"{ptx}: {what}", flush=True)
+            bad += bool(what)
+            same += not what
     print(f"{same} the same, {bad} not")
-    return 1 if bad else 0
+    return 1 if bad or not same else 0
+
+
+def main():
+    if len(sys.argv) == 6:
+        try:
+            print(*Driver(sys.argv[1]).run(sys.argv[2], sys.argv[3], int(sys.argv[4]), int(sys.argv[5])))
+        except (RuntimeError, OSError) as failure:
+            print(failure, file=sys.stderr)
+            return 1
+        return 0
+    if len(sys.argv) not in (3, 4):
+        print(__doc__, file=sys.stderr)
+        return 2
+    return run_list(sys.argv[1], sys.argv[2], int(sys.argv[3]) if len(sys.argv) == 4 else 1)
 
 
 if __name__ == "__main__":

@@ -37,6 +37,13 @@ static const struct fault faults[] = {
     {0, "L: L:", "label 'L' is already defined in this scope", "L: { L: }"},
     {0, "@%r1 ret;", "'%r1' is no predicate register", "@%p1 ret;"},
     {0, "@%p9 ret;", "'%p9' is not declared", "@!%p1 ret;"},
+    {0, "{ .param .b32 a; @%p1 st.param.b32 [a], 1; call f; }",
+     "'st.param' with 'a', a parameter of calls, cannot be predicated", "@%p1 call (%r1), one, (%r2);"},
+    {0, "{ .param .align 8 .b8 a[8]; @!%p1 ld.param.v2.b32 {%r1, %r2}, [a]; }",
+     "'ld.param' with 'a', a parameter of calls, cannot be predicated", "@!%p1 ld.param.b64 %rd1, [par];"},
+    {1, ".entry k() { .reg .pred p; .param .b32 r; @p st.param.b32 [r], 1; ret; }",
+     "'st.param' with 'r', a parameter of calls, cannot be predicated",
+     ".func (.param .b32 r) h() { .reg .pred p; @p st.param.b32 [r], 1; ret; }"},
     /* instructions and qualifiers */
     {0, "addd.u32 %r1, %r2, %r3;", "did you mean 'add'", "add.u32 %r1, %r2, %r3;"},
     {0, "add.u33 %r1, %r2, %r3;", "unknown qualifier '.u33' of 'add'", "add.s32 %r1, %r2, %r3;"},
