@@ -2,8 +2,8 @@
 exactly. Conversions, comparisons, select by sign, loops with data-dependent trips; atomics of halves in shared memory.
 
 Sums and products are the headers' _rn functions: add, sub and mul without .rn may become one fused operation (PTX ISA 9.0,
-9.7.4.1 "add"), and ptxas 13.0 and the driver of an H200 make them one (2026-12-01: of twelve programs without _rn four left
-other words, exactly those that fma in place of a mul with the add or sub behind it gives); `loose` leaves the _rn away.
+9.7.4.1 "add"). ptxas 13.0 makes them one; of twelve programs without _rn four left other words on an H200 (2026-12-01), as
+many and from the same first one on as with fma in place of a mul and the add or sub behind it. `loose` leaves the _rn away.
 """
 import random
 
