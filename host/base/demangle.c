@@ -11,6 +11,7 @@
 #define MOST_DEPTH 64u
 #define MOST_TEXT  65536u
 #define MOST_KEPT  512u
+#define MOST_STEPS 4096u /* a function type is read twice, and so is what it holds */
 
 struct list {
     char *of[MOST_KEPT]; /* heap */
@@ -21,7 +22,9 @@ struct reader {
     const char *at;
     char *text; /* heap */
     size_t n, capacity;
-    unsigned depth;
+    unsigned depth;  /* of types in types */
+    unsigned nested; /* of names and arguments in such */
+    unsigned steps;  /* types read so far */
     bool failed;
     struct list substitutions;
     struct list arguments; /* of the template that was read last: what T_ means */
@@ -30,6 +33,7 @@ struct reader {
 static bool type(struct reader *r);
 static bool name(struct reader *r, bool *out_template);
 static bool encoding(struct reader *r);
+static bool argument(struct reader *r);
 
 static bool fail(struct reader *r)
 {
@@ -190,7 +194,7 @@ static bool literal(struct reader *r)
     return number(r, after) && (take(r, "E") || fail(r));
 }
 
-static bool argument(struct reader *r)
+static bool argument_inside(struct reader *r)
 {
     if (take(r, "J")) { /* a pack */
         for (bool first = true; !take(r, "E"); first = false) {
@@ -204,6 +208,16 @@ static bool argument(struct reader *r)
 }
 
 /* After I. */
+static bool argument(struct reader *r)
+{
+    if (r->failed || ++r->nested > MOST_DEPTH) {
+        return fail(r);
+    }
+    const bool ok = argument_inside(r);
+    r->nested--;
+    return ok;
+}
+
 static bool arguments(struct reader *r)
 {
     struct list own = {.n = 0};
@@ -235,12 +249,14 @@ static bool arguments(struct reader *r)
 
 static bool operator_name(struct reader *r)
 {
-    static const char names[][2][4] = {
-        {"nw", "new"}, {"dl", "del"}, {"pl", "+"},  {"mi", "-"},  {"ml", "*"},  {"dv", "/"},  {"rm", "%"},
-        {"an", "&"},   {"or", "|"},   {"eo", "^"},  {"aS", "="},  {"pL", "+="}, {"mI", "-="}, {"mL", "*="},
-        {"dV", "/="},  {"ls", "<<"},  {"rs", ">>"}, {"eq", "=="}, {"ne", "!="}, {"lt", "<"},  {"gt", ">"},
-        {"le", "<="},  {"ge", ">="},  {"nt", "!"},  {"aa", "&&"}, {"oo", "||"}, {"pp", "++"}, {"mm", "--"},
-        {"cm", ","},   {"pt", "->"},  {"cl", "()"}, {"ix", "[]"}, {"ng", "-"},  {"ad", "&"},  {"de", "*"},
+    static const char names[][2][10] = {
+        {"nw", " new"}, {"dl", " delete"}, {"na", " new[]"}, {"da", " delete[]"}, {"pl", "+"},  {"mi", "-"},
+        {"ml", "*"},    {"dv", "/"},       {"rm", "%"},      {"an", "&"},         {"or", "|"},  {"eo", "^"},
+        {"aS", "="},    {"pL", "+="},      {"mI", "-="},     {"mL", "*="},        {"dV", "/="}, {"ls", "<<"},
+        {"rs", ">>"},   {"eq", "=="},      {"ne", "!="},     {"lt", "<"},         {"gt", ">"},  {"le", "<="},
+        {"ge", ">="},   {"nt", "!"},       {"aa", "&&"},     {"oo", "||"},        {"pp", "++"}, {"mm", "--"},
+        {"cm", ","},    {"pt", "->"},      {"cl", "()"},     {"ix", "[]"},        {"ng", "-"},  {"ad", "&"},
+        {"de", "*"},
     };
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (take(r, names[i][0])) {
@@ -381,7 +397,7 @@ static void discriminator(struct reader *r)
     }
 }
 
-static bool name(struct reader *r, bool *out_template)
+static bool name_inside(struct reader *r, bool *out_template)
 {
     *out_template = false;
     if (take(r, "N")) {
@@ -422,6 +438,17 @@ static bool name(struct reader *r, bool *out_template)
         return !r->failed && arguments(r);
     }
     return !r->failed;
+}
+
+static bool name(struct reader *r, bool *out_template)
+{
+    *out_template = false;
+    if (r->failed || ++r->nested > MOST_DEPTH) {
+        return fail(r);
+    }
+    const bool ok = name_inside(r, out_template);
+    r->nested--;
+    return ok;
 }
 
 /* A function's name, or an object's; the types that follow a function's are read up to E and left out. */
@@ -604,7 +631,7 @@ static bool type_inside(struct reader *r)
 
 static bool type(struct reader *r)
 {
-    if (r->failed || ++r->depth > MOST_DEPTH) {
+    if (r->failed || ++r->depth > MOST_DEPTH || ++r->steps > MOST_STEPS) {
         return fail(r);
     }
     const bool ok = type_inside(r);

@@ -288,7 +288,8 @@ const struct clab_command_info clab_commands[] = {
      "                   synchronisation orders. What was found is reported on stderr when PROGRAM has "
      "ended; its "
      "exit status\n"
-     "                   stays (128 + N when signal N ended it)\n"
+     "                   stays (128 + N when signal N ended it; 127 where there is no such program, 126 "
+     "where it cannot be run)\n"
      "  --check-fails    the same, and the exit status is 1 when a hazard was found and PROGRAM's is 0\n"
      "  --seed N         another schedule: orders of warps and CTAs, delays of copies\n"
      "  --suppress FILE  hazards to pass over, as for `check`\n"},

@@ -134,34 +134,52 @@ static void batch_add(struct batch *batch, const struct clab_subject_row *row, s
     batch->cells[batch->count++] = cell;
 }
 
+/* So many rows at a time: their images are held until they are judged, some MB a row. */
+#define ROWS_AT_ONCE 128
+
+struct progress {
+    struct clab_cli *cli;
+    size_t before, count; /* cells judged so far, and in all */
+};
+
 static void on_compiled(void *context, size_t done, size_t count)
 {
-    clab_cli_progress(context, "compile", "", done, count);
+    const struct progress *progress = context;
+    (void)count;
+    clab_cli_progress(progress->cli, "compile", "", progress->before + done, progress->count);
 }
 
-clab_status clab_matrix_compile(struct clab_matrix *matrix, struct clab_compiler *compiler,
+static void on_compiled_again(void *context, size_t done, size_t count)
+{
+    const struct progress *progress = context;
+    clab_cli_progress(progress->cli, "compile again", "", done, count);
+}
+
+static clab_status compile_rows(struct clab_matrix *matrix, size_t first, size_t end,
+                                struct clab_compiler *compiler, struct progress *progress,
                                 struct clab_error *out_lack, struct clab_error *error)
 {
     struct batch batch = {0};
     clab_status status = CLAB_OK;
-    if (!batch_new(&batch, matrix->n_rows * matrix->n_archs))
+    if (!batch_new(&batch, (end - first) * matrix->n_archs))
         status = clab_error_set(error, CLAB_NO_MEMORY, "no memory for the matrix");
     for (size_t j = 0; j < matrix->n_archs && status == CLAB_OK; j++)
-        for (size_t i = 0; i < matrix->n_rows; i++) {
+        for (size_t i = first; i < end; i++) {
             struct clab_subject_row *row = &matrix->rows[i];
-            row->cells[j].declared = clab_matrix_declared_out(row, matrix->archs[j]);
             if (row->cells[j].declared)
                 continue;
             batch_add(&batch, row, &row->cells[j], matrix->archs[j], CLAB_IMAGE_CUBIN);
             batch.requests[batch.count - 1].per_chip = !matrix->apart;
         }
     if (status == CLAB_OK)
-        clab_compile_all(compiler, batch.requests, batch.count, batch.results, on_compiled, matrix->cli);
+        clab_compile_all(compiler, batch.requests, batch.count, batch.results, on_compiled, progress);
+    progress->before += batch.count;
     struct batch again = {0};
     if (status == CLAB_OK && !batch_new(&again, batch.count))
         status = clab_error_set(error, CLAB_NO_MEMORY, "no memory for the matrix");
     for (size_t i = 0; i < batch.count && (status == CLAB_OK || status == CLAB_INTERRUPTED); i++) {
         struct clab_compile_result *result = &batch.results[i];
+        batch.cells[i]->unreached = false;
         if (result->status == CLAB_OK)
             clab_matrix_judge(result, batch.cells[i]);
         else if (result->status == CLAB_INTERRUPTED) {
@@ -186,7 +204,7 @@ clab_status clab_matrix_compile(struct clab_matrix *matrix, struct clab_compiler
         }
     }
     if (status == CLAB_OK)
-        clab_compile_all(compiler, again.requests, again.count, again.results, on_compiled, matrix->cli);
+        clab_compile_all(compiler, again.requests, again.count, again.results, on_compiled_again, progress);
     for (size_t i = 0; i < again.count; i++) {
         const clab_status second = again.results[i].status;
         if (status == CLAB_OK && second == CLAB_INTERRUPTED)
@@ -198,5 +216,24 @@ clab_status clab_matrix_compile(struct clab_matrix *matrix, struct clab_compiler
     }
     batch_free(&batch);
     batch_free(&again);
+    return status;
+}
+
+clab_status clab_matrix_compile(struct clab_matrix *matrix, struct clab_compiler *compiler,
+                                struct clab_error *out_lack, struct clab_error *error)
+{
+    struct progress progress = {.cli = matrix->cli};
+    clab_status status = CLAB_OK;
+    for (size_t i = 0; i < matrix->n_rows; i++)
+        for (size_t j = 0; j < matrix->n_archs; j++) {
+            struct clab_cell *cell = &matrix->rows[i].cells[j];
+            cell->declared = clab_matrix_declared_out(&matrix->rows[i], matrix->archs[j]);
+            cell->unreached = !cell->declared; /* until it is judged */
+            progress.count += !cell->declared;
+        }
+    for (size_t first = 0; first < matrix->n_rows && status == CLAB_OK; first += ROWS_AT_ONCE) {
+        const size_t left = matrix->n_rows - first, end = first + (left < ROWS_AT_ONCE ? left : ROWS_AT_ONCE);
+        status = compile_rows(matrix, first, end, compiler, &progress, out_lack, error);
+    }
     return status;
 }

@@ -746,7 +746,8 @@ void clab_compile_all(struct clab_compiler *compiler, const struct clab_compile_
             continue;
         }
         batch.tasks[i].request = requests[i];
-        prepare(&batch, i);
+        if (compiler->interrupted == NULL || !*compiler->interrupted)
+            prepare(&batch, i);
     }
     while (batch.tasks != NULL && batch.done < count) {
         if (compiler->interrupted != NULL && *compiler->interrupted)

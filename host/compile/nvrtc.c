@@ -617,7 +617,7 @@ bool clab_nvrtc_compile_for_chip(const struct clab_toolkit *toolkit,
     job.no_small_floats = listed && !included.failed && !clab_share_names_small_floats(&plain, included.text);
     bool good = begin(&job, &read, &error) == CLAB_OK && compile(&job, NULL, NULL, out, &error) == CLAB_OK;
     if (good && (opened.failed || opened.text == NULL ||
-                 !clab_share_proved(plain.source_text, opened.text, out->data))) {
+                 !clab_share_proved(toolkit, plain.source_text, opened.text, out->data))) {
         clab_image_free(out);
         good = false;
     }

@@ -3,12 +3,13 @@
    "Architecture-Specific Features", "Family-Specific Features"), and names that CUDA's headers make of them:
    NV_HAS_FEATURE_SM_90a, __CUDA_HAS_ARCH_SPECIFIC. NVRTC's front end tells which files it opened
    (-Xcudafe --trace_includes; no documented option: where NVRTC refuses it, each target is compiled), and
-   each of them is looked through for these names. A name may stand
+   each of them is looked through for these names. In the user's files none may stand, not even in a comment,
+   nor a piece that could be made into one: ## makes a file one that looks. In CUDA's own files one may stand
 
    - in a condition that encloses nothing but definitions of such names;
-   - in a condition whose #else calls a function __cuda_ptx_..._is_not_supported_before_SM_...: libcu++'s
-     wrappers of instructions. That call stays in the PTX where the wrapper is used (measured: NVRTC 13.0.88,
-     2026-11-30), so PTX without it comes of none.
+   - in cuda/__ptx/instructions, in a condition whose #else calls a function
+     __cuda_ptx_..._is_not_supported_before_SM_...: libcu++'s wrappers of instructions. That call stays in the
+   PTX where the wrapper is used (measured: NVRTC 13.0.88, 2026-11-30), so PTX without it comes of none.
 
    Anywhere else it makes the source one that looks. That the code generator gives the same code for the same
    text under each target of a chip is in no manual: 372 sources, compiled for eight targets of three chips
@@ -31,7 +32,6 @@
 #include "compile/cache.h"
 #include "compile/host_headers.h"
 
-/* Pieces of names, so that ## cannot hide them. */
 static const char *const seeds[] = {"FEAT_SM",        "ARCH_FEAT",     "ARCH_SPECIFIC",   "ARCH_FAMILY",
                                     "NV_HAS_FEATURE", "CUDA_HAS_ARCH", "ARCH_HAS_FEATURE"};
 #define GATE "_is_not_supported_before_SM_"
@@ -42,6 +42,35 @@ static bool has_seed(const char *text)
         if (strstr(text, seeds[i]) != NULL)
             return true;
     return false;
+}
+
+/* Whether text of the user's may make a difference between targets: a name, a piece of one, or ##, which
+   could make one of pieces. Lines that are spliced are whole here; comments count. */
+static bool user_looks(const char *text)
+{
+    static const char *const pieces[] = {"##", "%:%:", "NV_HAS", "FEATURE_SM"};
+    static const char arch[] = "__CUDA_ARCH_";
+    char *whole = malloc(strlen(text) + 1), *out = whole;
+    if (whole == NULL)
+        return true;
+    while (*text != '\0')
+        if (text[0] == '\\' && text[1] == '\n')
+            text += 2;
+        else if (text[0] == '\\' && text[1] == '\r' && text[2] == '\n')
+            text += 3;
+        else
+            *out++ = *text++;
+    *out = '\0';
+    bool looks = has_seed(whole);
+    for (size_t i = 0; i < sizeof pieces / sizeof pieces[0]; i++)
+        looks = looks || strstr(whole, pieces[i]) != NULL;
+    for (const char *at = whole; !looks && (at = strstr(at, arch)) != NULL; at++) {
+        const char *rest = at + sizeof arch - 1; /* __CUDA_ARCH__ is the chip's */
+        looks = !(rest[0] == '_' && !isalnum((unsigned char)rest[1]) && rest[1] != '_') &&
+                strncmp(rest, "LIST__", 6) != 0;
+    }
+    free(whole);
+    return looks;
 }
 
 /* --- options */
@@ -90,12 +119,12 @@ bool clab_share_possible(const struct clab_compile_request *request)
     if (!request->per_chip || request->want != CLAB_IMAGE_CUBIN || request->source_text == NULL)
         return false;
     for (size_t i = 0; i < request->option_count; i++)
-        if (!is_front_end_option(request->options[i]) || has_seed(request->options[i]))
+        if (!is_front_end_option(request->options[i]) || user_looks(request->options[i]))
             return false;
     for (size_t i = 0; i < request->define_count; i++)
-        if (has_seed(request->defines[i]))
+        if (user_looks(request->defines[i]))
             return false;
-    return clab_share_look(request->source_text) != CLAB_SHARE_LOOKS;
+    return !user_looks(request->source_text);
 }
 
 static bool names_small_floats(const char *text)
@@ -163,6 +192,7 @@ struct condition {
     bool looks; /* a name stands in it */
     bool code;  /* it encloses more than definitions of such names */
     bool other; /* at its #else */
+    bool elif;  /* has more than two branches */
     bool gate;  /* which calls what the linker will miss */
 };
 
@@ -173,7 +203,7 @@ static enum clab_share_verdict end_condition(const struct condition *condition)
 {
     if (!condition->looks || !condition->code)
         return CLAB_SHARE_SAME;
-    return condition->gate ? CLAB_SHARE_GATED : CLAB_SHARE_LOOKS;
+    return condition->gate && !condition->elif ? CLAB_SHARE_GATED : CLAB_SHARE_LOOKS;
 }
 
 static bool is_word(const char *line, const char *word)
@@ -193,8 +223,10 @@ static bool defines_other(const char *line, bool inside)
     return !has_seed(word) && (inside || has_seed(line));
 }
 
-enum clab_share_verdict clab_share_look(const char *text)
+enum clab_share_verdict clab_share_look(const char *text, enum clab_share_owner owner)
 {
+    if (owner == CLAB_SHARE_USER)
+        return user_looks(text) ? CLAB_SHARE_LOOKS : CLAB_SHARE_SAME;
     struct condition stack[MOST_CONDITIONS];
     size_t depth = 0;
     enum clab_share_verdict verdict = CLAB_SHARE_SAME;
@@ -215,7 +247,7 @@ enum clab_share_verdict clab_share_look(const char *text)
         if (*at != '#') {
             if (seed)
                 verdict = CLAB_SHARE_LOOKS;
-            const bool gate = strstr(at, GATE) != NULL;
+            const bool gate = owner == CLAB_SHARE_WRAPPERS && strstr(at, GATE) != NULL;
             for (size_t i = 0; i < depth; i++) {
                 stack[i].code = true;
                 stack[i].gate = stack[i].gate || (gate && stack[i].other);
@@ -229,8 +261,10 @@ enum clab_share_verdict clab_share_look(const char *text)
             else
                 stack[depth++] = (struct condition){.looks = seed};
         } else if (is_word(at, "elif") || is_word(at, "elifdef") || is_word(at, "elifndef")) {
-            if (depth > 0)
+            if (depth > 0) {
                 stack[depth - 1].looks = stack[depth - 1].looks || seed;
+                stack[depth - 1].elif = true;
+            }
         } else if (is_word(at, "else")) {
             if (depth > 0)
                 stack[depth - 1].other = true;
@@ -255,7 +289,8 @@ enum clab_share_verdict clab_share_look(const char *text)
 
 /* --- all that NVRTC read */
 
-/* Names that NVRTC brings itself, and the texts that we give it. */
+/* Names that NVRTC brings itself, and the texts that we give it: no files, unless there are files of that
+ * name. */
 static bool is_built_in(const char *name)
 {
     const char *const *names, *const *texts;
@@ -263,12 +298,28 @@ static bool is_built_in(const char *name)
     for (size_t i = 0; i < count; i++)
         if (strcmp(name, names[i]) == 0)
             return true;
-    return strncmp(name, "__nv_", 5) == 0;
+    return strcmp(name, "__nv_nvrtc_builtin_header.h") == 0 || strcmp(name, "__nv_name_map") == 0;
 }
 
-bool clab_share_proved(const char *source_text, const char *trace, const char *ptx)
+/* Whose file that is, by the folder that it was found in. */
+static enum clab_share_owner owner_of(const struct clab_toolkit *toolkit, const char *path)
 {
-    enum clab_share_verdict verdict = clab_share_look(source_text);
+    static const enum clab_part_id parts[] = {CLAB_PART_CUDA_INCLUDE, CLAB_PART_CCCL_INCLUDE};
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        const struct clab_part *part = &toolkit->parts[parts[i]];
+        const size_t length = strlen(part->path);
+        if (part->found && length > 0 && strncmp(path, part->path, length) == 0 && path[length] == '/' &&
+            strstr(path, "/../") == NULL)
+            return strstr(path + length, "/cuda/__ptx/instructions/") != NULL ? CLAB_SHARE_WRAPPERS
+                                                                              : CLAB_SHARE_CUDA;
+    }
+    return CLAB_SHARE_USER;
+}
+
+bool clab_share_proved(const struct clab_toolkit *toolkit, const char *source_text, const char *trace,
+                       const char *ptx)
+{
+    enum clab_share_verdict verdict = clab_share_look(source_text, CLAB_SHARE_USER);
     struct clab_arena arena = {0};
     struct clab_map seen = {0};
     bool any = false;
@@ -279,13 +330,17 @@ bool clab_share_proved(const char *source_text, const char *trace, const char *p
         trace += bytes;
         trace += *trace == '\n';
         any = true;
-        if (path != NULL && (clab_map_get(&seen, path, bytes) != NULL || is_built_in(path)))
+        if (path != NULL && clab_map_get(&seen, path, bytes) != NULL)
             continue;
-        size_t read;
+        size_t read = 0;
         char *text = path != NULL && clab_map_set(&seen, path, bytes, path)
                          ? clab_file_read(path, (size_t)64 << 20, &read)
                          : NULL;
-        const enum clab_share_verdict one = text != NULL ? clab_share_look(text) : CLAB_SHARE_LOOKS;
+        enum clab_share_verdict one = CLAB_SHARE_LOOKS;
+        if (text != NULL && strlen(text) == read)
+            one = clab_share_look(text, owner_of(toolkit, path));
+        else if (text == NULL && path != NULL && is_built_in(path))
+            one = CLAB_SHARE_SAME;
         verdict = one > verdict ? one : verdict;
         free(text);
     }

@@ -17,7 +17,8 @@ bool clab_share_names_small_floats(const struct clab_compile_request *request, c
 /* Whether what NVRTC read, compiling for the plain target of a chip, is the same for its other targets: the
    source's text, and every file that its front end says it opened (`trace`: a name a line, indented by
    depth). False too where a file cannot be read again. `ptx` is what came of it. */
-bool clab_share_proved(const char *source_text, const char *trace, const char *ptx);
+bool clab_share_proved(const struct clab_toolkit *toolkit, const char *source_text, const char *trace,
+                       const char *ptx);
 /* A copy of the PTX with another target in its .target directive; heap, NULL where it has none or memory is
    out. */
 char *clab_share_retarget(const char *ptx, const struct clab_target *target);
@@ -31,6 +32,11 @@ enum clab_share_verdict {
     CLAB_SHARE_GATED, /* so long as no function is called that the plain target does not offer */
     CLAB_SHARE_LOOKS  /* it looks at the target's suffix */
 };
-enum clab_share_verdict clab_share_look(const char *text);
+enum clab_share_owner {
+    CLAB_SHARE_USER,    /* anybody's */
+    CLAB_SHARE_CUDA,    /* of the toolkit's folders */
+    CLAB_SHARE_WRAPPERS /* of cuda/__ptx/instructions there */
+};
+enum clab_share_verdict clab_share_look(const char *text, enum clab_share_owner owner);
 
 #endif

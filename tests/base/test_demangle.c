@@ -37,6 +37,8 @@ static void names(void **state)
         {"_Z1kILN2ns4KindE2EEvv", "k<(ns::Kind)2>"},
         {"_ZN1AIiEC1Ev", "A<int>::A"},
         {"_ZNK1AplERKS_", "A::operator+"},
+        {"_Znwm", "operator new"},
+        {"_ZN1AdlEPv", "A::operator delete"},
         {"_ZN2ns1kILXadL_Z1fvEEEEvv", "_ZN2ns1kILXadL_Z1fvEEEEvv"}, /* an expression */
         {"_Z", "_Z"},
         {"_Z99short", "_Z99short"},
@@ -75,12 +77,37 @@ static void hostile(void **state)
     clab_demangle(symbol, out, sizeof out);
 }
 
+/* Names made to take long or deep: told as they are, at once. */
+static void long_or_deep(void **state)
+{
+    (void)state;
+    static char symbol[200000], out[512];
+    memset(symbol, 'Z', sizeof symbol - 1);
+    symbol[0] = '_';
+    clab_demangle(symbol, out, sizeof out);
+    assert_memory_equal(out, "_ZZZ", 4);
+    strcpy(symbol, "_Z1kI");
+    for (int i = 0; i < 40; i++)
+        strcat(symbol, "PF");
+    strcat(symbol, "v");
+    for (int i = 0; i < 40; i++)
+        strcat(symbol, "vE");
+    strcat(symbol, "EvT_");
+    clab_demangle(symbol, out, sizeof out);
+    assert_memory_equal(out, "_Z1kI", 5);
+    strcpy(symbol, "_Z1kI");
+    memset(symbol + 5, 'J', sizeof symbol - 6);
+    clab_demangle(symbol, out, sizeof out);
+    assert_memory_equal(out, "_Z1kIJ", 6);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names),
         cmocka_unit_test(long_names),
         cmocka_unit_test(hostile),
+        cmocka_unit_test(long_or_deep),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

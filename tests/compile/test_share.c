@@ -23,51 +23,72 @@ static const struct clab_toolkit *toolkit;
 
 static const struct {
     enum clab_share_verdict verdict;
+    enum clab_share_owner owner;
     const char *text;
 } texts[] = {
-    {CLAB_SHARE_SAME, ""},
-    {CLAB_SHARE_SAME, "#if __CUDA_ARCH__ >= 900\nint a;\n#endif\n"},
-    {CLAB_SHARE_LOOKS, "#if __CUDA_ARCH_FEAT_SM90_ALL\nint a;\n#endif\n"},
-    {CLAB_SHARE_LOOKS, "#  ifdef __CUDA_ARCH_FEAT_SM90_ALL\nint a;\n#endif\n"},
-    {CLAB_SHARE_LOOKS, "#if 0\n#elif defined(__CUDA_ARCH_SPECIFIC__)\nint a;\n#endif\n"},
-    {CLAB_SHARE_LOOKS, "#ifndef __CUDA_ARCH_FAMILY_SPECIFIC__\n#else\nint a;\n#endif\n"},
-    {CLAB_SHARE_LOOKS, "int a = __CUDA_ARCH_FAMILY_SPECIFIC__;\n"},
-    {CLAB_SHARE_LOOKS, "NV_IF_TARGET(NV_HAS_FEATURE_SM_90a, (f();))\n"},
-    {CLAB_SHARE_LOOKS, "#if 1 \\\n    && __CUDA_HAS_ARCH_SPECIFIC(90)\nint a;\n#endif\n"},
-    {CLAB_SHARE_LOOKS, "#define ALL(x) x##FEAT_SM90_ALL\n"},
-    {CLAB_SHARE_LOOKS, "#if __CUDA_ARCH_FEAT_SM90_ALL\n#error no\n#endif\n"},
-    {CLAB_SHARE_LOOKS, "#if __CUDA_ARCH_FEAT_SM90_ALL\n#include <a>\n#endif\n"},
-    {CLAB_SHARE_LOOKS, "#if __CUDA_ARCH_FEAT_SM90_ALL\n#define FAST 1\n#endif\n"},
-    {CLAB_SHARE_LOOKS, "#if __CUDA_ARCH_FEAT_SM90_ALL\n#undef FAST\n#endif\n"},
-    {CLAB_SHARE_LOOKS, "#if __CUDA_ARCH_FEAT_SM90_ALL\n#if A\nint a;\n#endif\n#endif\n"},
-    {CLAB_SHARE_LOOKS, "#if __CUDA_ARCH_FEAT_SM90_ALL\nint a;\n"}, /* no #endif */
+#define SAME  CLAB_SHARE_SAME, CLAB_SHARE_CUDA
+#define LOOKS CLAB_SHARE_LOOKS, CLAB_SHARE_CUDA
+    {SAME, ""},
+    {SAME, "#if __CUDA_ARCH__ >= 900\nint a;\n#endif\n"},
+    {LOOKS, "#if __CUDA_ARCH_FEAT_SM90_ALL\nint a;\n#endif\n"},
+    {LOOKS, "#  ifdef __CUDA_ARCH_FEAT_SM90_ALL\nint a;\n#endif\n"},
+    {LOOKS, "#if 0\n#elif defined(__CUDA_ARCH_SPECIFIC__)\nint a;\n#endif\n"},
+    {LOOKS, "#ifndef __CUDA_ARCH_FAMILY_SPECIFIC__\n#else\nint a;\n#endif\n"},
+    {LOOKS, "int a = __CUDA_ARCH_FAMILY_SPECIFIC__;\n"},
+    {LOOKS, "NV_IF_TARGET(NV_HAS_FEATURE_SM_90a, (f();))\n"},
+    {LOOKS, "#if 1 \\\n    && __CUDA_HAS_ARCH_SPECIFIC(90)\nint a;\n#endif\n"},
+    {LOOKS, "#define ALL(x) x##FEAT_SM90_ALL\n"},
+    {LOOKS, "#if __CUDA_ARCH_FEAT_SM90_ALL\n#error no\n#endif\n"},
+    {LOOKS, "#if __CUDA_ARCH_FEAT_SM90_ALL\n#include <a>\n#endif\n"},
+    {LOOKS, "#if __CUDA_ARCH_FEAT_SM90_ALL\n#define FAST 1\n#endif\n"},
+    {LOOKS, "#if __CUDA_ARCH_FEAT_SM90_ALL\n#undef FAST\n#endif\n"},
+    {LOOKS, "#if __CUDA_ARCH_FEAT_SM90_ALL\n#if A\nint a;\n#endif\n#endif\n"},
+    {LOOKS, "#if __CUDA_ARCH_FEAT_SM90_ALL\nint a;\n"}, /* no #endif */
     /* Comments say nothing; strings may be asm, with macros beside them. */
-    {CLAB_SHARE_SAME, "// __CUDA_ARCH_FEAT_SM90_ALL\nint a;\n"},
-    {CLAB_SHARE_SAME, "/* __CUDA_ARCH_FEAT_SM90_ALL\n */ int a;\n"},
-    {CLAB_SHARE_SAME, "#if A // NV_HAS_FEATURE_SM_90a\nint a;\n#endif\n"},
-    {CLAB_SHARE_LOOKS, "const char *a = \"//\"; int b = __CUDA_ARCH_SPECIFIC__;\n"},
-    {CLAB_SHARE_LOOKS, "char a = '\"'; /* \" */ int b = __CUDA_ARCH_SPECIFIC__; // '\n"},
-    {CLAB_SHARE_LOOKS, "int a = 1'000; int b = __CUDA_ARCH_SPECIFIC__; // '\n"},
+    {SAME, "// __CUDA_ARCH_FEAT_SM90_ALL\nint a;\n"},
+    {SAME, "/* __CUDA_ARCH_FEAT_SM90_ALL\n */ int a;\n"},
+    {SAME, "#if A // NV_HAS_FEATURE_SM_90a\nint a;\n#endif\n"},
+    {LOOKS, "const char *a = \"//\"; int b = __CUDA_ARCH_SPECIFIC__;\n"},
+    {LOOKS, "char a = '\"'; /* \" */ int b = __CUDA_ARCH_SPECIFIC__; // '\n"},
+    {LOOKS, "int a = 1'000; int b = __CUDA_ARCH_SPECIFIC__; // '\n"},
     /* A name made of such a name, and used elsewhere, is found elsewhere. */
-    {CLAB_SHARE_SAME, "#if __CUDA_ARCH_FEAT_SM90_ALL\n#  define NV_HAS_FEATURE_SM_90a 1\n#else\n"
-                      "#  define NV_HAS_FEATURE_SM_90a 0 // none\n#endif\nint a;\n"},
-    /* libcu++'s wrappers: the #else is missed by the linker. */
-    {CLAB_SHARE_GATED, "#if __CUDA_ARCH_FEAT_SM90_ALL\nasm(\"a\");\n#else\n"
-                       "__cuda_ptx_a_is_not_supported_before_SM_90a__();\n#endif\n"},
-    {CLAB_SHARE_LOOKS, "#if __CUDA_ARCH_FEAT_SM90_ALL\n__cuda_ptx_a_is_not_supported_before_SM_90a__();\n"
-                       "#else\nasm(\"a\");\n#endif\n"},
-    {CLAB_SHARE_LOOKS, "#if __CUDA_ARCH_FEAT_SM90_ALL\nint a;\n#endif\n#if B\n#else\n"
-                       "__cuda_ptx_a_is_not_supported_before_SM_90a__();\n#endif\n"},
-    {CLAB_SHARE_LOOKS, "#if __CUDA_ARCH_FEAT_SM90_ALL\nint a;\n#endif\n#if __CUDA_ARCH_FEAT_SM90_ALL\n"
-                       "asm(\"a\");\n#else\n__cuda_ptx_a_is_not_supported_before_SM_90a__();\n#endif\n"},
+    {SAME, "#if __CUDA_ARCH_FEAT_SM90_ALL\n#  define NV_HAS_FEATURE_SM_90a 1\n#else\n"
+           "#  define NV_HAS_FEATURE_SM_90a 0 // none\n#endif\nint a;\n"},
+/* libcu++'s wrappers: the #else is missed by the linker. */
+#define GATE "__cuda_ptx_a_is_not_supported_before_SM_90a__();\n"
+    {CLAB_SHARE_GATED, CLAB_SHARE_WRAPPERS,
+     "#if __CUDA_ARCH_FEAT_SM90_ALL\nasm(\"a\");\n#else\n" GATE "#endif\n"},
+    {LOOKS, "#if __CUDA_ARCH_FEAT_SM90_ALL\nasm(\"a\");\n#else\n" GATE "#endif\n"},
+    {CLAB_SHARE_LOOKS, CLAB_SHARE_WRAPPERS,
+     "#if __CUDA_ARCH_FEAT_SM90_ALL\nasm(\"a\");\n#elif A\nint b;\n#else\n" GATE "#endif\n"},
+    {CLAB_SHARE_LOOKS, CLAB_SHARE_WRAPPERS,
+     "#if __CUDA_ARCH_FEAT_SM90_ALL\n" GATE "#else\nasm(\"a\");\n#endif\n"},
+    {CLAB_SHARE_LOOKS, CLAB_SHARE_WRAPPERS,
+     "#if __CUDA_ARCH_FEAT_SM90_ALL\nint a;\n#endif\n#if B\n#else\n" GATE "#endif\n"},
+    {CLAB_SHARE_LOOKS, CLAB_SHARE_WRAPPERS,
+     "#if __CUDA_ARCH_FEAT_SM90_ALL\nint a;\n#endif\n#if __CUDA_ARCH_FEAT_SM90_ALL\nasm(\"a\");\n#else\n" GATE
+     "#endif\n"},
+/* What the user writes is taken for more than it may be. */
+#define OWN_SAME  CLAB_SHARE_SAME, CLAB_SHARE_USER
+#define OWN_LOOKS CLAB_SHARE_LOOKS, CLAB_SHARE_USER
+    {OWN_SAME, "#if __CUDA_ARCH__ >= 900 && defined(__CUDA_ARCH_LIST__)\nint a;\n#endif\n"},
+    {OWN_SAME, "#define TWICE(x) \\\n  (2 * (x))\n"},
+    {OWN_LOOKS, "int a; // __CUDA_ARCH_FEAT_SM90_ALL\n"},
+    {OWN_LOOKS, "#define CAT(a, b) a##b\n#if CAT(__CUDA_ARCH_F, EAT_SM90_ALL)\nint a;\n#endif\n"},
+    {OWN_LOOKS, "#define CAT(a, b) a %:%: b\n"},
+    {OWN_LOOKS, "_CCCL_PP_CAT(__CUDA_ARCH_SPE, CIFIC__)\n"},
+    {OWN_LOOKS, "_CCCL_PP_CAT(NV_HAS, _FEATURE_SM_90a)\n"},
+    {OWN_LOOKS, "#if __CUDA_ARCH_F\\\nEAT_S\\\r\nM90_ALL\nint a;\n#endif\n"},
+    {OWN_LOOKS, "const char *a = R\"(/*)\";\n#ifdef __CUDA_ARCH_FEAT_SM90_ALL\nint a;\n#endif // */\n"},
+    {OWN_LOOKS, "#if __CUDA_ARCH_FEAT_SM90_ALL\nasm(\"a\");\n#else\n" GATE "#endif\n"},
 };
 
 static void test_what_a_text_says(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
-        if (clab_share_look(texts[i].text) != texts[i].verdict)
-            fail_msg("verdict %d of: %s", (int)clab_share_look(texts[i].text), texts[i].text);
+        if (clab_share_look(texts[i].text, texts[i].owner) != texts[i].verdict)
+            fail_msg("verdict %d of: %s", (int)clab_share_look(texts[i].text, texts[i].owner), texts[i].text);
 }
 
 static void test_what_is_tried(void **state)
@@ -132,20 +153,27 @@ static void test_what_proves_it(void **state)
 {
     (void)state;
     char trace[9000], same[4096];
+    struct clab_toolkit kit = {0};
     const char *looks = scratch_write("looks.h", "#ifdef __CUDA_ARCH_FEAT_SM90_ALL\nint a;\n#endif\n");
     snprintf(same, sizeof same, "%s", scratch_write("same.h", "int a;\n"));
     snprintf(trace, sizeof trace, "__nv_nvrtc_builtin_header.h\n%s\n %s\n  %s\n", same, same, "cstdint");
-    assert_true(clab_share_proved("int a;", trace, ""));
-    assert_false(clab_share_proved("int a = __CUDA_ARCH_SPECIFIC__;", trace, ""));
-    assert_false(clab_share_proved("int a;", "", ""));
+    assert_true(clab_share_proved(&kit, "int a;", trace, ""));
+    assert_false(clab_share_proved(&kit, "int a = __CUDA_ARCH_SPECIFIC__;", trace, ""));
+    assert_false(clab_share_proved(&kit, "int a;", "", ""));
     snprintf(trace, sizeof trace, "__nv_nvrtc_builtin_header.h\n%s\n %s\n", same, looks);
-    assert_false(clab_share_proved("int a;", trace, ""));
-    assert_false(clab_share_proved("int a;", "__nv_nvrtc_builtin_header.h\nno such file\n", ""));
-    scratch_write("same.h", "#if __CUDA_ARCH_FEAT_SM90_ALL\nasm(\"a\");\n#else\n"
-                            "__cuda_ptx_a_is_not_supported_before_SM_90a__();\n#endif\n");
+    assert_false(clab_share_proved(&kit, "int a;", trace, ""));
+    assert_false(clab_share_proved(&kit, "int a;", "__nv_nvrtc_builtin_header.h\nno such file\n", ""));
+    /* A wrapper's file, in what is CUDA's folder here, and not. */
+    snprintf(same, sizeof same, "%s",
+             scratch_write("cccl/cuda/__ptx/instructions/a.h",
+                           "#if __CUDA_ARCH_FEAT_SM90_ALL\nasm(\"a\");\n#else\n" GATE "#endif\n"));
     snprintf(trace, sizeof trace, "__nv_nvrtc_builtin_header.h\n%s\n", same);
-    assert_true(clab_share_proved("int a;", trace, ".visible .entry k() { ret; }"));
-    assert_false(clab_share_proved("int a;", trace, "call __cuda_ptx_a_is_not_supported_before_SM_90a__;"));
+    assert_false(clab_share_proved(&kit, "int a;", trace, ".visible .entry k() { ret; }"));
+    kit.parts[CLAB_PART_CCCL_INCLUDE].found = true;
+    snprintf(kit.parts[CLAB_PART_CCCL_INCLUDE].path, sizeof kit.parts[0].path, "%s", scratch_path("cccl"));
+    assert_true(clab_share_proved(&kit, "int a;", trace, ".visible .entry k() { ret; }"));
+    assert_false(
+        clab_share_proved(&kit, "int a;", trace, "call __cuda_ptx_a_is_not_supported_before_SM_90a__;"));
 }
 
 static void test_another_target(void **state)
