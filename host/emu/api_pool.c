@@ -36,8 +36,24 @@ void api_pools_settle(void)
         reserve(pool, pool->release_threshold_bytes);
 }
 
+/* The default and the current pool of a place other than the device's own memory; made on first use, the
+   current one NULL where it is the default. */
+static struct place_pools {
+    struct api_pool *first, *current;
+} places[2][CU_MEM_LOCATION_TYPE_HOST_NUMA + 1];
+
+/* A pool that goes is no place's current one any more. */
+static void leave_places(const struct api_pool *pool)
+{
+    for (size_t managed = 0; managed < 2; managed++)
+        for (size_t i = 0; i < sizeof places[0] / sizeof places[0][0]; i++)
+            if (places[managed][i].current == pool)
+                places[managed][i].current = NULL;
+}
+
 void api_pool_free(struct api_pool *pool)
 {
+    leave_places(pool);
     for (struct api_pool **link = &pools; *link != NULL; link = &(*link)->next)
         if (*link == pool) {
             *link = pool->next;
@@ -141,14 +157,8 @@ static struct api_pool *pool_of(CUmemAllocationType type, const CUmemLocation *l
     return pool;
 }
 
-/* The default and the current pool of a place other than the device's own memory; made on first use. */
-struct place_pools {
-    struct api_pool *first, *current;
-};
-
 static struct place_pools *pools_of(CUmemAllocationType type, const CUmemLocation *location)
 {
-    static struct place_pools places[2][CU_MEM_LOCATION_TYPE_HOST_NUMA + 1];
     struct place_pools *place =
         &places[type == CU_MEM_ALLOCATION_TYPE_MANAGED][(unsigned)location->type]; /* is_place was asked */
     if (place->first == NULL) {
@@ -156,7 +166,7 @@ static struct place_pools *pools_of(CUmemAllocationType type, const CUmemLocatio
         if (place->first != NULL)
             place->first->is_default = true;
     }
-    if (place->current == NULL || place->current->destroyed)
+    if (place->current == NULL)
         place->current = place->first;
     return place;
 }
@@ -254,6 +264,7 @@ CUresult CUDAAPI cuMemPoolDestroy(CUmemoryPool pool)
     if (api_device()->current_pool == found)
         api_device()->current_pool = api_device()->default_pool;
     emu_handle_free(pool);
+    leave_places(found);
     /* Live allocations still count in it: the last one frees it (api_allocation.c). */
     if (found->used_bytes == 0)
         api_pool_free(found);
